@@ -1,0 +1,66 @@
+# Everything a developer does, by name. `make help` lists it.
+# Needs Python 3.11+ and make; uv is brought along where it is missing.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo dev test test-quick check format generate controlplane bench image-files clean
+
+UV := $(shell command -v uv 2>/dev/null || echo .pumice/uv/bin/uv)
+PY := .venv/bin/python
+SYNC := $(UV) sync --locked --inexact --quiet
+READY := .venv/.ready
+READY_DEV := .venv/.ready-dev
+
+help: ## List the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+
+demo: $(READY) ## Submit a TensorFlow job to an in-process cluster and watch it placed (20 s)
+	@$(PY) examples/demo.py
+
+dev: $(READY) ## Start an in-process cluster for kubectl
+	@$(PY) -m pumice dev
+
+test: $(READY_DEV) controlplane ## Run every test, those on a real control plane included
+	$(PY) -m pytest
+
+test-quick: $(READY_DEV) ## Run the tests that need no control plane (a minute)
+	$(PY) -m pytest -m "not controlplane"
+
+check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+	$(PY) tools/generate.py --check
+
+format: $(READY_DEV) ## Format and fix what can be fixed
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+generate: $(READY_DEV) ## Write what follows from the code: CRDs, webhook rules, reference pages
+	$(PY) tools/generate.py
+
+controlplane: $(READY_DEV) ## Build the real kube-apiserver, etcd, kwok, kubectl and helm (once, 7 min)
+	@$(PY) -m tests.support.controlplane build
+
+bench: $(READY_DEV) ## Run the benchmarks and write their JSON beside them
+	$(PY) -m benchmarks
+
+clean: ## Remove what the targets above made in this checkout
+	rm -rf .venv .pumice dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(READY): pyproject.toml uv.lock | $(UV)
+	@echo "setting up .venv" >&2
+	@$(SYNC) --no-default-groups
+	@touch $@
+
+$(READY_DEV): pyproject.toml uv.lock | $(UV)
+	@echo "setting up .venv with the development tools" >&2
+	@$(SYNC)
+	@touch $@ $(READY)
+
+.pumice/uv/bin/uv:
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Pumice needs Python 3.11 or newer; python3 is $$(python3 --version 2>&1)" >&2; exit 1; }
+	@echo "bringing uv along (.pumice/uv)" >&2
+	@python3 -m venv .pumice/uv && .pumice/uv/bin/python -m pip install --quiet uv

@@ -1,0 +1,72 @@
+"""Labels, annotations and fixed names that travel between the parts.
+
+Everything under `volcano.sh/`, `scheduling.volcano.sh/` and `scheduling.k8s.io/` is Volcano's and is
+spelled exactly so; what is ours alone is under `pumice.dev/`.
+"""
+
+# Set on pods by the controller, read by plugins and the scheduler.
+TASK_SPEC = "volcano.sh/task-spec"
+TASK_INDEX = "volcano.sh/task-index"
+JOB_NAME = "volcano.sh/job-name"
+JOB_NAMESPACE = "volcano.sh/job-namespace"
+JOB_VERSION = "volcano.sh/job-version"
+JOB_RETRY_COUNT = "volcano.sh/job-retry-count"
+JOB_TYPE = "volcano.sh/job-type"
+JOB_FORWARDING = "volcano.sh/job-forwarding"
+TEMPLATE_UID = "volcano.sh/template-uid"
+PARTITION_ID = "volcano.sh/partition-id"
+QUEUE_NAME = "volcano.sh/queue-name"
+OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
+
+# Which PodGroup a pod belongs to.
+GROUP_NAME = "scheduling.k8s.io/group-name"
+GROUP_NAME_VOLCANO = "scheduling.volcano.sh/group-name"
+GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+NAMESPACE_QUEUE = "scheduling.volcano.sh/queue-name"
+QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+
+# Task topology.
+TOPOLOGY_AFFINITY = "volcano.sh/task-topology-affinity"
+TOPOLOGY_ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
+TOPOLOGY_TASK_ORDER = "volcano.sh/task-topology-task-order"
+TOPOLOGY_SEED = "volcano.sh/task-topology"
+"""The Bucket design's annotation: the plugin's arguments as a JSON text."""
+
+# Node groups.
+NODE_GROUP = "volcano.sh/nodegroup-name"
+NODE_GROUP_LIMITS = "volcano.sh/nodegroup-resource-limits"
+
+# Scheduling hints copied from a Job to its pods.
+NUMA_POLICY = "volcano.sh/numa-topology-policy"
+PREEMPTABLE = "volcano.sh/preemptable"
+COOLDOWN_TIME = "volcano.sh/cooldown-time"
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+JDB_MIN_AVAILABLE = "volcano.sh/jdb-min-available"
+JDB_MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
+TASK_PRIORITY = "volcano.sh/task-priority"
+SLA_WAITING_TIME = "volcano.sh/sla-waiting-time"
+
+# Queues.
+HIERARCHY = "volcano.sh/hierarchy"
+HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
+CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
+DEFAULT_QUEUE = "default"
+ROOT_QUEUE = "root"
+
+# Pods by resource group.
+RESOURCE_GROUP = "volcano.sh/resource-group"
+
+HCCL_RANK = "hccl/rankIndex"
+
+# Ours.
+WIRED = "pumice.dev/wired"
+"""On a pod: the plugins that have been applied, so that nobody applies them again."""
+PLUGINS = "pumice.dev/plugins"
+"""On a pod template of a foreign controller: the plugins that it wants."""
+RUN_DURATION = "pumice.dev/run-duration"
+"""On a pod of a simulated node: how long it runs before it succeeds, for example `2s`."""
+EXIT_CODE = "pumice.dev/exit-code"
+"""On a pod of a simulated node: the exit code with which it ends."""
+
+DEFAULT_SCHEDULER = "volcano"
+"""`schedulerName` of the pods that Pumice places, unless configured otherwise."""

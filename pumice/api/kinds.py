@@ -1,0 +1,140 @@
+"""Every kind that Pumice names, with what an API server needs to find it.
+
+One table serves the client, the watch caches, the embedded API server, the CRD generator and the
+offline verbs, so that a plural or a scope is written down once.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ALL", "VOLCANO", "Kind", "by_kind", "by_resource", "of_object"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One resource of the Kubernetes API.
+
+    Attributes:
+        group: API group, empty for the core group.
+        version: Version that Pumice reads and writes.
+        kind: Name in manifests, for example `PodGroup`.
+        plural: Name in paths, for example `podgroups`.
+        namespaced: Whether objects live in a namespace.
+        short_names: What kubectl accepts instead of the plural.
+        status: Whether `/status` is a subresource of its own.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    status: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """`apiVersion` of its manifests: `v1` or `group/version`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def resource(self) -> str:
+        """Name in RBAC rules and error messages: `plural` or `plural.group`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def collection(self, namespace: str | None = None) -> str:
+        """Path of the collection; without a namespace, over all namespaces."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if self.namespaced and namespace is not None:
+            return f"{root}/namespaces/{namespace}/{self.plural}"
+        return f"{root}/{self.plural}"
+
+    def path(self, name: str, namespace: str | None = None) -> str:
+        """Path of one object."""
+        return f"{self.collection(namespace)}/{name}"
+
+
+JOB = Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs", True, ("vcjob", "vj"), True)
+COMMAND = Kind("bus.volcano.sh", "v1alpha1", "Command", "commands")
+POD_GROUP = Kind(
+    "scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", True, ("pg", "podgroup-v1beta1")
+)
+QUEUE = Kind(
+    "scheduling.volcano.sh", "v1beta1", "Queue", "queues", False, ("q", "queue-v1beta1"), True
+)
+
+NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False, ("ns",), True)
+NODE = Kind("", "v1", "Node", "nodes", False, ("no",), True)
+POD = Kind("", "v1", "Pod", "pods", True, ("po",), True)
+SERVICE = Kind("", "v1", "Service", "services", True, ("svc",), True)
+CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", True, ("cm",))
+SECRET = Kind("", "v1", "Secret", "secrets")
+EVENT = Kind("", "v1", "Event", "events", True, ("ev",))
+SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", True, ("sa",))
+NETWORK_POLICY = Kind(
+    "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", True, ("netpol",)
+)
+PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
+LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
+CRD = Kind(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    False,
+    ("crd", "crds"),
+    True,
+)
+MUTATING_WEBHOOKS = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+    False,
+)
+VALIDATING_WEBHOOKS = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    False,
+)
+
+VOLCANO: tuple[Kind, ...] = (JOB, COMMAND, POD_GROUP, QUEUE)
+"""The kinds whose CRDs Pumice ships."""
+
+ALL: tuple[Kind, ...] = (
+    *VOLCANO,
+    NAMESPACE,
+    NODE,
+    POD,
+    SERVICE,
+    CONFIG_MAP,
+    SECRET,
+    EVENT,
+    SERVICE_ACCOUNT,
+    NETWORK_POLICY,
+    PRIORITY_CLASS,
+    LEASE,
+    CRD,
+    MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
+)
+
+_BY_KIND = {(kind.api_version, kind.kind): kind for kind in ALL}
+_BY_RESOURCE = {(kind.group, kind.version, kind.plural): kind for kind in ALL}
+
+
+def by_kind(api_version: str, kind: str) -> Kind | None:
+    """Find a kind as a manifest spells it."""
+    return _BY_KIND.get((api_version, kind))
+
+
+def by_resource(group: str, version: str, plural: str) -> Kind | None:
+    """Find a kind as a path or an admission request spells it."""
+    return _BY_RESOURCE.get((group, version, plural))
+
+
+def of_object(manifest: dict[str, Any]) -> Kind | None:
+    """Find the kind of a decoded manifest; None when it is not one that Pumice knows."""
+    return _BY_KIND.get((str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))))

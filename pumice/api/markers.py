@@ -1,0 +1,54 @@
+"""What a CRD says about a field beyond its type.
+
+Markers stand in `Annotated[...]` on the structs; the CRD generator reads them, decoding does not
+enforce them: an object that breaks a bound must still be readable, so that every problem of it can
+be reported at once and so that old objects can be repaired.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["DNS_LABEL_PATTERN", "DNS_SUBDOMAIN_PATTERN", "Marker", "Preserved"]
+
+DNS_LABEL_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+DNS_SUBDOMAIN_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """Constraints of one field; whatever is None is not constrained.
+
+    Attributes:
+        default: Default that the API server writes.
+        required: Whether the API server refuses an object without the field.
+        format: OpenAPI format, `int32` unless given for integers.
+        quantity: The value, or each value of a map, is a quantity (integer or text).
+        list_map_keys: Keys that make the items of a list unique.
+        atomic: The list is replaced as a whole by server-side apply.
+    """
+
+    minimum: int | None = None
+    maximum: int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    min_items: int | None = None
+    pattern: str | None = None
+    enum: tuple[str, ...] | None = None
+    default: Any = None
+    required: bool = False
+    nullable: bool = False
+    format: str | None = None
+    quantity: bool = False
+    list_map_keys: tuple[str, ...] | None = None
+    atomic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preserved:
+    """A raw part of an object whose unknown fields the API server must keep.
+
+    Attributes:
+        kind: Which hand-written schema describes what is known of it, for example `PodTemplate`.
+    """
+
+    kind: str

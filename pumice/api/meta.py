@@ -1,0 +1,128 @@
+"""What all objects share: metadata, owners, label selectors, conditions and times."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+__all__ = [
+    "ApiStruct",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "ObjectMeta",
+    "OwnerReference",
+    "controller_of",
+    "format_time",
+    "parse_time",
+]
+
+
+class ApiStruct(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, frozen=True):
+    """Base of everything read from an API server: camelCase on the wire, unknown fields ignored.
+
+    These structs are a frozen *view*: they name what Pumice reads. Whoever changes an object works on its
+    raw JSON, so that fields younger than Pumice survive.
+    """
+
+
+class OwnerReference(ApiStruct, frozen=True):
+    """`metav1.OwnerReference`."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(ApiStruct, frozen=True):
+    """The parts of `metav1.ObjectMeta` that are read."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[OwnerReference] | None = None
+
+    def label(self, key: str, default: str = "") -> str:
+        """Value of a label."""
+        return self.labels.get(key, default) if self.labels else default
+
+    def annotation(self, key: str, default: str = "") -> str:
+        """Value of an annotation."""
+        return self.annotations.get(key, default) if self.annotations else default
+
+
+class LabelSelectorRequirement(ApiStruct, frozen=True):
+    """One expression of a label selector."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class LabelSelector(ApiStruct, frozen=True):
+    """`metav1.LabelSelector`; an empty one selects everything."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[LabelSelectorRequirement] | None = None
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a set of labels is selected; an unknown operator selects nothing."""
+        if any(labels.get(key) != value for key, value in (self.match_labels or {}).items()):
+            return False
+        return all(_holds(each, labels) for each in self.match_expressions or ())
+
+
+def _holds(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value is not None and value in (requirement.values or ())
+        case "NotIn":
+            return value is None or value not in (requirement.values or ())
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            return False
+
+
+def controller_of(meta: ObjectMeta) -> OwnerReference | None:
+    """The owner that manages an object, if there is one."""
+    for owner in meta.owner_references or ():
+        if owner.controller:
+            return owner
+    return None
+
+
+def parse_time(text: str | None) -> float | None:
+    """Read an RFC 3339 time as UNIX seconds; None for a missing or unreadable one."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
+
+
+def format_time(moment: float) -> str:
+    """Write UNIX seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+Raw = dict[str, Any]
+"""An object or a part of one as JSON gives it."""

@@ -1,0 +1,132 @@
+"""Names: what Kubernetes accepts, and the ones that Pumice derives from a Job."""
+
+import re
+
+__all__ = [
+    "LABEL_LENGTH",
+    "SUBDOMAIN_LENGTH",
+    "address",
+    "default_task_name",
+    "dns_label_problem",
+    "dns_subdomain_problem",
+    "hosts_config_map",
+    "label_value_problem",
+    "pod_group_name",
+    "pod_index",
+    "pod_name",
+    "qualified_name_problem",
+    "service_name_problem",
+    "ssh_secret",
+]
+
+LABEL_LENGTH = 63
+SUBDOMAIN_LENGTH = 253
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
+_QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
+
+
+def dns_label_problem(name: str) -> str | None:
+    """Say why a text is no DNS-1123 label (pod, container and task names), or None when it is."""
+    if len(name) > LABEL_LENGTH:
+        return f"must be at most {LABEL_LENGTH} characters, found {len(name)}"
+    if not _LABEL.fullmatch(name):
+        return (
+            "must consist of lower case letters, digits and '-', and start and end with a letter "
+            f"or digit, found {name!r}"
+        )
+    return None
+
+
+def service_name_problem(name: str) -> str | None:
+    """Say why a text is no DNS-1035 label (Service names), or None when it is."""
+    if len(name) > LABEL_LENGTH:
+        return f"must be at most {LABEL_LENGTH} characters, found {len(name)}"
+    if not _SERVICE.fullmatch(name):
+        return (
+            "must consist of lower case letters, digits and '-', start with a letter and end with "
+            f"a letter or digit, found {name!r}"
+        )
+    return None
+
+
+def dns_subdomain_problem(name: str) -> str | None:
+    """Say why a text is no DNS-1123 subdomain (object names), or None when it is."""
+    if len(name) > SUBDOMAIN_LENGTH:
+        return f"must be at most {SUBDOMAIN_LENGTH} characters, found {len(name)}"
+    if not _SUBDOMAIN.fullmatch(name):
+        return (
+            "must consist of lower case letters, digits, '-' and '.', and start and end with a "
+            f"letter or digit, found {name!r}"
+        )
+    return None
+
+
+def qualified_name_problem(name: str) -> str | None:
+    """Say why a text is no qualified name (`prefix/name`; label and annotation keys), or None."""
+    prefix, slash, base = name.rpartition("/")
+    if slash and (problem := dns_subdomain_problem(prefix)):
+        return f"the prefix {problem}"
+    if len(base) > LABEL_LENGTH:
+        return f"the name must be at most {LABEL_LENGTH} characters, found {len(base)}"
+    if not _QUALIFIED.fullmatch(base):
+        return (
+            "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or "
+            f"digit, found {name!r}"
+        )
+    return None
+
+
+def label_value_problem(value: str) -> str | None:
+    """Say why a text is no label value, or None when it is (the empty text is one)."""
+    if not value:
+        return None
+    if len(value) > LABEL_LENGTH:
+        return f"must be at most {LABEL_LENGTH} characters, found {len(value)}"
+    if not _QUALIFIED.fullmatch(value):
+        return (
+            "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or "
+            f"digit, found {value!r}"
+        )
+    return None
+
+
+def default_task_name(index: int) -> str:
+    """Name that admission gives to the unnamed task at this position: `default0` and so on."""
+    return f"default{index}"
+
+
+def pod_name(job: str, task: str, index: int) -> str:
+    """Name of a Job's pod: `<job>-<task>-<index>`."""
+    return f"{job}-{task}-{index}"
+
+
+def pod_index(name: str) -> str:
+    """Index of a Job's pod as text, empty when the name has fewer than three `-` parts.
+
+    Source: job specification, section 2.
+    """
+    parts = name.split("-")
+    return parts[-1] if len(parts) >= 3 else ""
+
+
+def pod_group_name(job: str, uid: str) -> str:
+    """Name of a Job's PodGroup: `<job>-<uid>`."""
+    return f"{job}-{uid}"
+
+
+def hosts_config_map(job: str) -> str:
+    """Name of the ConfigMap (and volume) that plugin `svc` keeps: `<job>-svc`."""
+    return f"{job}-svc"
+
+
+def ssh_secret(job: str) -> str:
+    """Name of the Secret (and volume) that plugin `ssh` keeps: `<job>-ssh`."""
+    return f"{job}-ssh"
+
+
+def address(hostname: str, subdomain: str) -> str:
+    """Namespace-relative DNS name of a pod: `<hostname>.<subdomain>`."""
+    return f"{hostname}.{subdomain}"

@@ -1,0 +1,103 @@
+"""Kubernetes quantities as exact integers.
+
+A quantity is kept in milli-units (`500m` CPU is 500, `1Gi` is 1073741824000), because sums and
+comparisons of floats drift and a scheduler that loses a byte a pod ends up wrong. What is finer
+than a milli-unit is rounded up, as Kubernetes does when it asks for a milli-value.
+
+Format: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+"""
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+
+__all__ = ["MILLI", "QuantityError", "format_milli", "parse_milli"]
+
+MILLI = 1000
+"""Milli-units in one unit."""
+
+_PATTERN = re.compile(
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))"
+    r"(?P<suffix>[eE][+-]?\d+|Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?)",
+    re.ASCII,
+)
+_SCALE: dict[str, Fraction] = {
+    "": Fraction(1),
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "k": Fraction(10**3),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+    "Ki": Fraction(2**10),
+    "Mi": Fraction(2**20),
+    "Gi": Fraction(2**30),
+    "Ti": Fraction(2**40),
+    "Pi": Fraction(2**50),
+    "Ei": Fraction(2**60),
+}
+_BINARY = (("Ei", 2**60), ("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+_LARGEST_EXPONENT = 30
+"""Bound on `1e<n>`: enough for any machine, small enough that no manifest can ask for gigabytes of
+digits."""
+
+
+class QuantityError(ValueError):
+    """A text that is no quantity; the message names it and shows the expected forms."""
+
+
+def parse_milli(value: object) -> int:
+    """Read a quantity as milli-units.
+
+    Args:
+        value: Text such as `250m`, `1.5`, `2Gi`, `1e3`, or a number as YAML and JSON give it.
+
+    Returns:
+        The amount in thousandths of a unit, rounded up (away from zero when negative is not
+        meant: towards positive infinity, as Kubernetes' `MilliValue`).
+
+    Raises:
+        QuantityError: The value is no quantity.
+    """
+    if isinstance(value, str):
+        return _parse_text(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {value!r}")
+    if isinstance(value, int):
+        return value * MILLI
+    return _parse_text(repr(value))
+
+
+@lru_cache(maxsize=4096)
+def _parse_text(text: str) -> int:
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {text!r}")
+    suffix = match["suffix"]
+    if suffix[:1] in ("e", "E") and suffix != "E" and not suffix.endswith("i"):
+        exponent = int(suffix[1:])
+        if abs(exponent) > _LARGEST_EXPONENT:
+            raise QuantityError(f"must be a quantity below 1e{_LARGEST_EXPONENT}, found {text!r}")
+        scale = Fraction(10) ** exponent
+    else:
+        scale = _SCALE[suffix]
+    amount = Fraction(match["number"]) * scale * MILLI
+    return -(-amount.numerator // amount.denominator)
+
+
+def format_milli(milli: int) -> str:
+    """Write milli-units as the shortest usual quantity: `250m`, `3`, `4Gi`.
+
+    Whole multiples of 1024 units take a binary suffix, everything else is plain or `m`, so that
+    what is written parses to the same value.
+    """
+    if milli % MILLI:
+        return f"{milli}m"
+    units = milli // MILLI
+    for suffix, factor in _BINARY:
+        if units and units % factor == 0:
+            return f"{units // factor}{suffix}"
+    return str(units)

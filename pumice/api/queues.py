@@ -1,0 +1,170 @@
+"""The Queue: a share of the cluster, with limits and with the node groups it may use.
+
+Group `scheduling.volcano.sh/v1beta1`, cluster-scoped. Fields: webhook specification, section 12.4.
+"""
+
+from typing import Annotated
+
+from pumice.api.markers import DNS_SUBDOMAIN_PATTERN, Marker
+from pumice.api.meta import ApiStruct, ObjectMeta
+
+__all__ = [
+    "STATES",
+    "Guarantee",
+    "NodeGroupTerms",
+    "Queue",
+    "QueueAffinity",
+    "QueueReservation",
+    "QueueSpec",
+    "QueueStatus",
+]
+
+STATES = ("Open", "Closed", "Closing", "Unknown")
+"""States of a Queue; a Queue without a state counts as open."""
+
+Resources = dict[str, str | int]
+"""Resource name to quantity, as manifests spell it."""
+
+
+class NodeGroupTerms(ApiStruct, frozen=True):
+    """Names of node groups, by how strictly they count.
+
+    Attributes:
+        required_during_scheduling_ignored_during_execution: Groups that must (not) be used.
+        preferred_during_scheduling_ignored_during_execution: Groups that are better (not) used.
+    """
+
+    required_during_scheduling_ignored_during_execution: list[str] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[str] | None = None
+
+    @property
+    def required(self) -> list[str]:
+        """Groups that must (not) be used."""
+        return self.required_during_scheduling_ignored_during_execution or []
+
+    @property
+    def preferred(self) -> list[str]:
+        """Groups that are better (not) used."""
+        return self.preferred_during_scheduling_ignored_during_execution or []
+
+
+class QueueAffinity(ApiStruct, frozen=True):
+    """Which node groups the pods of a Queue may run on.
+
+    Attributes:
+        node_group_affinity: Groups to use.
+        node_group_anti_affinity: Groups to avoid.
+    """
+
+    node_group_affinity: Annotated[NodeGroupTerms | None, Marker(nullable=True)] = None
+    node_group_anti_affinity: Annotated[NodeGroupTerms | None, Marker(nullable=True)] = None
+
+
+class Guarantee(ApiStruct, frozen=True):
+    """Resources that nobody else may take.
+
+    Attributes:
+        resource: The resources.
+    """
+
+    resource: Annotated[Resources | None, Marker(quantity=True)] = None
+
+
+class ExtendCluster(ApiStruct, frozen=True):
+    """Another cluster that may take the Queue's Jobs.
+
+    Attributes:
+        name: Name of the cluster.
+        weight: Its weight among the clusters.
+        capacity: What it can take.
+    """
+
+    name: str = ""
+    weight: int = 0
+    capacity: Annotated[Resources | None, Marker(quantity=True)] = None
+
+
+class QueueSpec(ApiStruct, frozen=True):
+    """What the Queue may use.
+
+    Attributes:
+        weight: Share of the cluster relative to other Queues.
+        capability: Upper limit.
+        deserved: Share that is given back when others claim it.
+        reclaimable: Whether others may take back what exceeds the deserved share.
+        extend_clusters: Other clusters that may take its Jobs.
+        guarantee: Resources that nobody else may take.
+        affinity: Node groups that its pods may run on.
+        type: Free text.
+        parent: Queue above it; `root` when left out.
+        priority: Rank among Queues, higher first.
+        dequeue_strategy: `fifo` stops at the first Job that does not fit, `traverse` tries the rest.
+    """
+
+    weight: Annotated[int | None, Marker(minimum=1, maximum=65535, default=1)] = None
+    capability: Annotated[Resources | None, Marker(quantity=True)] = None
+    deserved: Annotated[Resources | None, Marker(quantity=True)] = None
+    reclaimable: Annotated[bool | None, Marker(nullable=True)] = None
+    extend_clusters: list[ExtendCluster] | None = None
+    guarantee: Guarantee | None = None
+    affinity: Annotated[QueueAffinity | None, Marker(nullable=True)] = None
+    type: Annotated[str, Marker(max_length=253)] = ""
+    parent: Annotated[str, Marker(max_length=253, pattern=DNS_SUBDOMAIN_PATTERN)] = ""
+    priority: Annotated[int, Marker(minimum=0)] = 0
+    dequeue_strategy: Annotated[str, Marker(enum=("fifo", "traverse"), default="traverse")] = ""
+
+
+class QueueReservation(ApiStruct, frozen=True):
+    """Nodes and resources that are locked for the Queue.
+
+    Attributes:
+        nodes: Names of the nodes.
+        resource: The resources.
+    """
+
+    nodes: list[str] | None = None
+    resource: Annotated[Resources | None, Marker(quantity=True)] = None
+
+
+class QueueStatus(ApiStruct, frozen=True):
+    """State of the Queue and what it uses.
+
+    Attributes:
+        state: `Open` takes PodGroups, the other states do not.
+        unknown: PodGroups in phase Unknown.
+        pending: PodGroups in phase Pending.
+        running: PodGroups in phase Running.
+        inqueue: PodGroups in phase Inqueue.
+        completed: PodGroups in phase Completed.
+        reservation: What is locked for it.
+        allocated: What its pods take.
+    """
+
+    state: Annotated[str, Marker(enum=STATES)] = ""
+    unknown: int = 0
+    pending: int = 0
+    running: int = 0
+    inqueue: int = 0
+    completed: int = 0
+    reservation: QueueReservation | None = None
+    allocated: Annotated[Resources | None, Marker(quantity=True)] = None
+
+
+class Queue(ApiStruct, frozen=True):
+    """A share of the cluster.
+
+    Attributes:
+        spec: What it may use.
+        status: State and use.
+    """
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: QueueSpec = QueueSpec()
+    status: QueueStatus = QueueStatus()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes new PodGroups; a Queue that nobody has initialised yet counts as open."""
+        return self.status.state in ("", "Open")

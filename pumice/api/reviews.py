@@ -1,0 +1,197 @@
+"""Admission reviews: what the API server asks and what it is answered.
+
+Kind `AdmissionReview`, `admission.k8s.io/v1`. The objects under review stay raw: who judges them
+decodes what it reads, who changes them needs what it does not read.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from pumice.api.fields import FieldError, summary
+from pumice.api.meta import ApiStruct
+
+__all__ = [
+    "API_VERSION",
+    "GroupVersionKind",
+    "GroupVersionResource",
+    "Operation",
+    "PatchOperation",
+    "Request",
+    "Response",
+    "Review",
+    "Status",
+    "UserInfo",
+    "allowed",
+    "denied",
+    "encode",
+    "errored",
+    "patched",
+]
+
+API_VERSION = "admission.k8s.io/v1"
+
+Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+
+
+class GroupVersionKind(ApiStruct, frozen=True):
+    """Which kind is under review."""
+
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class GroupVersionResource(ApiStruct, frozen=True):
+    """Which resource is under review."""
+
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+
+class UserInfo(ApiStruct, frozen=True):
+    """Who asks."""
+
+    username: str = ""
+    groups: list[str] | None = None
+
+
+class Request(ApiStruct, frozen=True):
+    """The question: may this user do this to that object?
+
+    `object` and `old_object` are raw JSON; either is `null` where the operation has none.
+    """
+
+    uid: str = ""
+    kind: GroupVersionKind = GroupVersionKind()
+    resource: GroupVersionResource = GroupVersionResource()
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    operation: str = ""
+    user_info: UserInfo = UserInfo()
+    object: msgspec.Raw = msgspec.Raw(b"null")
+    old_object: msgspec.Raw = msgspec.Raw(b"null")
+    dry_run: bool | None = None
+
+
+class PatchOperation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One operation of a JSON patch (RFC 6902)."""
+
+    op: Literal["add", "remove", "replace"]
+    path: str
+    value: Any = msgspec.UNSET
+
+
+class Status(ApiStruct, frozen=True):
+    """The parts of `metav1.Status` that a denial carries."""
+
+    code: int = 0
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    details: dict[str, Any] | None = None
+
+
+class Response(ApiStruct, frozen=True):
+    """The answer; the review's uid is put in when it is encoded."""
+
+    uid: str = ""
+    allowed: bool = msgspec.field(default=False)
+    status: Status | None = None
+    patch: str | None = None
+    patch_type: str | None = None
+    warnings: list[str] | None = None
+    audit_annotations: dict[str, str] | None = None
+
+
+class Review(ApiStruct, frozen=True):
+    """The envelope of a question."""
+
+    api_version: str = ""
+    kind: str = ""
+    request: Request | None = None
+
+
+def allowed(warnings: Sequence[str] = ()) -> Response:
+    """Yes, as it is."""
+    return Response(allowed=True, warnings=list(warnings) or None)
+
+
+def patched(operations: Sequence[PatchOperation], warnings: Sequence[str] = ()) -> Response:
+    """Yes, with these changes; without any it is a plain yes."""
+    if not operations:
+        return allowed(warnings)
+    text = base64.b64encode(msgspec.json.encode(list(operations))).decode()
+    return Response(
+        allowed=True, patch=text, patch_type="JSONPatch", warnings=list(warnings) or None
+    )
+
+
+def denied(
+    errors: Sequence[FieldError],
+    warnings: Sequence[str] = (),
+    *,
+    name: str = "",
+    kind: str = "",
+    group: str = "",
+) -> Response:
+    """No, and every reason: HTTP 422 with one cause an error."""
+    causes = [
+        {"reason": error.reason, "message": f"{error.message} [{error.code}]", "field": error.path}
+        for error in errors
+    ]
+    details: dict[str, Any] = {"name": name, "kind": kind, "group": group, "causes": causes}
+    codes = ",".join(dict.fromkeys(error.code for error in errors))
+    return Response(
+        allowed=False,
+        status=Status(
+            code=422,
+            status="Failure",
+            reason="Invalid",
+            message=_message(errors),
+            details={key: value for key, value in details.items() if value},
+        ),
+        warnings=list(warnings) or None,
+        audit_annotations={"rules": codes} if codes else None,
+    )
+
+
+def _message(errors: Sequence[FieldError]) -> str:
+    if len(errors) == 1:
+        return str(errors[0])
+    return f"{len(errors)} problems:\n{summary(errors)}"
+
+
+def errored(code: int, message: str, *, reason: str = "BadRequest") -> Response:
+    """No, because the question cannot be answered."""
+    return Response(
+        allowed=False, status=Status(code=code, status="Failure", reason=reason, message=message)
+    )
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def encode(uid: str, response: Response) -> bytes:
+    """The envelope of an answer; the one place where the uid is copied."""
+    answer: Mapping[str, Any] = {
+        "apiVersion": API_VERSION,
+        "kind": "AdmissionReview",
+        "response": {"uid": uid, "allowed": response.allowed}
+        | {
+            key: value
+            for key, value in (
+                ("status", response.status),
+                ("patch", response.patch),
+                ("patchType", response.patch_type),
+                ("warnings", response.warnings),
+                ("auditAnnotations", response.audit_annotations),
+            )
+            if value is not None
+        },
+    }
+    return _ENCODER.encode(answer)

@@ -1,0 +1,26 @@
+"""Write everything that follows from the code, or check that it is up to date.
+
+Run as `python tools/generate.py [--check]`; `make generate` and `make check` do.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+GENERATORS: tuple[tuple[str, ...], ...] = (("pumice.api.crds", "charts/pumice/crds"),)
+"""Module and arguments of each generator; every one understands `--check`."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run all generators; exit code 1 when one of them finds something stale."""
+    failed = False
+    for module, *rest in GENERATORS:
+        command = [sys.executable, "-m", module, *rest, *arguments]
+        failed |= subprocess.run(command, cwd=ROOT, check=False).returncode != 0
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
