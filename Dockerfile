@@ -1,0 +1,25 @@
+# Two stages: the first builds the wheel and installs it, the second holds Python and that alone.
+FROM python:3.13-slim AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+RUN pip install uv
+WORKDIR /source
+COPY pyproject.toml uv.lock README.md LICENSE CHANGELOG.md ./
+COPY pumice pumice
+# The locked versions, then the wheel: nothing of the source tree goes into the image.
+RUN uv export --locked --no-default-groups --no-emit-project --output-file requirements.txt \
+ && uv build --wheel --out-dir dist \
+ && python -m venv /opt/pumice \
+ && /opt/pumice/bin/pip install --require-hashes -r requirements.txt \
+ && /opt/pumice/bin/pip install --no-deps dist/*.whl \
+ && /opt/pumice/bin/python -m compileall -q /opt/pumice
+
+FROM python:3.13-slim
+LABEL org.opencontainers.image.title="Pumice" \
+      org.opencontainers.image.description="A Volcano-compatible batch stack for Kubernetes" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /opt/pumice /opt/pumice
+# Runs with a read-only root file system; only /tmp must be writable.
+ENV PATH=/opt/pumice/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+USER 65532:65532
+ENTRYPOINT ["pumice"]
+CMD ["--help"]
