@@ -40,8 +40,8 @@ format: $(READY_DEV) ## Format and fix what can be fixed
 generate: $(READY_DEV) ## Write what follows from the code: CRDs, webhook rules, reference pages
 	$(PY) tools/generate.py
 
-controlplane: $(READY_DEV) ## Build the real kube-apiserver, etcd, kwok, kubectl and helm (once, 7 min)
-	@$(PY) -m tests.support.controlplane build
+controlplane: ## Build the real kube-apiserver, etcd, kwok, kubectl and helm (once, 7 min)
+	@python3 -m tests.support.controlplane build
 
 bench: $(READY_DEV) ## Run the benchmarks and write their JSON beside them
 	$(PY) -m benchmarks

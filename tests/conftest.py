@@ -1,0 +1,3 @@
+"""Fixtures that several folders share."""
+
+pytest_plugins = ["tests.support.fixtures"]

@@ -1,0 +1,262 @@
+"""A running control plane and the ways to talk to it: requests, kubectl, helm, users, nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.controlplane.pki import Authority
+from tests.support.controlplane.processes import wait_until
+
+__all__ = ["Answer", "ControlPlane"]
+
+Answer = tuple[int, dict[str, Any]]
+Completed = subprocess.CompletedProcess[str]
+
+
+class ControlPlane:
+    """A control plane on loopback, started by `tests.support.controlplane.start`.
+
+    Attributes:
+        url: Where kube-apiserver listens, `https://127.0.0.1:PORT`.
+        ca: Path of the CA certificate that signed its serving certificate.
+        kubeconfig: Path of a kubeconfig of an administrator (group system:masters).
+        admin_token: The administrator's bearer token.
+        binaries: Paths of etcd, kube-apiserver, kube-controller-manager, kubectl, kwok and helm.
+        folder: Its own folder, with the log of every part in `<part>.log`.
+    """
+
+    def __init__(
+        self,
+        binaries: Mapping[str, Path],
+        folder: Path,
+        url: str,
+        authority: Authority,
+        admin_token: str,
+    ) -> None:
+        self.binaries = dict(binaries)
+        self.folder = folder
+        self.url = url
+        self.ca = folder / "ca.crt"
+        self.admin_token = admin_token
+        self._authority = authority
+        self.kubeconfig = self._write_kubeconfig("admin", {"token": self.admin_token})
+        self._opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}),  # loopback is never behind a proxy
+            urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=str(self.ca))),
+        )
+        self._environ = {
+            **os.environ,
+            "KUBECONFIG": str(self.kubeconfig),
+            "KUBECACHEDIR": str(folder / "kubectl"),
+            "HELM_CACHE_HOME": str(folder / "helm" / "cache"),
+            "HELM_CONFIG_HOME": str(folder / "helm" / "config"),
+            "HELM_DATA_HOME": str(folder / "helm" / "data"),
+        }
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | Sequence[Any] | None = None,
+        *,
+        content_type: str = "application/json",
+        token: str | None = None,
+    ) -> Answer:
+        """One request to the API server.
+
+        Args:
+            method: The HTTP method.
+            path: Path and query, such as `/api/v1/nodes?limit=1`.
+            body: What to send as JSON.
+            content_type: Of the body; a patch names its kind here.
+            token: Whose bearer token to use; the administrator's unless given.
+
+        Returns:
+            The status code and the decoded object (errors are a `Status`).
+        """
+        headers = {"Authorization": f"Bearer {token or self.admin_token}"}
+        data = None
+        if body is not None:
+            data = json.dumps(body).encode()
+            headers["Content-Type"] = content_type
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with self._opener.open(request, timeout=60) as response:
+                return response.status, _decoded(response.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, _decoded(error.read())
+
+    def kubectl(
+        self,
+        *arguments: str,
+        stdin: str | None = None,
+        namespace: str | None = None,
+        kubeconfig: Path | None = None,
+        check: bool = True,
+    ) -> Completed:
+        """Run kubectl, as the administrator unless another kubeconfig is given.
+
+        Raises:
+            AssertionError: It failed and `check` is true; the message holds what it printed.
+        """
+        place = ["--namespace", namespace] if namespace else []
+        user = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
+        return self._run([str(self.binaries["kubectl"]), *user, *place, *arguments], stdin, check)
+
+    def helm(self, *arguments: str, namespace: str | None = None, check: bool = True) -> Completed:
+        """Run helm as the administrator.
+
+        Raises:
+            AssertionError: It failed and `check` is true; the message holds what it printed.
+        """
+        place = ["--namespace", namespace] if namespace else []
+        return self._run([str(self.binaries["helm"]), *place, *arguments], None, check)
+
+    def token(self, service_account: str, namespace: str) -> str:
+        """A bearer token of a service account that exists."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token"
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        answer = self._created(path, body)
+        token: str = answer["status"]["token"]
+        return token
+
+    def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
+        """A kubeconfig with which one is `user` in `groups`, whoever that may be.
+
+        Authentication is by client certificate. RBAC knows nothing of a new user: grant what it
+        needs. `system:serviceaccount:NAMESPACE:NAME` works too, without the account existing.
+        """
+        certificate, key = self._authority.client(user, groups)
+        name = f"user-{secrets.token_hex(4)}"
+        paths = {"client-certificate": f"{name}.crt", "client-key": f"{name}.key"}
+        (self.folder / paths["client-certificate"]).write_bytes(certificate)
+        (self.folder / paths["client-key"]).write_bytes(key)
+        return self._write_kubeconfig(
+            name, {field: str(self.folder / path) for field, path in paths.items()}
+        )
+
+    def kubeconfig_for_token(self, token: str) -> Path:
+        """A kubeconfig that carries a bearer token."""
+        return self._write_kubeconfig(f"token-{secrets.token_hex(4)}", {"token": token})
+
+    def add_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
+        """Create a namespace and wait until pods can be created in it."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": dict(labels or {})},
+        }
+        self._created("/api/v1/namespaces", body)
+        wait_until(lambda: self.has_service_account(name), f"service account of {name}", 30)
+
+    def has_service_account(self, namespace: str) -> bool:
+        """Whether the controller manager has given the namespace the account that pods need."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+        return self.request("GET", path)[0] == 200
+
+    def add_node(
+        self,
+        name: str,
+        cpu: str = "8",
+        memory: str = "32Gi",
+        pods: str = "110",
+        labels: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
+        extended: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add a node played by kwok and wait until it is Ready.
+
+        Args:
+            name: Its name, also its label kubernetes.io/hostname.
+            cpu: Allocatable processors.
+            memory: Allocatable memory.
+            pods: How many pods it takes.
+            labels: Its further labels.
+            taints: Taints as in the Node's spec.
+            extended: Further resources, such as `{"nvidia.com/gpu": "8"}`.
+        """
+        amounts = {"cpu": cpu, "memory": memory, "pods": pods, **(extended or {})}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "labels": {"kubernetes.io/hostname": name, **(labels or {})},
+            },
+            "spec": {"taints": [dict(taint) for taint in taints]},
+            "status": {"allocatable": amounts, "capacity": amounts},
+        }
+        self._created("/api/v1/nodes", body)
+        wait_until(lambda: self._node_ready(name), f"node {name} to be Ready", 30)
+
+    def remove_node(self, name: str) -> None:
+        """Delete a node. Pods bound to it stay as they are."""
+        self.request("DELETE", f"/api/v1/nodes/{name}")
+
+    def remove_namespace(self, name: str) -> None:
+        """Begin to delete a namespace; what is in it goes within seconds."""
+        self.request("DELETE", f"/api/v1/namespaces/{name}")
+
+    def _created(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        status, answer = self.request("POST", path, body)
+        assert status == 201, f"POST {path}: {status} {answer.get('message')}"
+        return answer
+
+    def _node_ready(self, name: str) -> bool:
+        status, node = self.request("GET", f"/api/v1/nodes/{name}")
+        conditions = node.get("status", {}).get("conditions", []) if status == 200 else []
+        return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+    def _run(self, command: Sequence[str], stdin: str | None, check: bool) -> Completed:
+        answer = subprocess.run(
+            command,
+            input=stdin if stdin is not None else "",
+            env=self._environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if check and answer.returncode:
+            shown = " ".join(["$", Path(command[0]).name, *command[1:]])
+            raise AssertionError(
+                f"{shown}\nexit code {answer.returncode}\n{answer.stdout}{answer.stderr}"
+            )
+        return answer
+
+    def _write_kubeconfig(self, name: str, user: Mapping[str, str]) -> Path:
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "tests",
+                    "cluster": {"server": self.url, "certificate-authority": str(self.ca)},
+                }
+            ],
+            "users": [{"name": name, "user": dict(user)}],
+            "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": name}}],
+            "current-context": "tests",
+        }
+        path = self.folder / f"{name}.kubeconfig"
+        path.write_text(json.dumps(config, indent=2))  # JSON is YAML
+        path.chmod(0o600)
+        return path
+
+
+def _decoded(raw: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(raw)
+    except ValueError:
+        return {"message": raw.decode(errors="replace")}
+    return answer if isinstance(answer, dict) else {"message": answer}

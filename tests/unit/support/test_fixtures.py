@@ -1,0 +1,36 @@
+"""What asks for the control plane is marked and runs last."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.support.controlplane.builder import REPOSITORY
+
+ON_IT = "tests/e2e/test_controlplane.py"
+OFF_IT = "tests/unit/support/test_controlplane_processes.py"
+
+
+def collected(*arguments: str) -> list[str]:
+    """The files of the tests that pytest would run, each once, in its order."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *arguments],
+        cwd=REPOSITORY,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = [line.partition("::")[0] for line in answer.stdout.splitlines() if "::" in line]
+    assert names, answer.stdout
+    return list(dict.fromkeys(names))
+
+
+def test_tests_on_the_control_plane_run_after_all_others() -> None:
+    assert collected(ON_IT, OFF_IT) == [OFF_IT, ON_IT]
+
+
+def test_tests_on_the_control_plane_can_be_left_out() -> None:
+    assert collected("-m", "not controlplane", ON_IT, OFF_IT) == [OFF_IT]
+    assert collected("-m", "controlplane", ON_IT, OFF_IT) == [ON_IT]
