@@ -1,0 +1,59 @@
+"""Job plugins: a Job and one of its pods in, edits and wanted objects out.
+
+The plugins stand one a file, `registry` lists them, `wiring` applies them and `findings` judges a Job
+by them. All of it is pure: nothing reads a cluster, a clock or a file, but for `reference`, which
+writes the plugins' documentation pages.
+"""
+
+from pumice.plugins.addresses import address, addresses
+from pumice.plugins.arguments import (
+    BOOLEAN,
+    INTEGER,
+    PORT,
+    TEXT,
+    Argument,
+    ArgumentSpec,
+    BadValueError,
+    Kind,
+    Values,
+)
+from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port, apply
+from pumice.plugins.errors import PluginError
+from pumice.plugins.findings import problems
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.registry import ENTRY_POINT_GROUP, Registry, builtin, dependencies
+from pumice.plugins.wiring import Wiring, job_annotations, task_and_index, wanted_objects, wire
+
+__all__ = [
+    "BOOLEAN",
+    "ENTRY_POINT_GROUP",
+    "INTEGER",
+    "PORT",
+    "TEXT",
+    "Argument",
+    "ArgumentSpec",
+    "BadValueError",
+    "EnvVar",
+    "Findings",
+    "JobPlugin",
+    "Kind",
+    "Mount",
+    "PluginError",
+    "PodEditor",
+    "PodEdits",
+    "Port",
+    "Raw",
+    "Registry",
+    "Values",
+    "Wiring",
+    "address",
+    "addresses",
+    "apply",
+    "builtin",
+    "dependencies",
+    "job_annotations",
+    "problems",
+    "task_and_index",
+    "wanted_objects",
+    "wire",
+]

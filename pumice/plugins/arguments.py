@@ -1,0 +1,290 @@
+"""The arguments of a job plugin: what it declares, and how a Job's words are read.
+
+`spec.plugins` gives each plugin a list of words (`["--port=5000", "--ps", "server"]`). A plugin
+declares its flags as data (`ArgumentSpec`); `parse` reads the words into `Values` and a list of
+problems. A word that cannot be read never stops anything: the argument keeps what it had, the
+words after it still count, and a problem says what was found and what is used instead.
+
+Volcano stops at the first word that it cannot read, sets a bad boolean to false and a bad integer
+to 0, and tells nobody. `strict_upstream` reproduces that to the letter (`upstream_arguments`), for
+those who depend on it; the problems are listed all the same.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.api.fields import did_you_mean
+from pumice.plugins import words
+
+__all__ = [
+    "BOOLEAN",
+    "INTEGER",
+    "PORT",
+    "TEXT",
+    "Argument",
+    "ArgumentSpec",
+    "BadValueError",
+    "Kind",
+    "Parsed",
+    "Problem",
+    "Values",
+    "parse",
+    "shown",
+    "split_flag",
+]
+
+_FLAG = re.compile(r"--?([^-=][^=]*)(?:=(.*))?", re.DOTALL)
+
+
+class BadValueError(ValueError):
+    """A word is not of the kind that its argument wants.
+
+    Attributes:
+        expected: What would be right, for example `an integer`.
+        upstream: What Volcano uses instead.
+        accepted_upstream: Whether Volcano takes the value without complaint.
+    """
+
+    def __init__(
+        self, expected: str, *, upstream: Any = None, accepted_upstream: bool = False
+    ) -> None:
+        super().__init__(f"expected {expected}")
+        self.expected = expected
+        self.upstream = upstream
+        self.accepted_upstream = accepted_upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an argument's value may be.
+
+    Attributes:
+        name: Shown in the documentation.
+        read: Turns a word into the value; raises `BadValueError` or any `ValueError` whose text says
+            what was expected.
+    """
+
+    name: str
+    read: Callable[[str], Any]
+
+
+def _read_integer(word: str) -> int:
+    value = words.integer(word)
+    if value is None:
+        raise BadValueError("an integer", upstream=0)
+    if not words.MIN_INT64 <= value <= words.MAX_INT64:
+        clamped = words.MAX_INT64 if value > 0 else words.MIN_INT64
+        raise BadValueError("an integer of 64 bits", upstream=clamped)
+    return value
+
+
+def _read_port(word: str) -> int:
+    expected = "a port from 1 to 65535"
+    try:
+        value = _read_integer(word)
+    except BadValueError as error:
+        raise BadValueError(expected, upstream=error.upstream) from error
+    if not 1 <= value <= 65535:
+        raise BadValueError(expected, upstream=value, accepted_upstream=True)
+    return value
+
+
+def _read_boolean(word: str) -> bool:
+    value = words.boolean(word)
+    if value is None:
+        raise BadValueError("true or false", upstream=False)
+    return value
+
+
+TEXT = Kind("text", str)
+INTEGER = Kind("integer", _read_integer)
+PORT = Kind("port", _read_port)
+BOOLEAN = Kind("boolean", _read_boolean)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One flag of a plugin.
+
+    Attributes:
+        name: Without the dashes.
+        kind: What its value may be. A boolean may stand without a value and never takes the next word.
+        default: Value when the Job does not set it.
+        help: One line for the documentation, without a full stop.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+
+
+class ArgumentSpec:
+    """The flags of a plugin, in the order in which the documentation lists them."""
+
+    __slots__ = ("_arguments", "defaults")
+
+    def __init__(self, *arguments: Argument) -> None:
+        self._arguments = {argument.name: argument for argument in arguments}
+        if len(self._arguments) != len(arguments):
+            names = [argument.name for argument in arguments]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"argument --{twice} is declared twice")
+        self.defaults = Values({argument.name: argument.default for argument in arguments})
+
+    def __iter__(self) -> Iterator[Argument]:
+        return iter(self._arguments.values())
+
+    def get(self, name: str) -> Argument | None:
+        """Find a flag by name."""
+        return self._arguments.get(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the flags, without dashes."""
+        return tuple(self._arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of a plugin's arguments, by name without dashes: `values["port"]`.
+
+    Attributes:
+        of: The values; every declared argument has one.
+        given: Names that the Job set, as against those that have their default.
+        strict_upstream: Whether Volcano's result is wanted where Pumice's would be better.
+    """
+
+    of: Mapping[str, Any]
+    given: frozenset[str] = field(default_factory=frozenset)
+    strict_upstream: bool = False
+
+    def __getitem__(self, name: str) -> Any:
+        return self.of[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A word that could not be used.
+
+    Attributes:
+        position: Index of the word in the plugin's list.
+        argument: Name of the flag that it was about, empty for a stray word.
+        found: The word or value.
+        used: What is used instead, as a word; empty when there is nothing to use.
+        message: All of that in one sentence.
+    """
+
+    position: int
+    argument: str
+    found: str
+    used: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What became of a plugin's words."""
+
+    values: Values
+    problems: tuple[Problem, ...] = ()
+
+
+def shown(value: Any) -> str:
+    """A value as a user would write it."""
+    if isinstance(value, tuple):
+        separator = ";" if any(isinstance(each, tuple) for each in value) else ","
+        return separator.join(shown(each) for each in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def split_flag(word: str) -> tuple[str, str | None] | None:
+    """Name and value (None without `=`) of a flag; None when the word is not written as one."""
+    match = _FLAG.fullmatch(word)
+    return (match[1], match[2]) if match else None
+
+
+def parse(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
+    """Read a plugin's words: all of them, whatever is wrong with some."""
+    if not vector:
+        return Parsed(spec.defaults)
+    reader = _Reader(spec, vector)
+    while reader.position < len(vector):
+        reader.step()
+    return Parsed(
+        Values({**spec.defaults.of, **reader.values}, frozenset(reader.values)),
+        tuple(reader.problems),
+    )
+
+
+class _Reader:
+    def __init__(self, spec: ArgumentSpec, vector: Sequence[str]) -> None:
+        self.spec = spec
+        self.vector = vector
+        self.position = 0
+        self.values: dict[str, Any] = {}
+        self.problems: list[Problem] = []
+
+    def step(self) -> None:
+        word = self.vector[self.position]
+        flag = split_flag(word)
+        if flag is None:
+            hint = "flags are written --name=value" if self.spec.names else "it takes no arguments"
+            self._report("", word, "", f'"{word}" is not a flag and is ignored: {hint}')
+            self.position += 1
+            return
+        name, value = flag
+        argument = self.spec.get(name)
+        if argument is None:
+            self._unknown(name, value)
+        elif value is not None:
+            self._set(argument, value, 1)
+        elif argument.kind is BOOLEAN:
+            self._set(argument, "true", 1)
+        elif (following := self._value_after()) is not None:
+            self._set(argument, following, 2)
+        else:
+            self._keep(argument, word, f"--{name} has no value")
+            self.position += 1
+
+    def _set(self, argument: Argument, word: str, consumed: int) -> None:
+        try:
+            self.values[argument.name] = argument.kind.read(word)
+        except ValueError as error:
+            self._keep(argument, word, f'bad value "{word}" for --{argument.name}: {error}')
+        self.position += consumed
+
+    def _keep(self, argument: Argument, found: str, fault: str) -> None:
+        used = shown(self.values.get(argument.name, argument.default))
+        outcome = f"{used} is used instead" if used else "it is ignored"
+        self._report(argument.name, found, used, f"{fault}; {outcome}")
+
+    def _unknown(self, name: str, value: str | None) -> None:
+        hint = did_you_mean(name, self.spec.names)
+        if not hint:
+            known = ", ".join(f"--{each}" for each in self.spec.names)
+            hint = f" (known: {known})" if known else " (it takes no arguments)"
+        word = self.vector[self.position]
+        self._report(name, word, "", f"unknown argument --{name} is ignored{hint}")
+        # A word behind an unknown flag is most likely its value: one mistake, one problem.
+        takes_next = value is None and self._bare_word_follows()
+        self.position += 2 if takes_next else 1
+
+    def _next(self) -> str | None:
+        following = self.position + 1
+        return self.vector[following] if following < len(self.vector) else None
+
+    def _value_after(self) -> str | None:
+        """The next word, unless it is another of this plugin's flags."""
+        word = self._next()
+        flag = split_flag(word) if word is not None else None
+        return None if flag is not None and self.spec.get(flag[0]) is not None else word
+
+    def _bare_word_follows(self) -> bool:
+        word = self._next()
+        return word is not None and not word.startswith("-")
+
+    def _report(self, argument: str, found: str, used: str, message: str) -> None:
+        self.problems.append(Problem(self.position, argument, found, used, message))

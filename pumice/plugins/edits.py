@@ -1,0 +1,265 @@
+"""Edits to a pod as data, and how they are applied.
+
+What holds for every edit:
+
+- What the user wrote stays. A variable, volume, mount, port, init container, label or annotation that
+  the pod has already is kept; only what is missing is added. (With `user_wins=False` a plugin's
+  variable replaces the user's where it stands, which is what Volcano's second entry of the same name
+  amounts to in a running container.)
+- Injected variables stand before the user's, so that the user's can refer to them: `$(VC_TASK_INDEX)`.
+- Nothing is ever there twice: variables and volumes by name, mounts by path, ports by number, init
+  containers by name. Applying the same edits again therefore changes nothing.
+- Fields that Pumice does not know stay. The pod given is not changed; the one returned shares the
+  parts that need no edit with it, so pods may be built from a template by shallow copies.
+
+An init container that runs beside the others (`restartPolicy: Always`) is a container like them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+__all__ = ["EnvVar", "Mount", "PodEdits", "Port", "apply", "merge"]
+
+Raw = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class EnvVar:
+    """A variable of all containers.
+
+    Attributes:
+        name: Name of the variable.
+        value: Its value.
+        config_map: Name of the ConfigMap whose key of the variable's name holds the value, instead of `value`.
+        init_containers: Whether init containers get it too.
+    """
+
+    name: str
+    value: str = ""
+    config_map: str = ""
+    init_containers: bool = True
+
+    def manifest(self) -> Raw:
+        """The entry of `env`."""
+        if self.config_map:
+            reference = {"name": self.config_map, "key": self.name}
+            return {"name": self.name, "valueFrom": {"configMapKeyRef": reference}}
+        return {"name": self.name, "value": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A volume in all containers.
+
+    Attributes:
+        volume: Name of the volume.
+        path: Where it is mounted.
+        init_containers: Whether init containers get it too.
+    """
+
+    volume: str
+    path: str
+    init_containers: bool = True
+
+    def manifest(self) -> Raw:
+        """The entry of `volumeMounts`."""
+        return {"name": self.volume, "mountPath": self.path}
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of all containers.
+
+    Attributes:
+        name: Name of the port; left out where the container has another port of that name.
+        number: Port number.
+        init_containers: Whether init containers get it too.
+    """
+
+    name: str
+    number: int
+    init_containers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodEdits:
+    """What one or several plugins want of a pod.
+
+    Attributes:
+        hostname: `spec.hostname` where the template sets none.
+        subdomain: `spec.subdomain` where the template sets none.
+        env: Variables, in their order.
+        volumes: Entries of `spec.volumes`.
+        mounts: Mounts of those volumes.
+        ports: Ports to declare.
+        init_containers: Entries to append to `spec.initContainers`.
+        labels: Labels of the pod.
+        annotations: Annotations of the pod.
+    """
+
+    hostname: str = ""
+    subdomain: str = ""
+    env: Sequence[EnvVar] = ()
+    volumes: Sequence[Mapping[str, Any]] = ()
+    mounts: Sequence[Mount] = ()
+    ports: Sequence[Port] = ()
+    init_containers: Sequence[Mapping[str, Any]] = ()
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+
+
+def merge(edits: Iterable[PodEdits]) -> PodEdits:
+    """All edits as one, in the order given; where two want the same thing, the earlier one wins."""
+    merged: dict[str, Any] = {}
+    for each in edits:
+        for field in fields(each):
+            value = getattr(each, field.name)
+            if not value:
+                continue
+            earlier = merged.get(field.name)
+            if earlier is None:
+                merged[field.name] = value
+            elif isinstance(value, Mapping):
+                merged[field.name] = {**value, **earlier}
+            elif not isinstance(value, str):
+                merged[field.name] = (*earlier, *value)
+    return PodEdits(**merged)
+
+
+def apply(pod: Raw, edits: PodEdits, *, user_wins: bool = True) -> Raw:
+    """Return the pod with the edits; the very same object where nothing is missing.
+
+    Args:
+        pod: A pod as raw JSON.
+        edits: What is wanted.
+        user_wins: Whether a variable that the pod sets itself keeps its value.
+    """
+    spec = _spec(_object(pod.get("spec")), edits, user_wins)
+    metadata = _object(pod.get("metadata"))
+    metadata = _with_keys(metadata, "labels", edits.labels)
+    metadata = _with_keys(metadata, "annotations", edits.annotations)
+    return _with(_with(pod, "metadata", metadata), "spec", spec)
+
+
+def _spec(spec: Raw, edits: PodEdits, user_wins: bool) -> Raw:
+    if edits.hostname and not spec.get("hostname"):
+        spec = {**spec, "hostname": edits.hostname}
+    if edits.subdomain and not spec.get("subdomain"):
+        spec = {**spec, "subdomain": edits.subdomain}
+    spec = _with_items(spec, "volumes", edits.volumes, _name, deepcopy)
+    spec = _with_items(spec, "initContainers", edits.init_containers, _name, deepcopy)
+    for key in ("containers", "initContainers"):
+        containers = _list(spec, key)
+        edited = [
+            _container(each, edits, user_wins, init=key == "initContainers" and not _sidecar(each))
+            for each in containers
+        ]
+        if any(new is not old for new, old in zip(edited, containers, strict=True)):
+            spec = {**spec, key: edited}
+    return spec
+
+
+def _container(container: Any, edits: PodEdits, user_wins: bool, *, init: bool) -> Any:
+    if not isinstance(container, dict):
+        return container
+    env = [each for each in edits.env if each.init_containers or not init]
+    container = _with_env(container, env, user_wins)
+    mounts = [each for each in edits.mounts if each.init_containers or not init]
+    container = _with_items(container, "volumeMounts", mounts, _mount_path, Mount.manifest)
+    ports = [each for each in edits.ports if each.init_containers or not init]
+    return _with_ports(container, ports)
+
+
+def _with_env(container: Raw, wanted: Sequence[EnvVar], user_wins: bool) -> Raw:
+    present = _list(container, "env")
+    names = {_name(each) for each in present}
+    kept = present
+    if not user_wins:
+        kept = _replaced(present, {each.name: each.manifest() for each in reversed(wanted)})
+    injected = []
+    for each in wanted:
+        if each.name not in names:
+            names.add(each.name)
+            injected.append(each.manifest())
+    if not injected and kept is present:
+        return container
+    return {**container, "env": [*injected, *kept]}
+
+
+def _replaced(present: list[Any], wanted: Mapping[str, Raw]) -> list[Any]:
+    replaced = [wanted.get(_name(each), each) for each in present]
+    return present if replaced == present else replaced
+
+
+def _with_ports(container: Raw, wanted: Sequence[Port]) -> Raw:
+    present = _list(container, "ports")
+    numbers = [each.get("containerPort") for each in present if isinstance(each, dict)]
+    names = {_name(each) for each in present}
+    added = []
+    for each in wanted:
+        if each.number in numbers:
+            continue
+        port: Raw = {"containerPort": each.number}
+        if each.name and each.name not in names:
+            port = {"name": each.name, **port}
+        numbers.append(each.number)
+        names.add(each.name)
+        added.append(port)
+    return {**container, "ports": [*present, *added]} if added else container
+
+
+def _with_items(
+    owner: Raw,
+    key: str,
+    wanted: Sequence[T],
+    identity: Callable[[Any], str],
+    manifest: Callable[[T], Any],
+) -> Raw:
+    """The owner with every wanted item appended to a list, unless one of that identity is there."""
+    if not wanted:
+        return owner
+    present = _list(owner, key)
+    known = {identity(each) for each in present}
+    added = []
+    for each in wanted:
+        entry = manifest(each)
+        if identity(entry) not in known:
+            known.add(identity(entry))
+            added.append(entry)
+    return {**owner, key: [*present, *added]} if added else owner
+
+
+def _with_keys(metadata: Raw, key: str, wanted: Mapping[str, str] | None) -> Raw:
+    present = _object(metadata.get(key))
+    missing = {name: value for name, value in (wanted or {}).items() if name not in present}
+    return {**metadata, key: {**present, **missing}} if missing else metadata
+
+
+def _with(owner: Raw, key: str, value: Raw) -> Raw:
+    return owner if value is owner.get(key) or not value else {**owner, key: value}
+
+
+def _sidecar(container: Any) -> bool:
+    return isinstance(container, dict) and container.get("restartPolicy") == "Always"
+
+
+def _name(item: Any) -> str:
+    name = item.get("name") if isinstance(item, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _mount_path(mount: Any) -> str:
+    path = mount.get("mountPath") if isinstance(mount, dict) else None
+    return (path.rstrip("/") or "/") if isinstance(path, str) else ""
+
+
+def _object(value: Any) -> Raw:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(owner: Raw, key: str) -> list[Any]:
+    value = owner.get(key)
+    return value if isinstance(value, list) else []

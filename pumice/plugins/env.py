@@ -1,0 +1,24 @@
+"""Plugin `env`: each container knows the index of its pod within the task.
+
+Source: job specification, section 3.
+"""
+
+from pumice.api.jobs import Job, Task
+from pumice.plugins.arguments import Values
+from pumice.plugins.edits import EnvVar, PodEdits
+from pumice.plugins.interface import JobPlugin
+
+__all__ = ["Env"]
+
+
+class Env(JobPlugin):
+    """Sets `VC_TASK_INDEX`, and `VK_TASK_INDEX` for manifests older than that name."""
+
+    name = "env"
+    summary = "Gives every container the index of its pod within the task."
+    after = ("svc", "ssh")
+
+    def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:  # noqa: ARG002
+        """Two variables with the index; the user's own win."""
+        text = str(index)
+        return PodEdits(env=(EnvVar("VK_TASK_INDEX", text), EnvVar("VC_TASK_INDEX", text)))

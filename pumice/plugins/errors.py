@@ -1,0 +1,7 @@
+"""The one error of this package that somebody catches."""
+
+__all__ = ["PluginError"]
+
+
+class PluginError(Exception):
+    """A plugin cannot be registered, is unknown, or cannot wire a pod; the message names it."""

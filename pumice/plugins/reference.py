@@ -1,0 +1,162 @@
+"""Tables and outputs of the plugin pages, generated from the plugins themselves.
+
+`python -m pumice.plugins.reference --write docs/plugins` fills what stands between
+
+    <!-- generated: WHAT -->
+    <!-- end generated -->
+
+in every page of the folder; `--check` says which pages are out of date, and changes none. WHAT is
+
+- `plugins`: all plugins with their summaries and requirements;
+- `arguments NAME`: the flags of a plugin;
+- `annotations`, `objects` or `pod TASK INDEX`: what the plugins make of the Job in the last YAML block
+  above: annotations of the Job, objects beside it, one of its pods;
+- `file PATH`: a Python file, its path relative to the page.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from pumice.api.jobs import Job
+from pumice.plugins.arguments import BOOLEAN, Argument, shown
+from pumice.plugins.interface import Raw
+from pumice.plugins.registry import Registry, builtin, dependencies
+from pumice.plugins.wiring import Wiring
+
+__all__ = ["filled", "main"]
+
+_BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
+_MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+
+
+def filled(page: str, registry: Registry, folder: Path) -> str:
+    """A page with every generated block up to date.
+
+    Args:
+        page: Text of the page.
+        registry: The plugins that it is about.
+        folder: Where the page stands, for `file`.
+
+    Raises:
+        ValueError: A block asks for something that is not there.
+    """
+
+    def fill(block: re.Match[str]) -> str:
+        content = _content(block[2].split(), page[: block.start()], registry, folder)
+        return f"{block[1]}{content}\n{block[3]}"
+
+    return _BLOCK.sub(fill, page)
+
+
+def _content(what: Sequence[str], above: str, registry: Registry, folder: Path) -> str:
+    match list(what):
+        case ["plugins"]:
+            return _plugins(registry)
+        case ["arguments", name]:
+            return _arguments(name, registry)
+        case ["file", path]:
+            return f"```python\n{(folder / path).read_text(encoding='utf-8')}```"
+        case ["annotations"]:
+            return _yaml([_wiring(above, registry)[1].job_annotations()])
+        case ["objects"]:
+            return _yaml(_wiring(above, registry)[1].objects())
+        case ["pod", task, index]:
+            return _yaml([_pod(*_wiring(above, registry), task, int(index))])
+        case _:
+            raise ValueError(f"nothing is generated for {' '.join(what)!r}")
+
+
+def _plugins(registry: Registry) -> str:
+    rows = ["| plugin | what it does | adds |", "|---|---|---|"]
+    for plugin in registry.plugins:
+        adds = ", ".join(f"`{name}`" for name in plugin.requires)
+        rows.append(f"| [`{plugin.name}`]({plugin.name}.md) | {plugin.summary} | {adds} |")
+    return "\n".join(rows)
+
+
+def _arguments(name: str, registry: Registry) -> str:
+    plugin = registry.get(name)
+    if plugin is None:
+        raise ValueError(registry.unknown(name))
+    if not plugin.arguments.names:
+        return "None; whatever is given is ignored, with a warning."
+    rows = ["| argument | value | default | meaning |", "|---|---|---|---|"]
+    rows += [_row(argument) for argument in plugin.arguments]
+    return "\n".join(rows)
+
+
+def _row(argument: Argument) -> str:
+    default = f"`{shown(argument.default)}`" if argument.default != () else "none"
+    value = "" if argument.kind is BOOLEAN else "=…"
+    return f"| `--{argument.name}{value}` | {argument.kind.name} | {default} | {argument.help} |"
+
+
+def _wiring(above: str, registry: Registry) -> tuple[Job, Wiring]:
+    """The Job of the last manifest above, as admission completes it, with its plugins."""
+    manifest: Raw = yaml.safe_load(_MANIFEST.findall(_BLOCK.sub("", above))[-1])
+    manifest["metadata"].setdefault("namespace", "default")
+    plugins = manifest["spec"]["plugins"]
+    plugins.update(dependencies(plugins, registry))
+    job = msgspec.convert(manifest, Job)
+    return job, Wiring(job, registry)
+
+
+def _pod(job: Job, wiring: Wiring, task_name: str, index: int) -> Raw:
+    task = job.task(task_name)
+    if task is None:
+        raise ValueError(f"the Job above has no task {task_name!r}")
+    metadata = {"name": f"{job.metadata.name}-{task_name}-{index}", **task.pod_metadata()}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": task.pod_spec()}
+    return wiring.pod(task, index, pod)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes YAML as a person would: lists indented, several lines as several lines."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:  # noqa: ARG002
+        return super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _yaml(documents: Sequence[Any]) -> str:
+    text = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
+    return f"```yaml\n{text}```"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write or check the pages of a folder; 1 when a page is out of date."""
+    parser = argparse.ArgumentParser(prog="python -m pumice.plugins.reference")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--write", type=Path, metavar="FOLDER", help="bring its pages up to date")
+    mode.add_argument("--check", type=Path, metavar="FOLDER", help="fail where a page is not")
+    options = parser.parse_args(arguments)
+    folder: Path = options.write or options.check
+    stale = 0
+    for page in sorted(folder.glob("*.md")):
+        before = page.read_text(encoding="utf-8")
+        after = filled(before, builtin(), folder)
+        if after == before:
+            continue
+        stale += 1
+        if options.write:
+            page.write_text(after, encoding="utf-8")
+        sys.stderr.write(f"{page}: {'written' if options.write else 'out of date'}\n")
+    return 1 if stale and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

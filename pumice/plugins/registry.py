@@ -1,0 +1,229 @@
+"""Which plugins there are: an explicit list, widened by what is installed.
+
+A registry is a value that is passed to whoever needs one; there is no global one, and importing a
+plugin registers nothing. Every plugin is looked over when it is registered, so that a broken one is
+reported with its origin at start-up and not with the first Job that names it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from pumice.api.fields import did_you_mean
+from pumice.api.names import dns_label_problem
+from pumice.plugins.arguments import ArgumentSpec
+from pumice.plugins.env import Env
+from pumice.plugins.errors import PluginError
+from pumice.plugins.interface import JobPlugin
+from pumice.plugins.svc import Svc
+from pumice.plugins.task_topology import TaskTopology
+from pumice.plugins.tensorflow import TensorFlow
+from pumice.plugins.unavailable import UNAVAILABLE, Unavailable
+
+__all__ = ["ENTRY_POINT_GROUP", "Registered", "Registry", "builtin", "dependencies"]
+
+ENTRY_POINT_GROUP = "pumice.job_plugins"
+"""Entry-point group in which a package lists its job plugins, name to class."""
+
+_BUILTIN = "pumice"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A plugin and where it comes from.
+
+    Attributes:
+        plugin: The plugin.
+        origin: `pumice`, or the package and module that brought it.
+    """
+
+    plugin: JobPlugin
+    origin: str
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The plugins that Jobs may name, in the order in which they are applied.
+
+    Attributes:
+        entries: The plugins with their origins.
+        unavailable: Names that are known but have no plugin here.
+    """
+
+    entries: tuple[Registered, ...]
+    unavailable: tuple[Unavailable, ...] = UNAVAILABLE
+
+    @cached_property
+    def plugins(self) -> tuple[JobPlugin, ...]:
+        """All plugins in the order in which they are applied."""
+        return tuple(entry.plugin for entry in self.entries)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of all plugins, in that order."""
+        return tuple(plugin.name for plugin in self.plugins)
+
+    @cached_property
+    def lacking(self) -> tuple[Unavailable, ...]:
+        """Names that are known and have no plugin here, not even an installed one."""
+        return tuple(each for each in self.unavailable if each.name not in self.names)
+
+    @cached_property
+    def known_names(self) -> tuple[str, ...]:
+        """Names that a Job may use, those without a plugin here included."""
+        return (*self.names, *(each.name for each in self.lacking))
+
+    def get(self, name: str) -> JobPlugin | None:
+        """Find a plugin by name."""
+        return next((each for each in self.plugins if each.name == name), None)
+
+    def origin(self, name: str) -> str:
+        """Where a plugin comes from; empty when there is none of that name."""
+        return next((each.origin for each in self.entries if each.plugin.name == name), "")
+
+    def requires(self, name: str) -> tuple[str, ...]:
+        """Plugins that a Job naming this one needs too; empty for an unknown name."""
+        plugin = self.get(name)
+        if plugin is not None:
+            return plugin.requires
+        return next((each.requires for each in self.lacking if each.name == name), ())
+
+    def unknown(self, name: str) -> str:
+        """Say that a name is no plugin, with the closest one that is."""
+        hint = did_you_mean(name, self.known_names)
+        return f'unknown plugin "{name}"{hint or "; known are " + ", ".join(self.known_names)}'
+
+    def with_plugin(self, plugin: JobPlugin, origin: str) -> "Registry":
+        """A registry with one more plugin.
+
+        Raises:
+            PluginError: The plugin is not well formed or its name is taken.
+        """
+        return self._with([Registered(plugin, origin)])
+
+    def with_entry_points(self, found: Iterable[EntryPoint] | None = None) -> "Registry":
+        """A registry with the plugins that installed packages bring.
+
+        Args:
+            found: Entry points to load instead of those of the running interpreter.
+
+        Raises:
+            PluginError: One cannot be loaded, is not well formed or its name is taken.
+        """
+        if found is None:
+            found = entry_points(group=ENTRY_POINT_GROUP)
+        ordered = sorted(found, key=lambda each: (each.name, each.value))
+        return self._with([_load(each) for each in ordered])
+
+    def _with(self, added: Sequence[Registered]) -> "Registry":
+        entries = self.entries
+        for each in added:
+            _inspect(each)
+            taken = next((e for e in entries if e.plugin.name == each.plugin.name), None)
+            if taken is not None:
+                raise PluginError(
+                    f'plugin "{each.plugin.name}" of {each.origin}: the name is taken by the plugin '
+                    f"of {taken.origin}"
+                )
+            entries = (*entries, each)
+        widened = Registry(_ordered(entries), self.unavailable)
+        for each in added:
+            _inspect_requires(each, widened)
+        return widened
+
+
+def builtin() -> Registry:
+    """The plugins that come with Pumice."""
+    plugins = (Svc(), Env(), TensorFlow(), TaskTopology())
+    return Registry(_ordered(tuple(Registered(each, _BUILTIN) for each in plugins)))
+
+
+def dependencies(
+    plugins: Mapping[str, Sequence[str]] | None, registry: Registry
+) -> dict[str, list[str]]:
+    """What a Job's plugins require and the Job does not name, to be added to `spec.plugins`.
+
+    Source: webhook specification, section 4.
+    """
+    present = dict.fromkeys(plugins or ())
+    added: dict[str, list[str]] = {}
+    pending = list(present)
+    while pending:
+        for name in registry.requires(pending.pop(0)):
+            if name not in present and name not in added:
+                added[name] = []
+                pending.append(name)
+    return added
+
+
+def _load(entry_point: EntryPoint) -> Registered:
+    package = entry_point.dist.name if entry_point.dist is not None else "an unknown package"
+    origin = f"{package} ({entry_point.value})"
+    try:
+        loaded = entry_point.load()
+        plugin = loaded() if isinstance(loaded, type) else loaded
+    except Exception as error:
+        raise PluginError(
+            f'plugin "{entry_point.name}" of {origin} cannot be loaded: {error!r}'
+        ) from error
+    return Registered(plugin, origin)
+
+
+def _inspect(entry: Registered) -> None:
+    # What a package brings may be anything, whatever the annotation says.
+    plugin: Any = entry.plugin
+    if not isinstance(plugin, JobPlugin):
+        raise PluginError(
+            f"{entry.origin} gives {plugin!r}; expected a subclass of pumice.plugins.JobPlugin"
+        )
+    fault = _fault(plugin)
+    if fault:
+        raise PluginError(f'plugin "{plugin.name}" of {entry.origin}: {fault}')
+
+
+def _fault(plugin: Any) -> str:
+    problem = dns_label_problem(plugin.name) if isinstance(plugin.name, str) else "must be text"
+    if problem:
+        return f"name {problem}"
+    if not isinstance(plugin.summary, str) or not plugin.summary:
+        return "summary must be a sentence"
+    for attribute in ("requires", "after"):
+        value = getattr(plugin, attribute)
+        if not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
+            return f"{attribute} must be a tuple of plugin names, found {value!r}"
+    if not isinstance(plugin.arguments, ArgumentSpec):
+        return f"arguments must be an ArgumentSpec, found {plugin.arguments!r}"
+    return ""
+
+
+def _inspect_requires(entry: Registered, registry: Registry) -> None:
+    for name in entry.plugin.requires:
+        if name not in registry.known_names:
+            raise PluginError(
+                f'plugin "{entry.plugin.name}" of {entry.origin}: requires {registry.unknown(name)}'
+            )
+
+
+def _ordered(entries: tuple[Registered, ...]) -> tuple[Registered, ...]:
+    """Sort by `after`; whatever that leaves open, as registered."""
+    by_name = {entry.plugin.name: entry for entry in entries}
+    sorter = TopologicalSorter(
+        {name: [n for n in entry.plugin.after if n in by_name] for name, entry in by_name.items()}
+    )
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = " after ".join(reversed(error.args[1]))
+        raise PluginError(f"plugins cannot be ordered: {circle}") from error
+    ordered: list[str] = []
+    ready: list[str] = []
+    while sorter.is_active():
+        ready.extend(sorter.get_ready())
+        first = min(ready, key=list(by_name).index)
+        ready.remove(first)
+        ordered.append(first)
+        sorter.done(first)
+    return tuple(by_name[name] for name in ordered)

@@ -1,0 +1,257 @@
+"""Plugin `svc`: the pods of a Job find each other by name.
+
+Wants a headless Service and a ConfigMap with every task's addresses, and gives each pod its
+hostname, the addresses as files in `/etc/volcano` and as variables. A NetworkPolicy lets only the
+Job's own pods in. Source: job specification, section 4.
+
+Running pods see a changed ConfigMap in the files; variables keep the values of the pod's start.
+"""
+
+from pumice.api import keys, names
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job, Task
+from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SERVICE, Kind
+from pumice.plugins.addresses import addresses, fixed_hostname, joined_size, subdomain
+from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values
+from pumice.plugins.edits import EnvVar, Mount, PodEdits
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+
+__all__ = ["CONFIG_MAP_LIMIT", "HOSTS_VARIABLE_LIMIT", "MOUNT_PATH", "Svc"]
+
+MOUNT_PATH = "/etc/volcano"
+"""Directory in which every container finds the hosts files."""
+
+HOSTS_VARIABLE_LIMIT = 96 * 1024
+"""Bytes of addresses above which a task's hosts are a file only: Linux refuses to start a program with
+a variable of 128 KiB, name and `=` included, and the rest is room for the Job to grow."""
+
+CONFIG_MAP_LIMIT = 1_000_000
+"""Bytes of data above which the addresses are not held twice: Kubernetes takes 1 MiB at most."""
+
+_FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "ray", "mxnet")
+"""Plugins whose pods talk to each other before they are ready."""
+
+
+class Svc(JobPlugin):
+    """Headless Service, hosts files and variables, network policy."""
+
+    name = "svc"
+    summary = "Gives the pods names that resolve, and the addresses of every task."
+    after = ()
+    arguments = ArgumentSpec(
+        Argument(
+            "publish-not-ready-addresses",
+            BOOLEAN,
+            False,
+            "names resolve before a pod is ready; true unless set where a framework plugin is used",
+        ),
+        Argument(
+            "disable-network-policy",
+            BOOLEAN,
+            False,
+            "make no NetworkPolicy, so that others may connect to the pods",
+        ),
+        Argument(
+            "inject-hosts-env",
+            BOOLEAN,
+            True,
+            "set the variables `VC_<TASK>_HOSTS` and `VC_<TASK>_NUM`; the files are there anyway",
+        ),
+    )
+
+    def check(self, job: Job, values: Values) -> Findings:
+        """Refuse names that cannot be made, warn about addresses that will not resolve."""
+        errors = (*_name_errors(job.metadata.name), *_size_errors(job))
+        return Findings(errors, _address_warnings(job, values))
+
+    def objects(self, job: Job, values: Values) -> list[Raw]:
+        """ConfigMap `<job>-svc`, Service `<job>` and, unless disabled, NetworkPolicy `<job>`."""
+        wanted = [_config_map(job), _service(job, _publishes_not_ready(job, values))]
+        if not values["disable-network-policy"]:
+            wanted.append(_network_policy(job))
+        return wanted
+
+    def for_job(self, job: Job, values: Values) -> PodEditor:
+        """Hostname, subdomain, hosts variables and the hosts files."""
+        volume = names.hosts_config_map(job.metadata.name)
+        volumes = ({"name": volume, "configMap": {"name": volume}},)
+        mounts = (Mount(volume, MOUNT_PATH),)
+        env = _variables(job, volume) if values["inject-hosts-env"] else ()
+
+        def edit(task: Task, index: int) -> PodEdits:
+            return PodEdits(
+                hostname=names.pod_name(job.metadata.name, task.name, index),
+                subdomain=job.metadata.name,
+                env=env,
+                volumes=volumes,
+                mounts=mounts,
+            )
+
+        return edit
+
+
+def _variables(job: Job, config_map: str) -> tuple[EnvVar, ...]:
+    variables = []
+    for task in job.tasks:
+        hosts, number = _variable_names(task)
+        if not _too_large_for_variable(job, task):
+            variables.append(EnvVar(hosts, config_map=config_map))
+        variables.append(EnvVar(number, config_map=config_map))
+    return tuple(variables)
+
+
+def _variable_names(task: Task) -> tuple[str, str]:
+    stem = f"VC_{_file_stem(task).upper()}"
+    return f"{stem}_HOSTS", f"{stem}_NUM"
+
+
+def _file_stem(task: Task) -> str:
+    return task.name.replace("-", "_")
+
+
+def _too_large_for_variable(job: Job, task: Task) -> bool:
+    return joined_size(job, task) > HOSTS_VARIABLE_LIMIT
+
+
+def _config_map(job: Job) -> Raw:
+    manifest = _manifest(CONFIG_MAP, job, names.hosts_config_map(job.metadata.name))
+    return {**manifest, "data": _hosts(job)}
+
+
+def _hosts(job: Job) -> dict[str, str]:
+    once = _holds_once(job)
+    data: dict[str, str] = {}
+    for task in job.tasks:
+        found = addresses(job, task)
+        hosts, number = _variable_names(task)
+        data[f"{_file_stem(task)}.host"] = "\n".join(found)
+        if task.name not in once:
+            data[hosts] = ",".join(found)
+        data[number] = str(len(found))
+    return data
+
+
+def _holds_once(job: Job) -> frozenset[str]:
+    """Tasks whose addresses are a file only, because two copies of all would be too much.
+
+    New pods do not refer to the key that is left out. Pods from before the task grew so large do, but
+    a ConfigMap that cannot be written at all would serve nobody.
+    """
+    if _size(job, frozenset()) <= CONFIG_MAP_LIMIT:
+        return frozenset()
+    return frozenset(task.name for task in job.tasks if _too_large_for_variable(job, task))
+
+
+def _size(job: Job, once: frozenset[str]) -> int:
+    """Bytes of the ConfigMap's data, keys included."""
+    total = 0
+    for task in job.tasks:
+        hosts, number = _variable_names(task)
+        size = joined_size(job, task)
+        total += len(f"{_file_stem(task)}.host") + size + len(number) + len(str(task.size))
+        if task.name not in once:
+            total += len(hosts) + size
+    return total
+
+
+def _service(job: Job, publish_not_ready: bool) -> Raw:
+    spec: Raw = {"clusterIP": "None", "selector": _selector(job)}
+    if publish_not_ready:
+        spec["publishNotReadyAddresses"] = True
+    return {**_manifest(SERVICE, job, job.metadata.name), "spec": spec}
+
+
+def _network_policy(job: Job) -> Raw:
+    spec = {
+        "podSelector": {"matchLabels": _selector(job)},
+        "ingress": [{"from": [{"podSelector": {"matchLabels": _selector(job)}}]}],
+        "policyTypes": ["Ingress"],
+    }
+    return {**_manifest(NETWORK_POLICY, job, job.metadata.name), "spec": spec}
+
+
+def _manifest(kind: Kind, job: Job, name: str) -> Raw:
+    metadata = {"name": name, "namespace": job.metadata.namespace}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+
+
+def _selector(job: Job) -> dict[str, str]:
+    return {keys.JOB_NAME: job.metadata.name, keys.JOB_NAMESPACE: job.metadata.namespace}
+
+
+def _publishes_not_ready(job: Job, values: Values) -> bool:
+    argument = "publish-not-ready-addresses"
+    if argument in values.given or values.strict_upstream:
+        return bool(values[argument])
+    # A pod that becomes ready only once its peers answer would otherwise wait for itself.
+    return any(name in _FRAMEWORKS for name in job.spec.plugins or ())
+
+
+def _name_errors(job_name: str) -> tuple[FieldError, ...]:
+    if not job_name:
+        return ()
+    derived = (
+        ("Service", job_name, names.service_name_problem(job_name)),
+        (
+            "volume",
+            names.hosts_config_map(job_name),
+            names.dns_label_problem(names.hosts_config_map(job_name)),
+        ),
+    )
+    return tuple(
+        FieldError(
+            "metadata.name",
+            f'plugin svc names a {what} "{name}" after the Job, and that {problem}; '
+            "choose another name for the Job",
+            "JOB-PLUGIN-NAME",
+        )
+        for what, name, problem in derived
+        if problem
+    )
+
+
+def _size_errors(job: Job) -> tuple[FieldError, ...]:
+    size = _size(job, _holds_once(job))
+    if size <= CONFIG_MAP_LIMIT:
+        return ()
+    text = (
+        f"plugin svc would write {size} bytes of addresses for {job.replicas} pods, and a ConfigMap holds "
+        f"{CONFIG_MAP_LIMIT}; use shorter names or fewer pods"
+    )
+    return (FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE"),)
+
+
+def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
+    warnings = []
+    for position, task in enumerate(job.tasks):
+        spec = f"spec.tasks[{position}].template.spec"
+        if fixed_hostname(task) and task.size > 1:
+            warnings.append(
+                FieldError(
+                    f"{spec}.hostname",
+                    f'"{fixed_hostname(task)}" becomes the name of all {task.size} pods, which cannot '
+                    "be told apart; leave it out, so that each pod is named after itself",
+                    "JOB-PLUGIN-HOSTNAME",
+                )
+            )
+        if subdomain(job, task) != job.metadata.name:
+            warnings.append(
+                FieldError(
+                    f"{spec}.subdomain",
+                    f'addresses in "{subdomain(job, task)}" resolve only if you make a headless Service '
+                    f"of that name that selects {keys.JOB_NAME}={job.metadata.name}; leave it out to use "
+                    "the one that plugin svc makes",
+                    "JOB-PLUGIN-SUBDOMAIN",
+                )
+            )
+        if values["inject-hosts-env"] and _too_large_for_variable(job, task):
+            hosts, _ = _variable_names(task)
+            warnings.append(
+                FieldError(
+                    f"spec.tasks[{position}].replicas",
+                    f"the addresses of {task.size} pods do not fit into a variable: {hosts} is not set; "
+                    f"read {MOUNT_PATH}/{_file_stem(task)}.host",
+                    "JOB-PLUGIN-SIZE",
+                )
+            )
+    return tuple(warnings)

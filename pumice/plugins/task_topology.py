@@ -1,0 +1,110 @@
+"""Plugin `task-topology`: which tasks want to share a node, and which do not.
+
+The user's side of the Bucket design: the arguments become annotations of the Job, which its PodGroup
+inherits and which the scheduler's plugin of the same name reads. Both spellings are written: Volcano's
+three annotations (scheduler specification, section c.11), and the design's one with JSON. An
+annotation that the Job carries already is kept.
+"""
+
+import json
+
+from pumice.api import keys
+from pumice.api.fields import FieldError, did_you_mean
+from pumice.api.jobs import Job
+from pumice.plugins.arguments import Argument, ArgumentSpec, Kind, Values
+from pumice.plugins.interface import Findings, JobPlugin
+from pumice.plugins.task_lists import TaskGroups, format_groups, read_groups, read_order
+
+__all__ = ["TaskTopology"]
+
+_LISTS = Kind("lists of tasks", read_groups)
+_LIST = Kind("list of tasks", read_order)
+
+_ANNOTATIONS = {
+    "affinity": keys.TOPOLOGY_AFFINITY,
+    "anti-affinity": keys.TOPOLOGY_ANTI_AFFINITY,
+    "task-order": keys.TOPOLOGY_TASK_ORDER,
+}
+_JSON_KEYS = {"affinity": "affinity", "anti-affinity": "antiAffinity", "task-order": "taskOrder"}
+
+
+class TaskTopology(JobPlugin):
+    """Affinity and anti-affinity between the tasks of a Job."""
+
+    name = "task-topology"
+    summary = "Tells the scheduler which tasks of the Job belong on one node and which apart."
+    arguments = ArgumentSpec(
+        Argument("affinity", _LISTS, (), "groups of tasks whose pods should share a node"),
+        Argument("anti-affinity", _LISTS, (), "groups of tasks whose pods should not share a node"),
+        Argument("task-order", _LIST, (), "tasks in the order in which they are placed"),
+    )
+
+    def check(self, job: Job, values: Values) -> Findings:
+        """Warn about tasks that the Job does not have and about annotations that stand in the way."""
+        return Findings(warnings=(*_unknown_tasks(job, values), *_kept_annotations(job, values)))
+
+    def job_annotations(self, job: Job, values: Values) -> dict[str, str]:
+        """The wishes, one annotation each and all of them as JSON; none for an ignored argument."""
+        wishes = {name: groups for name, groups in _wishes(job, values).items() if groups}
+        if not wishes:
+            return {}
+        annotations = {_ANNOTATIONS[name]: format_groups(groups) for name, groups in wishes.items()}
+        arguments = {
+            _JSON_KEYS[name]: groups[0] if name == "task-order" else groups
+            for name, groups in wishes.items()
+        }
+        annotations[keys.TOPOLOGY_SEED] = json.dumps(arguments, separators=(",", ":"))
+        return annotations
+
+
+def _groups(name: str, values: Values) -> TaskGroups:
+    value = values[name]
+    if name == "task-order":
+        return (value,) if value else ()
+    groups: TaskGroups = value
+    return groups
+
+
+def _wishes(job: Job, values: Values) -> dict[str, TaskGroups]:
+    """Each argument's groups; none for an argument that names a task which the Job does not have.
+
+    Leaving out just the unknown task could turn a wish into its opposite: `[ps, wroker]` would become
+    `[ps]`, and keep the parameter servers together.
+    """
+    wishes = {}
+    for name in _ANNOTATIONS:
+        groups = _groups(name, values)
+        wishes[name] = () if _unknown(job, groups) else groups
+    return wishes
+
+
+def _unknown(job: Job, groups: TaskGroups) -> list[str]:
+    known = {task.name for task in job.tasks}
+    return list(dict.fromkeys(name for group in groups for name in group if name not in known))
+
+
+def _unknown_tasks(job: Job, values: Values) -> list[FieldError]:
+    tasks = [task.name for task in job.tasks]
+    return [
+        FieldError(
+            "spec.plugins.task-topology",
+            f'--{name} names task "{unknown}", which the Job does not have'
+            f"{did_you_mean(unknown, tasks)}; the argument is ignored",
+            "JOB-PLUGIN-ROLE",
+        )
+        for name in _ANNOTATIONS
+        for unknown in _unknown(job, _groups(name, values))
+    ]
+
+
+def _kept_annotations(job: Job, values: Values) -> list[FieldError]:
+    warnings = []
+    for name, groups in _wishes(job, values).items():
+        key = _ANNOTATIONS[name]
+        present = job.metadata.annotation(key)
+        if groups and present and present != format_groups(groups):
+            text = (
+                f'is set to "{present}" and stays so: --{name} of plugin task-topology is not used'
+            )
+            warnings.append(FieldError(f"metadata.annotations[{key}]", text, "JOB-PLUGIN-KEPT"))
+    return warnings

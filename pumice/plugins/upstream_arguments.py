@@ -1,0 +1,89 @@
+"""Volcano's own reading of a plugin's words, for `strict-upstream`.
+
+One pass that ends at the first word it cannot read: later words have no effect, a bad boolean
+becomes false, a bad integer 0 (or the nearest of 64 bits). The table: job specification, section
+1.4. A word that is no flag ends the pass without complaint, so that nothing is reported for it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pumice.plugins.arguments import (
+    BOOLEAN,
+    Argument,
+    ArgumentSpec,
+    BadValueError,
+    Parsed,
+    Problem,
+    Values,
+    shown,
+    split_flag,
+)
+
+__all__ = ["parse_upstream"]
+
+
+def parse_upstream(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
+    """Read a plugin's words exactly as Volcano does, with the problem that ended it, if one did."""
+    values: dict[str, Any] = {}
+    problem: Problem | None = None
+    position = 0
+    while problem is None and position < len(vector):
+        word = vector[position]
+        if len(word) < 2 or not word.startswith("-") or word == "--":
+            break
+        flag = split_flag(word)
+        argument = spec.get(flag[0]) if flag else None
+        if flag is None or argument is None:
+            problem = _stop(position, "", word, "", f'"{word}" is no argument of this plugin')
+            break
+        value, consumed = _value(argument, flag[1], vector, position)
+        if value is None:
+            used = shown(values.get(argument.name, argument.default))
+            problem = _stop(
+                position,
+                argument.name,
+                word,
+                used,
+                f"--{argument.name} has no value; {used} is used",
+            )
+            break
+        problem = _assign(values, argument, value, position)
+        position += consumed
+    of = {**spec.defaults.of, **values}
+    return Parsed(
+        Values(of, frozenset(values), strict_upstream=True), (problem,) if problem else ()
+    )
+
+
+def _value(
+    argument: Argument, value: str | None, vector: Sequence[str], position: int
+) -> tuple[str | None, int]:
+    if value is not None:
+        return value, 1
+    if argument.kind is BOOLEAN:
+        return "true", 1
+    return (vector[position + 1], 2) if position + 1 < len(vector) else (None, 1)
+
+
+def _assign(values: dict[str, Any], argument: Argument, word: str, position: int) -> Problem | None:
+    try:
+        values[argument.name] = argument.kind.read(word)
+    except BadValueError as error:
+        values[argument.name] = error.upstream
+        if error.accepted_upstream:
+            return None
+        used = shown(error.upstream)
+        fault = f'bad value "{word}" for --{argument.name}: {error}; {used} is used instead'
+        return _stop(position, argument.name, word, used, fault)
+    except ValueError as error:
+        # A kind of ours, unknown to Volcano: there is no upstream result to reproduce.
+        used = shown(values.get(argument.name, argument.default))
+        fault = f'bad value "{word}" for --{argument.name}: {error}'
+        return _stop(position, argument.name, word, used, fault)
+    return None
+
+
+def _stop(position: int, argument: str, found: str, used: str, message: str) -> Problem:
+    text = f"{message}, and the arguments after it are ignored"
+    return Problem(position, argument, found, used, text)

@@ -1,0 +1,38 @@
+"""How Volcano spells booleans and integers on a plugin's command line.
+
+Volcano's plugins read their arguments with Go's flag package, and manifests rely on its spellings:
+`T` is a boolean, `0x16` and `1_000` are integers, `yes` and `1e3` are neither. Source: job
+specification, section 1.4.
+"""
+
+import re
+
+__all__ = ["MAX_INT64", "MIN_INT64", "boolean", "integer"]
+
+MAX_INT64 = 2**63 - 1
+MIN_INT64 = -(2**63)
+
+_BOOLEANS = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
+_INTEGERS = (
+    (re.compile(r"[+-]?0[xX](_?[0-9a-fA-F])+"), 16),
+    (re.compile(r"[+-]?0[bB](_?[01])+"), 2),
+    (re.compile(r"[+-]?0[oO](_?[0-7])+"), 8),
+    (re.compile(r"[+-]?0(_?[0-7])+"), 8),
+    (re.compile(r"[+-]?(0|[1-9](_?[0-9])*)"), 10),
+)
+
+
+def boolean(word: str) -> bool | None:
+    """Read a boolean; None when the word is none."""
+    return _BOOLEANS.get(word)
+
+
+def integer(word: str) -> int | None:
+    """Read an integer of any size, base prefix and `_` separators allowed; None when it is none."""
+    for pattern, base in _INTEGERS:
+        if pattern.fullmatch(word):
+            return int(word.replace("_", ""), base)
+    return None

@@ -1,0 +1,155 @@
+"""How the words of `spec.plugins` are read."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.plugins import BOOLEAN, INTEGER, PORT, TEXT, Argument, ArgumentSpec, Kind
+from pumice.plugins.arguments import parse, shown
+from pumice.plugins.upstream_arguments import parse_upstream
+from tests.unit.plugins.support import table
+
+DEFAULTS = {"s": "default", "n": 7, "b": True}
+SPEC = ArgumentSpec(
+    Argument("s", TEXT, "default", "a text"),
+    Argument("n", INTEGER, 7, "an integer"),
+    Argument("b", BOOLEAN, True, "a boolean"),
+)
+FLAGS = ("s", "n", "b")
+
+
+def values_of(row: dict[str, Any]) -> dict[str, Any]:
+    return DEFAULTS | {name: row[name] for name in FLAGS if name in row}
+
+
+@pytest.mark.parametrize("row", table("arguments"))
+def test_every_word_is_read(row: dict[str, Any]) -> None:
+    expected = row.get("pumice", row["upstream"])
+
+    parsed = parse(SPEC, row["words"])
+
+    assert parsed.values.of == values_of(expected)
+    problems = expected.get("problems", [])
+    assert [problem.used for problem in parsed.problems] == [used for _, used in problems]
+    for problem, (fragment, _) in zip(parsed.problems, problems, strict=True):
+        assert fragment in problem.message
+
+
+@pytest.mark.parametrize("row", table("arguments"))
+def test_strict_upstream_stops_where_volcano_stops(row: dict[str, Any]) -> None:
+    parsed = parse_upstream(SPEC, row["words"])
+
+    assert parsed.values.of == values_of(row["upstream"])
+    assert bool(parsed.problems) == row["upstream"].get("complains", False)
+
+
+def test_a_problem_says_where_what_and_what_instead() -> None:
+    (problem,) = parse(SPEC, ["--b=0", "--n", "abc"]).problems
+
+    assert (problem.position, problem.argument, problem.found) == (1, "n", "abc")
+    assert problem.message == 'bad value "abc" for --n: expected an integer; 7 is used instead'
+
+
+def test_an_unknown_flag_suggests_the_one_that_was_meant() -> None:
+    spec = ArgumentSpec(Argument("inject-hosts-env", BOOLEAN, True, "help"))
+
+    (problem,) = parse(spec, ["--inject-host-env=0"]).problems
+
+    assert problem.message == (
+        'unknown argument --inject-host-env is ignored (did you mean "inject-hosts-env"?)'
+    )
+
+
+def test_a_plugin_without_flags_says_so() -> None:
+    problems = parse(ArgumentSpec(), ["--x", "y"]).problems
+
+    assert [problem.message for problem in problems] == [
+        "unknown argument --x is ignored (it takes no arguments)"
+    ]
+
+
+def test_values_know_what_the_job_set() -> None:
+    values = parse(SPEC, ["--n=7", "--b=maybe"]).values
+
+    assert values.given == {"n"}
+    assert values["n"] == 7
+
+
+def test_no_words_give_the_defaults() -> None:
+    assert parse(SPEC, []).values is SPEC.defaults
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "99999999999999999999", "http"])
+def test_a_port_is_a_port(port: str) -> None:
+    spec = ArgumentSpec(Argument("port", PORT, 2222, "help"))
+
+    parsed = parse(spec, [f"--port={port}"])
+
+    assert parsed.values["port"] == 2222
+    assert len(parsed.problems) == 1
+
+
+def test_volcano_takes_any_integer_for_a_port() -> None:
+    spec = ArgumentSpec(Argument("port", PORT, 2222, "help"), Argument("s", TEXT, "", "help"))
+
+    parsed = parse_upstream(spec, ["--port=99999999999", "--s=a"])
+
+    assert (parsed.values["port"], parsed.values["s"]) == (99999999999, "a")
+    assert parsed.problems == ()
+
+
+def test_a_kind_of_ones_own_says_what_it_expected() -> None:
+    def read(word: str) -> str:
+        if word not in ("red", "blue"):
+            raise ValueError("expected red or blue")
+        return word
+
+    spec = ArgumentSpec(Argument("colour", Kind("colour", read), "red", "help"))
+
+    for parsed in (parse(spec, ["--colour=green"]), parse_upstream(spec, ["--colour=green"])):
+        assert parsed.values["colour"] == "red"
+        assert "expected red or blue" in parsed.problems[0].message
+
+
+def test_a_flag_is_declared_once() -> None:
+    with pytest.raises(ValueError, match="--n is declared twice"):
+        ArgumentSpec(Argument("n", INTEGER, 1, ""), Argument("n", INTEGER, 2, ""))
+
+
+def test_values_are_shown_as_users_write_them() -> None:
+    assert [shown(each) for each in (True, 7, (), ("a", "b"), (("a", "b"), ("c",)))] == [
+        "true",
+        "7",
+        "",
+        "a,b",
+        "a,b;c",
+    ]
+
+
+WORDS = st.lists(
+    st.one_of(
+        st.sampled_from(["--s", "--n=3", "--n", "--b", "-b=T", "--", "-", "", "junk", "--zz", "5"]),
+        st.text(max_size=8),
+        st.text(max_size=4).map(lambda text: f"--{text}"),
+    ),
+    max_size=6,
+)
+
+
+@given(WORDS)
+def test_no_words_whatever_stop_the_reader(words: list[str]) -> None:
+    for parsed in (parse(SPEC, words), parse_upstream(SPEC, words)):
+        assert set(parsed.values.of) == set(FLAGS)
+        assert isinstance(parsed.values["n"], int)
+        assert isinstance(parsed.values["b"], bool)
+        assert parsed.values.given <= set(FLAGS)
+
+
+@given(WORDS)
+def test_a_word_is_used_or_reported(words: list[str]) -> None:
+    parsed = parse(SPEC, words)
+
+    assert words == [] or parsed.values.given or parsed.problems
+    assert [p.position for p in parsed.problems] == sorted(p.position for p in parsed.problems)

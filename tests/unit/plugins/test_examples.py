@@ -1,0 +1,74 @@
+"""The example manifests, as far as plugins are concerned."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from pumice.api.jobs import Job
+from pumice.api.quantities import parse_milli
+from pumice.plugins import Wiring, builtin, dependencies, job_annotations, problems
+from tests.unit.plugins.support import containers, env, pod_of
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def example(name: str) -> Job:
+    """An example with the plugins that admission adds."""
+    manifest = yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
+    plugins = manifest["spec"].get("plugins", {})
+    plugins.update(dependencies(plugins, builtin()))
+    return msgspec.convert(manifest, Job)
+
+
+def test_the_tensorflow_job_is_wired() -> None:
+    train = example("tensorflow.yaml")
+    worker = train.task("worker")
+    assert worker is not None
+
+    pod = Wiring(train, builtin()).pod(worker, 3, pod_of("train-worker-3", "worker"))
+
+    variables = dict(env(containers(pod)["c0"]))
+    assert json.loads(variables["TF_CONFIG"]) == {
+        "cluster": {
+            "ps": ["train-ps-0.train:2222", "train-ps-1.train:2222"],
+            "worker": [f"train-worker-{index}.train:2222" for index in range(4)],
+        },
+        "task": {"type": "worker", "index": 3},
+    }
+    assert variables["VC_TASK_INDEX"] == "3"
+    assert pod["spec"]["subdomain"] == "train"
+
+
+def test_the_tensorflow_job_says_who_belongs_together() -> None:
+    train = example("tensorflow.yaml")
+
+    annotations = job_annotations(train, builtin())
+
+    assert annotations["volcano.sh/task-topology-affinity"] == "ps,worker"
+    assert annotations["volcano.sh/task-topology-anti-affinity"] == "ps"
+    assert problems(train, builtin()) == ((), ())
+    assert train.spec.min_available == train.replicas == 6
+
+
+def test_the_job_that_does_not_fit_asks_for_more_than_the_demo_has() -> None:
+    job = example("does-not-fit.yaml")
+    requests = [
+        task.size * parse_milli(container["resources"]["requests"]["cpu"])
+        for task in job.tasks
+        for container in task.pod_spec()["containers"]
+    ]
+
+    assert sum(requests) > sum(1000 * cpus for cpus in (2, 1, 4))
+
+
+def test_the_bad_job_has_its_plugin_mistakes_named() -> None:
+    found = problems(example("bad-job.yaml"), builtin())
+
+    assert [error.path for error in found.errors] == ["spec.plugins.tensorbaord"]
+    assert [warning.path for warning in found.warnings] == [
+        "spec.plugins.svc[0]",
+        "spec.plugins.tensorflow[0]",
+        "spec.plugins.task-topology",
+    ]

@@ -1,0 +1,114 @@
+"""What admission says about the plugins of a Job."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.api.jobs import Job
+from pumice.plugins import builtin, problems
+from tests.unit.plugins.support import job, task
+
+
+def test_an_unknown_plugin_is_refused_with_the_one_that_was_meant() -> None:
+    found = problems(job("j", task("w"), plugins={"tensorfow": []}), builtin())
+
+    (error,) = found.errors
+    assert str(error) == (
+        'spec.plugins.tensorfow: unknown plugin "tensorfow" (did you mean "tensorflow"?) [JOB-PLUGIN]'
+    )
+    assert error.reason == "FieldValueNotSupported"
+
+
+def test_an_unknown_plugin_like_no_other_is_refused_with_the_list() -> None:
+    (error,) = problems(job("j", task("w"), plugins={"big_plugin": []}), builtin()).errors
+
+    assert "known are svc, env, tensorflow, task-topology, ssh" in error.message
+
+
+@pytest.mark.parametrize("name", ["ssh", "pytorch", "ray", "hcclrank", "mxnet"])
+def test_a_plugin_that_this_version_lacks_is_admitted_with_a_warning(name: str) -> None:
+    found = problems(job("j", task("w"), plugins={name: ["--anything"]}), builtin())
+
+    assert found.errors == ()
+    (warning,) = found.warnings
+    assert (warning.path, warning.code) == (f"spec.plugins.{name}", "JOB-PLUGIN-UNAVAILABLE")
+    assert "is not part of this version" in warning.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "tasks", "refused"),
+    [
+        (["--master=launcher"], ["launcher", "worker"], ""),
+        (["--master=launcher"], ["launcher"], ""),
+        (["--master", "launcher"], ["launcher"], ""),
+        ([], ["master"], ""),
+        (["--master=launcher"], ["worker"], 'needs a task named "launcher"'),
+        ([], ["mastr"], '(did you mean "mastr"?)'),
+        ([], [], 'needs a task named "master"'),
+    ],
+)
+def test_an_mpi_job_needs_its_master(arguments: list[str], tasks: list[str], refused: str) -> None:
+    mpi = job("j", *(task(name) for name in tasks), plugins={"mpi": arguments})
+
+    errors = problems(mpi, builtin()).errors
+
+    assert [error.code for error in errors] == (["JOB-MPI-MASTER"] if refused else [])
+    assert all(refused in error.message for error in errors)
+
+
+def test_everything_is_reported_at_once_and_in_order() -> None:
+    plugins = {
+        "task-topology": ["--affinity=[[w, x]]"],
+        "tensorflow": ["--port=abc", "--ps=nobody"],
+        "mpi": ["junk"],
+        "nope": [],
+    }
+    found = problems(job("j", task("w", 2), plugins=plugins), builtin())
+
+    assert [error.code for error in found.errors] == ["JOB-PLUGIN", "JOB-MPI-MASTER"]
+    assert [(warning.path, warning.code) for warning in found.warnings] == [
+        ("spec.plugins.mpi", "JOB-PLUGIN-UNAVAILABLE"),
+        ("spec.plugins.mpi[0]", "JOB-PLUGIN-ARGUMENT"),
+        ("spec.plugins.tensorflow[0]", "JOB-PLUGIN-ARGUMENT"),
+        ("spec.plugins.tensorflow", "JOB-PLUGIN-ROLE"),
+        ("spec.plugins.tensorflow", "JOB-PLUGIN-ROLE"),
+        ("spec.plugins.task-topology", "JOB-PLUGIN-ROLE"),
+    ]
+
+
+def test_a_job_without_plugins_has_no_problems() -> None:
+    assert problems(job("j", task("w")), builtin()) == ((), ())
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["spec", "containers", "env", "name", "hostname", "subdomain"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+PLUGINS = st.dictionaries(
+    st.sampled_from([*builtin().known_names, "unknown"]), st.lists(st.text(max_size=6)), max_size=4
+)
+
+
+@given(st.text(max_size=4), st.lists(ANYTHING, max_size=2), PLUGINS, st.booleans())
+def test_no_job_whatever_breaks_the_judge(
+    name: str, templates: list[Any], plugins: dict[str, list[str]], strict_upstream: bool
+) -> None:
+    tasks = [
+        {"name": "w", "replicas": 2, "template": each}
+        for each in templates
+        if isinstance(each, dict)
+    ]
+    manifest = {"metadata": {"name": name}, "spec": {"tasks": tasks, "plugins": plugins}}
+
+    problems(msgspec.convert(manifest, Job), builtin(), strict_upstream=strict_upstream)

@@ -1,0 +1,89 @@
+"""The plugin pages are what the plugins are."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pumice.plugins import builtin
+from pumice.plugins.reference import filled, main
+
+PAGES = Path(__file__).parents[3] / "docs" / "plugins"
+
+
+def test_the_pages_are_up_to_date() -> None:
+    assert main(["--check", str(PAGES)]) == 0
+
+
+@pytest.mark.parametrize("name", builtin().names)
+def test_every_plugin_has_a_page_with_its_arguments_and_output(name: str) -> None:
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+    assert page.startswith(f"# Plugin {name}\n")
+    assert f"<!-- generated: arguments {name} -->" in page
+    assert "## Example" in page
+    assert page.count("<!-- generated: ") >= 2
+
+
+def test_a_stale_page_is_named_and_mended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "env.md"
+    shutil.copy(PAGES / "env.md", page)
+    whole = page.read_text(encoding="utf-8")
+    page.write_text(whole.replace("name: VC_TASK_INDEX", "name: VC_TASK_NUMBER"), encoding="utf-8")
+
+    assert main(["--check", str(tmp_path)]) == 1
+    assert "env.md: out of date" in capsys.readouterr().err
+    assert main(["--write", str(tmp_path)]) == 0
+    assert main(["--check", str(tmp_path)]) == 0
+    assert page.read_text(encoding="utf-8") == whole
+
+
+JOB = """```yaml
+metadata: {name: j}
+spec:
+  plugins: {tensorflow: []}
+  tasks: [{name: worker, replicas: 2, template: {spec: {containers: [{name: main}]}}}]
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("plugins", "| [`tensorflow`](tensorflow.md) |"),
+        ("arguments tensorflow", "| `--port=…` | port | `2222` |"),
+        ("arguments env", "None; whatever is given is ignored"),
+        ("objects", "kind: NetworkPolicy"),
+        ("pod worker 1", '"index":1}}'),
+        ("annotations", "{}"),
+        ("file note.py", "```python\nnote = 1\n```"),
+    ],
+)
+def test_blocks_are_filled(what: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "note.py").write_text("note = 1\n")
+    page = f"{JOB}<!-- generated: {what} -->\nold\n<!-- end generated -->\n"
+
+    after = filled(page, builtin(), tmp_path)
+
+    assert expected in after
+    assert "old" not in after
+    assert filled(after, builtin(), tmp_path) == after
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("nonsense", "nothing is generated for 'nonsense'"),
+        ("arguments svk", 'did you mean "svc"'),
+        ("pod ps 0", "no task 'ps'"),
+    ],
+)
+def test_a_block_that_asks_for_nothing_there_is_an_error(
+    what: str, message: str, tmp_path: Path
+) -> None:
+    page = f"{JOB}<!-- generated: {what} -->\n<!-- end generated -->\n"
+
+    with pytest.raises(ValueError, match=message):
+        filled(page, builtin(), tmp_path)

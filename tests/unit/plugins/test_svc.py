@@ -1,0 +1,180 @@
+"""Plugin `svc`."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from pumice.api.jobs import Job
+from pumice.plugins import Raw, Wiring, builtin, problems, wanted_objects
+from pumice.plugins.svc import CONFIG_MAP_LIMIT, HOSTS_VARIABLE_LIMIT
+from tests.unit.plugins.support import CASES, containers, env, job, pod_of, table, task, wired
+
+HOSTS = yaml.safe_load((CASES / "svc-hosts.yaml").read_text(encoding="utf-8"))
+
+
+def hosts_job(**fields: Any) -> Job:
+    return job("j", *(task(*each) for each in HOSTS["tasks"]), plugins={"svc": []}, **fields)
+
+
+def objects(job: Job, *, strict_upstream: bool = False) -> dict[str, Raw]:
+    found = wanted_objects(job, builtin(), strict_upstream=strict_upstream)
+    return {each["kind"]: each for each in found}
+
+
+@pytest.mark.parametrize("row", table("svc"))
+@pytest.mark.parametrize("strict_upstream", [False, True], ids=["pumice", "upstream"])
+def test_arguments_decide_what_is_made(row: dict[str, Any], strict_upstream: bool) -> None:
+    plugins = {"svc": row["arguments"]} | {name: [] for name in row.get("with", ())}
+    small = job("j", task("w"), plugins=plugins)
+    expected = row.get("upstream", row) if strict_upstream else row
+
+    made = objects(small, strict_upstream=strict_upstream)
+    pod = wired(small, pod_of("j-w-0", "w"), strict_upstream=strict_upstream)
+
+    assert list(made) == expected["objects"]
+    published = made["Service"]["spec"].get("publishNotReadyAddresses", False)
+    assert published == expected["publishes"]
+    assert [len(env(each)) for each in containers(pod).values()] == [expected["variables"]] * 3
+
+
+@pytest.mark.parametrize("row", table("svc"))
+def test_words_that_cannot_be_used_are_named(row: dict[str, Any]) -> None:
+    small = job("j", task("w"), plugins={"svc": row["arguments"]})
+
+    warnings = problems(small, builtin()).warnings
+
+    assert len(warnings) == len(row.get("warned", ()))
+    for warning, fragment in zip(warnings, row.get("warned", ()), strict=True):
+        assert warning.code == "JOB-PLUGIN-ARGUMENT"
+        assert warning.path.startswith("spec.plugins.svc[")
+        assert fragment in warning.message
+
+
+def test_the_config_map_holds_every_tasks_addresses() -> None:
+    made = objects(hosts_job())["ConfigMap"]
+
+    assert made["metadata"] == {"name": "j-svc", "namespace": "ns"}
+    assert made["data"] == HOSTS["data"]
+
+
+def test_the_service_and_the_network_policy_select_the_jobs_pods() -> None:
+    made = objects(hosts_job())
+    selector = {"volcano.sh/job-name": "j", "volcano.sh/job-namespace": "ns"}
+
+    assert made["Service"] == {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "j", "namespace": "ns"},
+        "spec": {"clusterIP": "None", "selector": selector},
+    }
+    assert made["NetworkPolicy"] == {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "j", "namespace": "ns"},
+        "spec": {
+            "podSelector": {"matchLabels": selector},
+            "ingress": [{"from": [{"podSelector": {"matchLabels": selector}}]}],
+            "policyTypes": ["Ingress"],
+        },
+    }
+
+
+def test_a_pod_gets_its_name_and_everybodys() -> None:
+    pod = wired(hosts_job(), pod_of("j-a-b-1", "a-b"))
+
+    assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("j-a-b-1", "j")
+    assert pod["spec"]["volumes"] == [{"name": "j-svc", "configMap": {"name": "j-svc"}}]
+    expected = [
+        (f"VC_{name}_{what}", ("j-svc", f"VC_{name}_{what}"))
+        for name in ("A_B", "PS", "W", "X", "Y")
+        for what in ("HOSTS", "NUM")
+    ]
+    for each in containers(pod).values():
+        assert env(each) == expected
+        assert each["volumeMounts"] == [{"name": "j-svc", "mountPath": "/etc/volcano"}]
+
+
+def test_a_pod_that_has_a_name_keeps_it() -> None:
+    pod = pod_of("j-y-0", "y")
+    pod["spec"] |= {"hostname": "h", "subdomain": "s"}
+
+    edited = wired(hosts_job(), pod)
+
+    assert (edited["spec"]["hostname"], edited["spec"]["subdomain"]) == ("h", "s")
+
+
+def test_addresses_that_will_not_resolve_are_warned_about() -> None:
+    found = [(each.path, each.code) for each in problems(hosts_job(), builtin()).warnings]
+
+    assert found == [
+        ("spec.tasks[2].template.spec.hostname", "JOB-PLUGIN-HOSTNAME"),
+        ("spec.tasks[3].template.spec.subdomain", "JOB-PLUGIN-SUBDOMAIN"),
+        ("spec.tasks[4].template.spec.subdomain", "JOB-PLUGIN-SUBDOMAIN"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "fragments"),
+    [
+        ("j" * 59, []),
+        ("j" * 60, ['volume "' + "j" * 60 + '-svc"']),
+        ("j" * 64, ["Service", "volume"]),
+        ("1job", ["Service"]),
+        ("my.job", ["Service", "volume"]),
+        ("", []),
+    ],
+)
+def test_names_that_cannot_be_made_are_refused(name: str, fragments: list[str]) -> None:
+    errors = problems(job(name, task("w"), plugins={"svc": []}), builtin()).errors
+
+    assert len(errors) == len(fragments)
+    for error, fragment in zip(errors, fragments, strict=True):
+        assert (error.path, error.code) == ("metadata.name", "JOB-PLUGIN-NAME")
+        assert fragment in error.message
+
+
+def variables(job: Job) -> list[str]:
+    pod = Wiring(job, builtin()).pod(job.tasks[0], 0, pod_of("j-w-0", "w"))
+    return [name for name, _ in env(containers(pod)["c0"])]
+
+
+def test_hosts_too_long_for_a_variable_are_a_file_only() -> None:
+    large = job("j", task("w", 12_000), task("x", 2), plugins={"svc": []})
+    data = objects(large)["ConfigMap"]["data"]
+
+    assert len(data["VC_W_HOSTS"]) > HOSTS_VARIABLE_LIMIT
+    assert variables(large) == ["VC_W_NUM", "VC_X_HOSTS", "VC_X_NUM"]
+    (warning,) = problems(large, builtin()).warnings
+    assert (warning.path, warning.code) == ("spec.tasks[0].replicas", "JOB-PLUGIN-SIZE")
+    assert "/etc/volcano/w.host" in warning.message
+
+
+def test_without_variables_there_is_no_limit_to_warn_about() -> None:
+    large = job("j", task("w", 12_000), plugins={"svc": ["--inject-hosts-env=false"]})
+
+    assert problems(large, builtin()).warnings == ()
+
+
+def test_a_config_map_that_would_be_too_large_holds_the_addresses_once() -> None:
+    large = job("j" * 40, task("w" * 20, 9_000), task("x", 2), plugins={"svc": []})
+
+    data = objects(large)["ConfigMap"]["data"]
+
+    assert list(data) == [
+        "w" * 20 + ".host",
+        f"VC_{'W' * 20}_NUM",
+        "x.host",
+        "VC_X_HOSTS",
+        "VC_X_NUM",
+    ]
+    assert sum(len(key) + len(value) for key, value in data.items()) < CONFIG_MAP_LIMIT
+    assert problems(large, builtin()).errors == ()
+
+
+def test_addresses_that_no_config_map_holds_are_refused() -> None:
+    large = job("j" * 40, task("w" * 20, 12_000), plugins={"svc": []})
+
+    (error,) = problems(large, builtin()).errors
+
+    assert (error.path, error.code) == ("spec.tasks", "JOB-PLUGIN-SIZE")
