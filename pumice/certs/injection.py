@@ -1,0 +1,170 @@
+"""Keeping `caBundle` right: what webhook configurations trust is what the Secret says.
+
+A bundle that was set once does not stay: an upgrade or a GitOps tool applies the manifest again and
+with it an empty `caBundle`. So the configurations are watched, and whoever injects is told of every
+change. It then reads the Secret again before it injects: two replicas that each insisted on the bundle
+they knew would undo each other's work while a rotation is on its way.
+
+Only the named configurations are read and written. Watching one object by its name
+(`fieldSelector=metadata.name=…`) is what RBAC's `resourceNames` can allow.
+"""
+
+import asyncio
+import base64
+import binascii
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from cryptography import x509
+
+from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Kind
+from pumice.certs.authority import same
+from pumice.certs.settings import CertSettings
+from pumice.certs.verification import certificates_in
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.client import JSON_PATCH, Client, Object
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
+
+__all__ = ["Injector", "bundles_of", "patch_for"]
+
+logger = logging.getLogger(__name__)
+
+
+def bundles_of(configuration: Object) -> list[bytes]:
+    """The `caBundle` of every entry of a configuration, decoded; empty where it is missing."""
+    return [_bundle(entry) for entry in configuration.get("webhooks") or ()]
+
+
+def _bundle(entry: dict[str, Any]) -> bytes:
+    encoded = (entry.get("clientConfig") or {}).get("caBundle") or ""
+    try:
+        return base64.b64decode(encoded)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def patch_for(configuration: Object, trust: bytes) -> list[dict[str, Any]]:
+    """The JSON patch that gives every entry the bundle; empty when all have it.
+
+    It begins with a test of the resourceVersion: a JSON patch counts entries, and their order may have
+    changed since they were read.
+    """
+    encoded = base64.b64encode(trust).decode()
+    changes = [
+        {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": encoded}
+        for index, entry in enumerate(configuration.get("webhooks") or ())
+        if _bundle(entry) != trust
+    ]
+    version = configuration["metadata"].get("resourceVersion")
+    test = {"op": "test", "path": "/metadata/resourceVersion", "value": version}
+    return [test, *changes] if changes else []
+
+
+class Injector:
+    """The named webhook configurations, as they are and as they should be.
+
+    Attributes:
+        patched: How many configurations were patched so far.
+        changed: Set when a configuration changed, or has to be looked at again.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        mutating: Sequence[str],
+        validating: Sequence[str],
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """Name the configurations.
+
+        Args:
+            client: Session with the API server.
+            mutating: Names of MutatingWebhookConfigurations.
+            validating: Names of ValidatingWebhookConfigurations.
+            clock: Times the watches.
+        """
+        self.patched = 0
+        self.changed = asyncio.Event()
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._names: list[tuple[Kind, str]] = [(MUTATING_WEBHOOKS, name) for name in mutating]
+        self._names += [(VALIDATING_WEBHOOKS, name) for name in validating]
+        self._seen: dict[tuple[Kind, str], Object] = {}
+        self._missing: set[tuple[Kind, str]] = set()
+
+    @classmethod
+    def of(
+        cls, client: Client, settings: CertSettings, *, clock: Clock | None = None
+    ) -> "Injector":
+        """The injector that settings describe."""
+        return cls(client, settings.mutating, settings.validating, clock=clock)
+
+    # What is in force
+
+    @property
+    def bundles(self) -> list[bytes]:
+        """The bundle of every entry of every configuration that exists, as last seen."""
+        return [bundle for seen in self._seen.values() for bundle in bundles_of(seen)]
+
+    def trusts(self, certificate: x509.Certificate) -> bool:
+        """Whether every entry trusts a CA; True when there is no entry at all."""
+        return all(
+            any(same(certificate, each) for each in certificates_in(bundle))
+            for bundle in self.bundles
+        )
+
+    # Putting it in force
+
+    async def inject(self, trust: bytes | None) -> None:
+        """Read all configurations, and patch those whose bundle is another.
+
+        A configuration that does not exist is left out, one that changes meanwhile or that the API
+        server refuses is left to the next time.
+
+        Args:
+            trust: The bundle as PEM; None to read only.
+        """
+        for kind, name in self._names:
+            try:
+                await self._inject_into(kind, name, trust)
+            except (Conflict, Invalid):
+                self.changed.set()
+            except ApiError as error:
+                logger.warning("injecting into %s %s: %s", kind.kind, name, error)
+
+    async def _inject_into(self, kind: Kind, name: str, trust: bytes | None) -> None:
+        try:
+            found = await self._client.get(kind, name)
+        except NotFound:
+            if (kind, name) not in self._missing:
+                logger.warning("%s %s does not exist; waiting for it", kind.kind, name)
+            self._missing.add((kind, name))
+            self._seen.pop((kind, name), None)
+            return
+        self._missing.discard((kind, name))
+        self._seen[kind, name] = found
+        operations = patch_for(found, trust) if trust else []
+        if operations:
+            self._seen[kind, name] = await self._client.patch(
+                kind, name, None, operations, content_type=JSON_PATCH
+            )
+            self.patched += 1
+            logger.info("trust bundle injected into %s %s", kind.kind, name)
+
+    async def run(self) -> None:
+        """Follow the configurations, setting `changed` whenever one does, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for kind, name in self._names:
+                cache: WatchCache[dict[str, Any]] = WatchCache(
+                    self._client,
+                    kind,
+                    dict[str, Any],
+                    field_selector=f"metadata.name={name}",
+                    clock=self._clock,
+                )
+                cache.subscribe(lambda *_: self.changed.set())
+                group.create_task(cache.run())
+            await asyncio.Event().wait()

@@ -1,0 +1,249 @@
+"""The caretaker of one process's serving certificate.
+
+One look, repeated every poll and whenever a configuration changes. Each look asks the wall clock what
+is due; nothing is ever scheduled for the moment at which it expires, because a paused machine misses
+timers.
+
+1. read the Secret; bring its authorities up to date; write it back if that changed anything
+2. have its trust bundle injected into the webhook configurations
+3. serve a leaf signed by the current CA, once every configuration trusts that CA
+
+Each process signs a short-lived leaf of its own with the CA that all share, and keeps it in memory: a
+leaf is never written anywhere, and two replicas need to agree on the authorities only. They agree by
+the Secret's resourceVersion: when two write at once, one is told of the conflict, reads again and takes
+what the other wrote.
+
+A Secret that is deleted while a process runs is put back as that process remembers it, so that neither
+the leaves in use nor the bundle change. A process that remembers nothing makes new authorities. Of a
+Secret that is spoilt in part, what is sound is used. Whatever happened to it, every CA of ours that the
+configurations trust stays trusted, because another process may be serving a leaf of it.
+
+(To be rid of a CA whose key has leaked, stop all replicas, delete the Secret, empty `caBundle`, start.)
+"""
+
+import asyncio
+import logging
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from pumice.api.kinds import SECRET
+from pumice.certs.authority import (
+    ORGANIZATION,
+    KeyFactory,
+    Leaf,
+    generate_key,
+    is_authority,
+    not_after,
+)
+from pumice.certs.bundle import Bundle, read
+from pumice.certs.injection import Injector
+from pumice.certs.reload import ServingCertificate
+from pumice.certs.rotation import leaf_is_due, new_leaf, up_to_date
+from pumice.certs.settings import CertSettings
+from pumice.certs.verification import certificates_in, problem_with
+from pumice.cluster.client import Client, Object
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
+
+__all__ = ["Keeper"]
+
+logger = logging.getLogger(__name__)
+
+WRITE_ATTEMPTS = 5
+"""How often a write that another replica forestalled is tried in one look."""
+
+
+class Keeper:
+    """Keeps authorities, trust and the served leaf in order.
+
+    Attributes:
+        serving: What is served; give its `context` to the server.
+        injector: What the API server trusts.
+        bundle: The authorities as last read or written; None before the first look.
+        started: Set when there is something to serve.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        settings: CertSettings,
+        *,
+        serving: ServingCertificate | None = None,
+        injector: Injector | None = None,
+        clock: Clock | None = None,
+        new_key: KeyFactory = generate_key,
+    ) -> None:
+        """Describe a keeper.
+
+        Args:
+            client: Session with the API server.
+            settings: Names and durations.
+            serving: Where leaves go.
+            injector: Where the bundle goes.
+            clock: Tells the time.
+            new_key: Makes keys.
+        """
+        self._client = client
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._new_key = new_key
+        self.serving = serving or ServingCertificate()
+        self.injector = injector or Injector.of(client, settings, clock=self._clock)
+        self.bundle: Bundle | None = None
+        self.started = asyncio.Event()
+        self._leaf: Leaf | None = None
+        self._fault = ""
+        self._trusted_since: dict[x509.Certificate, float] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether the API server would accept what is served now, in every configuration."""
+        return self.problem is None
+
+    @property
+    def problem(self) -> str | None:
+        """Why the API server would not accept what is served, or None when it would."""
+        bundles = self.injector.bundles
+        if not bundles:
+            return "no webhook configuration exists yet"
+        moment, host = self._clock.wall(), self._settings.host
+        for bundle in dict.fromkeys(bundles):
+            if problem := problem_with(self.serving.chain, bundle, host, moment):
+                return problem
+        return None
+
+    async def look(self) -> None:
+        """Do once what is to be done.
+
+        Raises:
+            ApiError: When the Secret can be neither read nor written.
+        """
+        moment = self._clock.wall()
+        self.bundle = await self._up_to_date(moment)
+        await self.injector.inject(self.bundle.trust)
+        self._serve(self.bundle, moment)
+        self.started.set()
+
+    async def run(self) -> None:
+        """Look for ever: every poll, and whenever the injector sees a change."""
+        while True:
+            self.injector.changed.clear()
+            try:
+                await self.look()
+            except ApiError as error:
+                if str(error) != self._fault:
+                    logger.error("certificates: %s; trying again", error)
+                self._fault = str(error)
+            else:
+                self._fault = ""
+            await self._pause()
+
+    async def _pause(self) -> None:
+        sleeping = asyncio.ensure_future(self._clock.sleep(self._settings.poll_seconds))
+        changing = asyncio.ensure_future(self.injector.changed.wait())
+        try:
+            await asyncio.wait([sleeping, changing], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            changing.cancel()
+
+    def _serve(self, bundle: Bundle, moment: float) -> None:
+        """Serve another leaf if it is time and nobody would refuse it."""
+        settled = self._settled(bundle, moment)
+        if not leaf_is_due(self._leaf, bundle, self._settings, moment):
+            return
+        if not settled and self.ready:
+            # What is served is still accepted; a leaf of the new CA might not be. There is time.
+            logger.info("the current CA is not trusted everywhere yet; keeping the old leaf")
+            return
+        self._leaf = new_leaf(bundle, self._settings, moment, self._new_key)
+        self.serving.use(self._leaf.certificate_pem, self._leaf.key_pem)
+        logger.info("serving a new certificate, valid for %.0f s", self.serving.expires - moment)
+
+    def _settled(self, bundle: Bundle, moment: float) -> bool:
+        """Whether the CA that signs has been trusted everywhere for long enough.
+
+        All CAs are followed, so that one that comes to sign is not new by then.
+        """
+        self._trusted_since = {
+            each: self._trusted_since.get(each, moment)
+            for each in bundle.trusted
+            if self.injector.trusts(each)
+        }
+        since = self._trusted_since.get(bundle.current.certificate)
+        return since is not None and moment - since >= self._settings.settle_seconds
+
+    async def _up_to_date(self, moment: float) -> Bundle:
+        """The Secret's authorities, brought up to date and written back."""
+        attempts = 0
+        while True:
+            try:
+                return await self._reconciled(moment)
+            except (Conflict, AlreadyExists):
+                # Another replica was faster; read again and take what it wrote.
+                attempts += 1
+                if attempts == WRITE_ATTEMPTS:
+                    raise
+
+    async def _reconciled(self, moment: float) -> Bundle:
+        name = self._settings.secret
+        secret = await self._secret()
+        reading = read((secret or {}).get("data"))
+        found, trusted = reading.bundle, reading.trusted
+        restored = found is None and self.bundle is not None
+        if restored:
+            found = self.bundle
+        if found is None or reading.problems:
+            trusted = (*trusted, *await self._in_use(moment))
+        if found is not None:
+            found = found.trusting(*trusted)
+        bundle, steps = up_to_date(found, self._settings, moment, self._new_key, trusted)
+        if steps or restored or reading.problems:
+            await self._write(secret, bundle)
+        for problem in reading.problems:
+            logger.warning("Secret %s was spoilt: %s", name, problem)
+        if restored:
+            logger.warning("Secret %s had lost its authorities; they are put back", name)
+        for step in steps:
+            logger.info("Secret %s: %s", name, step.value)
+        return bundle
+
+    async def _in_use(self, moment: float) -> tuple[x509.Certificate, ...]:
+        """CAs of ours, beside the Secret's, whose leaves somebody may be serving.
+
+        They are those that this process remembers and those that the configurations trust.
+        """
+        await self.injector.inject(None)
+        found = list(self.bundle.trusted) if self.bundle else []
+        for bundle in self.injector.bundles:
+            found += certificates_in(bundle)
+        return tuple(each for each in found if _is_ours(each) and not_after(each) > moment)
+
+    async def _secret(self) -> Object | None:
+        try:
+            return await self._client.get(SECRET, self._settings.secret, self._settings.namespace)
+        except NotFound:
+            return None
+
+    async def _write(self, secret: Object | None, bundle: Bundle) -> None:
+        if secret is None:
+            fresh = {
+                "apiVersion": SECRET.api_version,
+                "kind": SECRET.kind,
+                "metadata": {
+                    "name": self._settings.secret,
+                    "namespace": self._settings.namespace,
+                },
+                "type": "Opaque",
+                "data": bundle.to_data(),
+            }
+            await self._client.create(SECRET, fresh)
+        else:
+            data = {**(secret.get("data") or {}), **bundle.to_data()}
+            await self._client.update(SECRET, {**secret, "data": data})
+
+
+def _is_ours(certificate: x509.Certificate) -> bool:
+    names = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    return is_authority(certificate) and any(name.value == ORGANIZATION for name in names)

@@ -1,0 +1,156 @@
+"""The certificate that is served, replaceable while serving.
+
+`ssl.SSLContext.load_cert_chain` on a live context changes what the next handshake presents and leaves
+open connections alone. A pair is first tried on a context that nobody uses: a certificate with the
+wrong key would otherwise leave the live one with half of each. The last good pair stays when a new one
+cannot be read.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from pumice.certs.authority import not_after
+from pumice.certs.verification import certificates_in
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.pem import load_pair
+
+__all__ = ["FileReloader", "ServingCertificate"]
+
+logger = logging.getLogger(__name__)
+
+
+def _server_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])  # what aiohttp speaks; Go offers HTTP/2 first
+    return context
+
+
+class ServingCertificate:
+    """A TLS server context and the pair that it presents now.
+
+    Attributes:
+        context: Give it to the server; it stays the same object for ever.
+        chain: What is presented, as PEM; empty before the first `use`.
+        swaps: How often another pair was put in, the first time included.
+    """
+
+    def __init__(self) -> None:
+        self.context = _server_context()
+        self.chain = b""
+        self.swaps = 0
+        self._key = b""
+        self._subscribers: list[Callable[[], None]] = []
+
+    @property
+    def expires(self) -> float:
+        """UNIX seconds at which what is presented ends; 0 when nothing is."""
+        presented = certificates_in(self.chain)
+        return min(map(not_after, presented), default=0.0)
+
+    def on_swap(self, callback: Callable[[], None]) -> None:
+        """Have a function called after every swap."""
+        self._subscribers.append(callback)
+
+    def use(self, chain: bytes, key: bytes) -> bool:
+        """Present another pair from the next handshake on.
+
+        Args:
+            chain: Certificates as PEM, leaf first.
+            key: The leaf's key as PEM.
+
+        Returns:
+            False when this pair is presented already.
+
+        Raises:
+            ValueError: When the pair is unreadable or does not belong together; the one before
+                stays.
+        """
+        if chain == self.chain and key == self._key:
+            return False
+        try:
+            load_pair(_server_context(), chain, key)
+        except ssl.SSLError as error:
+            raise ValueError(
+                f"certificate and key cannot be served: {error.reason or error}"
+            ) from error
+        load_pair(self.context, chain, key)
+        self.chain, self._key = chain, key
+        self.swaps += 1
+        for callback in self._subscribers:
+            callback()
+        return True
+
+
+class FileReloader:
+    """Serves a pair of files that somebody else renews (cert-manager, `--tls-cert-file`).
+
+    Files are read every few seconds and compared: kubelet swaps whole folders under a mounted Secret,
+    which defeats watching the files themselves. Two replicas need no leader for it.
+
+    Attributes:
+        reads: How often the files were read.
+        failures: How often that failed, or gave no usable pair.
+    """
+
+    def __init__(
+        self,
+        serving: ServingCertificate,
+        certificate: Path,
+        key: Path,
+        *,
+        poll_seconds: float = 10.0,
+        clock: Clock | None = None,
+    ) -> None:
+        """Read the files for the first time and serve them.
+
+        Raises:
+            ValueError: When there is no usable pair to begin with.
+        """
+        self.reads = 0
+        self.failures = 0
+        self._serving = serving
+        self._certificate = certificate
+        self._key = key
+        self._poll_seconds = poll_seconds
+        self._clock = clock or SystemClock()
+        self._problem = ""
+        self._read()
+
+    def _read(self) -> bool:
+        self.reads += 1
+        try:
+            chain, key = self._certificate.read_bytes(), self._key.read_bytes()
+        except OSError as error:
+            raise ValueError(f"cannot read {error.filename}: {error.strerror}") from error
+        try:
+            return self._serving.use(chain, key)
+        except ValueError as error:
+            raise ValueError(f"{self._certificate} and {self._key}: {error}") from error
+
+    def look(self) -> bool:
+        """Read the files once; True when another pair is served since.
+
+        While they are half-written or gone the last good pair stays, and it is said once.
+        """
+        try:
+            swapped = self._read()
+        except ValueError as error:
+            self.failures += 1
+            if str(error) != self._problem:
+                self._problem = str(error)
+                logger.warning("keeping the certificate as it was: %s", error)
+            return False
+        self._problem = ""
+        if swapped:
+            logger.info("serving the certificate of %s as it is now", self._certificate)
+        return swapped
+
+    async def run(self) -> None:
+        """Look every few seconds until cancelled."""
+        while True:
+            await self._clock.sleep(self._poll_seconds)
+            await asyncio.to_thread(self.look)

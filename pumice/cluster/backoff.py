@@ -1,0 +1,37 @@
+"""How long to wait before trying again.
+
+Delays grow by a factor up to a cap, and are shortened by a spread so that many processes that lost
+the same server do not return to it in step. The spread is computed from a seed (the process's
+identity) and the attempt, not drawn: the same process behaves the same way twice.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+__all__ = ["Backoff"]
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """A schedule of delays.
+
+    Attributes:
+        base: Delay before the first retry, in seconds.
+        cap: Longest delay, in seconds.
+        factor: Growth from one attempt to the next.
+        spread: Share of a delay, 0 to 1, by which it may be shortened.
+        seed: What tells this process from others.
+    """
+
+    base: float = 0.2
+    cap: float = 30.0
+    factor: float = 2.0
+    spread: float = 0.3
+    seed: str = ""
+
+    def delay(self, attempt: int) -> float:
+        """Seconds to wait before retry number `attempt`, which counts from 0."""
+        # Past the cap the exponent no longer matters; bounding it keeps the power finite.
+        full = min(self.cap, self.base * self.factor ** min(attempt, 64))
+        fraction = zlib.crc32(f"{self.seed}/{attempt}".encode()) / 0xFFFFFFFF
+        return full * (1.0 - self.spread * fraction)

@@ -1,0 +1,295 @@
+"""A picture of one kind, kept current: list once, then watch.
+
+A `WatchCache` lists its kind, follows the watch from the list's resourceVersion, takes bookmarks so
+that a quiet kind does not fall behind, and lists anew when the server has forgotten where it was
+(410). After each new list it tells subscribers the difference only, so that to them the picture has
+simply changed. A broken connection is retried for ever, with growing delays.
+
+Objects are decoded once, straight from the bytes into `type`. One object that does not decode is
+logged and counted, and leaves what was known of it before; it never stops the rest.
+"""
+
+import asyncio
+import enum
+import logging
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from pumice.api.kinds import Kind
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.client import PAGE_SIZE, Client
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.errors import ApiError, Gone, NotFound
+from pumice.cluster.index import Index
+
+__all__ = ["Change", "Subscriber", "WatchCache", "wait_synced"]
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+WATCH_SECONDS = 290.0
+"""How long one watch lasts; renewing it spreads the load when API servers come and go."""
+
+LASTING_SECONDS = 10.0
+"""A watch shorter than this is followed by a wait, a longer one by the next at once."""
+
+
+class Change(enum.StrEnum):
+    """What happened to an object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+Subscriber = Callable[[Change, T | None, T | None], None]
+"""Called as `(change, old, new)`: `old` is None for ADDED, `new` is None for DELETED."""
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-wide kinds) and name."""
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _Head(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+class _ListPage(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    items: list[msgspec.Raw] | None = None
+
+
+_heads = msgspec.json.Decoder(_Head)
+_pages = msgspec.json.Decoder(_ListPage)
+
+
+class WatchCache(Generic[T]):
+    """All objects of one kind (in one namespace, matching selectors), as structs.
+
+    Attributes:
+        kind: What is watched.
+        synced: Set once the first list has been taken in and told to the subscribers.
+        decode_errors: How many objects that arrived could not be decoded.
+        relists: How often the kind was listed, the first time included.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: Kind,
+        type: type[T],  # noqa: A002 - the word that msgspec's decoders use
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        clock: Clock | None = None,
+        backoff: Backoff | None = None,
+        page_size: int = PAGE_SIZE,
+        watch_seconds: float = WATCH_SECONDS,
+    ) -> None:
+        """Describe a cache; nothing is read before `run`.
+
+        Args:
+            client: Session with the API server.
+            kind: What to watch.
+            type: msgspec struct (or `dict`) that objects become.
+            namespace: Only this namespace; all when None.
+            label_selector: Only objects with these labels.
+            field_selector: Only objects with these fields.
+            clock: Measures `age` and waits between attempts.
+            backoff: How long these waits are.
+            page_size: Objects a page of the list.
+            watch_seconds: How long one watch lasts before it is renewed.
+        """
+        self.kind = kind
+        self.synced = asyncio.Event()
+        self.decode_errors = 0
+        self.relists = 0
+        self._client = client
+        self._namespace = namespace
+        self._selectors = {"label_selector": label_selector, "field_selector": field_selector}
+        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(type)
+        self._clock = clock or SystemClock()
+        self._backoff = backoff or Backoff(base=0.5, cap=30.0, seed=kind.plural)
+        self._page_size = page_size
+        self._watch_seconds = watch_seconds
+        self._objects: dict[Key, T] = {}
+        self._versions: dict[Key, str] = {}
+        self._version = ""
+        self._indexes: dict[str, Index[T]] = {}
+        self._subscribers: list[Subscriber[T]] = []
+        self._undecodable: set[Key] = set()
+        self._contact = self._clock.monotonic()
+
+    # Reading
+
+    def get(self, name: str, namespace: str = "") -> T | None:
+        """One object, or None."""
+        return self._objects.get((namespace, name))
+
+    def values(self) -> Iterable[T]:
+        """All objects, in the order in which they became known. Do not hold it over an await."""
+        return self._objects.values()
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the server was last heard of; about a minute at most while it is well."""
+        return self._clock.monotonic() - self._contact
+
+    @property
+    def resource_version(self) -> str:
+        """The state that the picture shows, for `/metrics` and tests."""
+        return self._version
+
+    def index(self, name: str, keys: Callable[[T], Iterable[Hashable]]) -> None:
+        """Keep objects findable under the keys that a function computes from them."""
+        index = self._indexes[name] = Index(keys)
+        for key, obj in self._objects.items():
+            index.put(key, obj)
+
+    def indexed(self, name: str, key: Hashable) -> list[T]:
+        """Objects that an index files under a key, in the order in which they became known."""
+        return [self._objects[each] for each in self._indexes[name].find(key)]
+
+    def subscribe(self, callback: Subscriber[T]) -> Callable[[], None]:
+        """Be told of every change; what is known already is told at once, as ADDED.
+
+        Callbacks run inside the cache's task, one after the other: they must be quick. One that
+        raises is logged and stays subscribed.
+
+        Returns:
+            Ends the subscription.
+        """
+        self._subscribers.append(callback)
+        for obj in list(self._objects.values()):
+            self._tell(callback, Change.ADDED, None, obj)
+        return lambda: self._subscribers.remove(callback)
+
+    # Keeping up
+
+    async def run(self) -> None:
+        """Keep the picture current until cancelled."""
+        attempt = 0
+        while True:
+            started = self._clock.monotonic()
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+            except Gone:
+                logger.info("watch of %s is too old, listing anew", self.kind.resource)
+                self._version = ""
+            except (ApiError, msgspec.MsgspecError) as error:
+                if attempt == 0:
+                    logger.warning("watching %s: %s; trying again", self.kind.resource, error)
+                if isinstance(error, NotFound):
+                    self._version = ""  # the kind went away; what comes back is another one
+            if self._clock.monotonic() - started >= LASTING_SECONDS:
+                attempt = 0  # a watch that lasted did its work, however it ended
+            else:
+                await self._clock.sleep(self._backoff.delay(attempt))
+                attempt += 1
+
+    async def _list(self) -> None:
+        try:
+            version, found = await self._read_list(self._page_size)
+        except Gone:
+            # It changes faster than we turn its pages; all of it at once cannot be outrun.
+            version, found = await self._read_list(0)
+        for key in [key for key in self._objects if key not in found]:
+            self._remove(key)
+        for key, (object_version, raw) in found.items():
+            if self._versions.get(key) != object_version:
+                self._put(key, object_version, raw)
+        self._version = version
+        self.relists += 1
+        self.synced.set()
+
+    async def _read_list(self, limit: int) -> tuple[str, dict[Key, tuple[str, msgspec.Raw]]]:
+        """The whole collection as it is at one resourceVersion."""
+        found: dict[Key, tuple[str, msgspec.Raw]] = {}
+        version = ""
+        async for body in self._client.pages(
+            self.kind, self._namespace, limit=limit, **self._selectors
+        ):
+            page = _pages.decode(body)
+            version = version or page.metadata.resource_version
+            for raw in page.items or ():
+                head = _heads.decode(raw).metadata
+                found[head.namespace, head.name] = head.resource_version, raw
+            self._contact = self._clock.monotonic()
+        return version, found
+
+    async def _watch(self) -> None:
+        async for event, raw in self._client.watch(
+            self.kind,
+            self._namespace,
+            resource_version=self._version,
+            timeout=self._watch_seconds,
+            **self._selectors,
+        ):
+            self._contact = self._clock.monotonic()
+            head = _heads.decode(raw).metadata
+            key = head.namespace, head.name
+            if event == "DELETED":
+                self._remove(key)
+            elif event != "BOOKMARK":
+                self._put(key, head.resource_version, raw)
+            self._version = head.resource_version or self._version
+
+    def _put(self, key: Key, version: str, raw: msgspec.Raw) -> None:
+        try:
+            new = self._decoder.decode(raw)
+        except msgspec.MsgspecError as error:
+            self._report_undecodable(key, error)
+            return
+        self._undecodable.discard(key)
+        old = self._objects.get(key)
+        self._objects[key] = new
+        self._versions[key] = version
+        for index in self._indexes.values():
+            index.put(key, new)
+        self._tell_all(Change.ADDED if old is None else Change.MODIFIED, old, new)
+
+    def _remove(self, key: Key) -> None:
+        self._undecodable.discard(key)
+        self._versions.pop(key, None)
+        old = self._objects.pop(key, None)
+        for index in self._indexes.values():
+            index.remove(key)
+        if old is not None:
+            self._tell_all(Change.DELETED, old, None)
+
+    def _report_undecodable(self, key: Key, error: msgspec.MsgspecError) -> None:
+        self.decode_errors += 1
+        if key not in self._undecodable:
+            self._undecodable.add(key)
+            name = "/".join(part for part in key if part)
+            logger.error("%s %s cannot be read and is skipped: %s", self.kind.kind, name, error)
+
+    def _tell_all(self, change: Change, old: T | None, new: T | None) -> None:
+        for callback in tuple(self._subscribers):
+            self._tell(callback, change, old, new)
+
+    def _tell(self, callback: Subscriber[T], change: Change, old: T | None, new: T | None) -> None:
+        try:
+            callback(change, old, new)
+        except Exception:
+            logger.exception("a subscriber of %s failed", self.kind.resource)
+
+
+async def wait_synced(*caches: WatchCache[Any]) -> None:
+    """Wait until all caches have taken in their first list."""
+    for cache in caches:
+        await cache.synced.wait()

@@ -1,0 +1,395 @@
+"""REST with an API server: JSON out, JSON in, every failure an `ApiError`.
+
+Objects are plain dicts (or msgspec structs, or bytes, on the way out). The hot readers take bytes:
+`pages` and `watch` hand over what arrived, so that the caches decode straight into their structs.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pumice.api.kinds import POD, Kind
+from pumice.cluster import connection as connections
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Clock
+from pumice.cluster.connection import Connection
+from pumice.cluster.errors import ApiError, error_of
+from pumice.cluster.frames import frames
+from pumice.cluster.subresources import binding, eviction
+from pumice.cluster.transport import Body, Transport
+
+__all__ = ["APPLY_PATCH", "JSON_PATCH", "MERGE_PATCH", "PAGE_SIZE", "Client", "Object"]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+PAGE_SIZE = 500
+"""Objects asked for at once in a list; what client-go uses."""
+
+WATCH_GRACE_SECONDS = 30.0
+"""How much longer than the server promised a watch may stay silent before it counts as dead."""
+
+Object = dict[str, Any]
+"""An object as JSON gives it."""
+
+
+class Client:
+    """A session with one API server. Make one with `connect`; it is safe to share between tasks."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        clock: Clock | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """Open a session. Call it inside a running event loop, and `close` it.
+
+        Args:
+            connection: Where and as whom.
+            clock: Waits between repeated reads.
+            backoff: How long these waits are.
+        """
+        self._transport = Transport(connection, clock=clock, backoff=backoff)
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls,
+        kubeconfig: str | Path | None = None,
+        server: str | None = None,
+        *,
+        clock: Clock | None = None,
+        backoff: Backoff | None = None,
+    ) -> AsyncIterator["Client"]:
+        """Find the API server (see `connection.load`) and open a session for a `with` block.
+
+        Raises:
+            ConfigurationError: When no API server is known.
+        """
+        found = await connections.load(kubeconfig, server)
+        client = cls(found, clock=clock, backoff=backoff)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()
+
+    @property
+    def connection(self) -> Connection:
+        """Where this client is connected to."""
+        return self._transport.connection
+
+    # Reading
+
+    async def version(self) -> Object:
+        """`GET /version`: `gitVersion` and the rest."""
+        return await self._object("GET", "/version")
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
+        """Read one object.
+
+        Raises:
+            NotFound: When it does not exist.
+        """
+        return await self._object("GET", kind.path(name, namespace))
+
+    async def list(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        *,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> Object:
+        """Read a whole collection, page by page, as one list object.
+
+        Raises:
+            Gone: When it changed so much while paging that the list must be started anew.
+        """
+        whole: Object = {}
+        items: list[Object] = []
+        async for body in self.pages(
+            kind, namespace, label_selector=label_selector, field_selector=field_selector
+        ):
+            page = msgspec.json.decode(body)
+            items.extend(page.get("items") or ())
+            whole = page
+        whole["items"] = items
+        return whole
+
+    async def pages(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        *,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        limit: int = PAGE_SIZE,
+    ) -> AsyncGenerator[bytes, None]:
+        """Read a collection as the bytes of each page; 0 as limit asks for a single one.
+
+        Raises:
+            Gone: When a continue token has expired; earlier pages are then worthless.
+        """
+        query = _query(
+            limit=str(limit) if limit else None,
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+        )
+        while True:
+            body = await self._transport.request("GET", kind.collection(namespace), query=query)
+            yield body
+            token = _page_decoder.decode(body).metadata.continue_
+            if not token:
+                return
+            query["continue"] = token
+
+    async def watch(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        *,
+        resource_version: str,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        timeout: float = 290.0,  # noqa: ASYNC109 - the server's, not ours
+    ) -> AsyncGenerator[tuple[str, msgspec.Raw], None]:
+        """Follow changes after a resourceVersion, bookmarks included.
+
+        Ends when the server ends it, at the latest after about `timeout` seconds; go on from the
+        last resourceVersion seen.
+
+        Yields:
+            Event type (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`) and the object's JSON.
+
+        Raises:
+            Gone: When the resourceVersion is too old; list anew.
+            Unavailable: When the connection breaks.
+        """
+        query = _query(
+            watch="1",
+            allowWatchBookmarks="true",
+            resourceVersion=resource_version,
+            timeoutSeconds=str(max(1, int(timeout))),
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+        )
+        path = kind.collection(namespace)
+        silence = timeout + WATCH_GRACE_SECONDS
+        async with self._transport.stream(path, query=query, silence=silence) as chunks:
+            async for event, raw in frames(chunks):
+                if event == "ERROR":
+                    raise error_of(0, raw, f"WATCH {path}")
+                yield event, raw
+
+    # Writing
+
+    async def create(
+        self,
+        kind: Kind,
+        obj: Body,
+        namespace: str | None = None,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "pumice",
+    ) -> Object:
+        """Create an object, in its own namespace unless another is given.
+
+        Raises:
+            AlreadyExists: When the name is taken.
+            Invalid: When the schema or a rule refuses it.
+            Forbidden: When admission or RBAC refuses it.
+        """
+        namespace = namespace or _namespace_of(obj)
+        query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
+        return await self._object("POST", kind.collection(namespace), obj, query)
+
+    async def update(
+        self, kind: Kind, obj: Object, *, dry_run: bool = False, field_manager: str = "pumice"
+    ) -> Object:
+        """Replace an object by what is given; its resourceVersion guards against lost updates.
+
+        Raises:
+            Conflict: When it changed meanwhile.
+        """
+        query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
+        return await self._object("PUT", _path_of(kind, obj), obj, query)
+
+    async def update_status(
+        self, kind: Kind, obj: Object, *, field_manager: str = "pumice"
+    ) -> Object:
+        """Replace an object's status.
+
+        Raises:
+            Conflict: When the object changed meanwhile.
+        """
+        query = _query(fieldManager=field_manager)
+        return await self._object("PUT", f"{_path_of(kind, obj)}/status", obj, query)
+
+    async def patch(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None,
+        body: Body,
+        *,
+        content_type: str = MERGE_PATCH,
+        subresource: str | None = None,
+        field_manager: str = "pumice",
+        dry_run: bool = False,
+    ) -> Object:
+        """Patch an object or one of its subresources (`status`, `scale`).
+
+        Raises:
+            Invalid: When a `test` operation of a JSON patch fails or the result is invalid.
+        """
+        path = kind.path(name, namespace)
+        if subresource:
+            path = f"{path}/{subresource}"
+        query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
+        return await self._object("PATCH", path, body, query, {"Content-Type": content_type})
+
+    async def apply(
+        self,
+        kind: Kind,
+        obj: Object,
+        field_manager: str = "pumice",
+        force: bool = True,
+        *,
+        dry_run: bool = False,
+    ) -> Object:
+        """Server-side apply: create it, or own and set the fields given.
+
+        Raises:
+            Conflict: When another manager owns a field and `force` is off.
+        """
+        query = _query(
+            fieldManager=field_manager,
+            force="true" if force else "false",
+            dryRun="All" if dry_run else None,
+        )
+        headers = {"Content-Type": APPLY_PATCH}
+        return await self._object("PATCH", _path_of(kind, obj), obj, query, headers)
+
+    async def delete(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None = None,
+        *,
+        propagation: str | None = None,
+        uid: str | None = None,
+        grace: int | None = None,
+        resource_version: str | None = None,
+    ) -> Object:
+        """Delete an object.
+
+        Args:
+            kind: Its kind.
+            name: Its name.
+            namespace: Its namespace.
+            propagation: `Background`, `Foreground` or `Orphan`; the kind's default when None.
+            uid: Delete only this incarnation.
+            grace: Seconds between the signal and the end of a pod's processes.
+            resource_version: Delete only this state.
+
+        Returns:
+            A Status, or the object when finalizers keep it for a while.
+
+        Raises:
+            NotFound: When there is none.
+            Conflict: When it is not the incarnation or state expected.
+        """
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if propagation is not None:
+            options["propagationPolicy"] = propagation
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        guards = {"uid": uid, "resourceVersion": resource_version}
+        if preconditions := {key: value for key, value in guards.items() if value}:
+            options["preconditions"] = preconditions
+        return await self._object("DELETE", kind.path(name, namespace), options)
+
+    async def bind(self, namespace: str, pod: str, node: str, uid: str | None = None) -> None:
+        """Assign a pod to a node.
+
+        Raises:
+            Conflict: When it is assigned already, or is another incarnation than `uid`.
+        """
+        body = binding(namespace, pod, node, uid)
+        await self._transport.request("POST", f"{POD.path(pod, namespace)}/binding", body)
+
+    async def evict(
+        self, namespace: str, pod: str, *, uid: str | None = None, grace: int | None = None
+    ) -> None:
+        """Ask for a pod's eviction.
+
+        Raises:
+            TooManyRequests: When a disruption budget forbids it for now.
+            NotFound: When the pod is gone.
+        """
+        body = eviction(namespace, pod, uid, grace)
+        await self._transport.request("POST", f"{POD.path(pod, namespace)}/eviction", body)
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        body: Body = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Send any request; for paths that are no kind of ours (`/readyz`, `/openapi/v3`)."""
+        return await self._transport.request(method, path, body, query=query, headers=headers)
+
+    async def _object(
+        self,
+        method: str,
+        path: str,
+        body: Body = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Object:
+        answer = await self._transport.request(method, path, body, query=query, headers=headers)
+        try:
+            return _object_decoder.decode(answer)
+        except msgspec.MsgspecError as error:
+            message = f"expected a JSON object, found {answer[:200]!r}"
+            raise ApiError(200, "BadAnswer", message, context=f"{method} {path}") from error
+
+
+class _ListMeta(msgspec.Struct, rename={"continue_": "continue"}):
+    continue_: str = ""
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+
+
+_page_decoder = msgspec.json.Decoder(_Page)
+_object_decoder = msgspec.json.Decoder(Object)
+
+
+def _query(**parameters: str | None) -> dict[str, str]:
+    return {key: value for key, value in parameters.items() if value is not None}
+
+
+def _namespace_of(obj: Body) -> str | None:
+    if isinstance(obj, Mapping):
+        namespace = (obj.get("metadata") or {}).get("namespace")
+        return str(namespace) if namespace else None
+    return getattr(getattr(obj, "metadata", None), "namespace", None) or None
+
+
+def _path_of(kind: Kind, obj: Object) -> str:
+    meta = obj["metadata"]
+    return kind.path(meta["name"], meta.get("namespace"))

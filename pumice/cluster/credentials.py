@@ -1,0 +1,112 @@
+"""Who we are to an API server: the headers that sign a request in.
+
+`headers()` is asked before every request and must be cheap; `refused()` is told of a 401 and says
+whether other credentials may be had, so that the request is worth one more try.
+"""
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from multidict import CIMultiDict
+
+from pumice.cluster.clock import Clock, SystemClock
+
+__all__ = ["Credentials", "StaticCredentials", "TokenFile", "basic", "bearer"]
+
+REFRESH_SECONDS = 60.0
+"""How long a token read from a file is used before the file is read again.
+
+The kubelet replaces a service account's token at 80 % of its life, at least two minutes before it
+ends.
+"""
+
+
+class Credentials(Protocol):
+    """A source of authentication headers."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """Headers for the next request."""
+        ...
+
+    async def refused(self) -> bool:
+        """Tell that the server answered 401; True when the next `headers()` may differ."""
+        ...
+
+
+def bearer(token: str) -> dict[str, str]:
+    """Headers of a bearer token."""
+    return {"Authorization": f"Bearer {token.strip()}"}
+
+
+def basic(username: str, password: str) -> dict[str, str]:
+    """Headers of a name and password."""
+    text = base64.b64encode(f"{username}:{password}".encode()).decode()
+    return {"Authorization": f"Basic {text}"}
+
+
+def _joined(*parts: Mapping[str, str]) -> CIMultiDict[str]:
+    """All headers of all parts; a name may occur several times (`Impersonate-Group`)."""
+    headers: CIMultiDict[str] = CIMultiDict()
+    for part in parts:
+        headers.extend(part)
+    return headers
+
+
+class StaticCredentials:
+    """Headers that never change; none at all when a client certificate signs in."""
+
+    def __init__(self, *headers: Mapping[str, str]) -> None:
+        self._headers = _joined(*headers)
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers given."""
+        return self._headers
+
+    async def refused(self) -> bool:
+        """Nothing else to offer."""
+        return False
+
+
+class TokenFile:
+    """A bearer token in a file that somebody else keeps fresh, as in a pod."""
+
+    def __init__(
+        self,
+        path: Path,
+        extra: Mapping[str, str] | None = None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """Read the file for the first time.
+
+        Raises:
+            OSError: When the file cannot be read.
+        """
+        self._path = path
+        self._extra = extra or {}
+        self._clock = clock or SystemClock()
+        self._headers: Mapping[str, str] = {}
+        self._read_at = 0.0
+        self._read()
+
+    def _read(self) -> None:
+        self._headers = _joined(bearer(self._path.read_text()), self._extra)
+        self._read_at = self._clock.monotonic()
+
+    async def headers(self) -> Mapping[str, str]:
+        """The token, at most a minute old; the last one that could be read when a read fails."""
+        if self._clock.monotonic() - self._read_at >= REFRESH_SECONDS:
+            await self.refused()
+        return self._headers
+
+    async def refused(self) -> bool:
+        """Read the file again; True when it holds another token."""
+        before = self._headers
+        try:
+            self._read()
+        except OSError:
+            # A volume being swapped; the old token is usually still good.
+            self._read_at = self._clock.monotonic()
+        return self._headers != before

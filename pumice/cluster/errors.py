@@ -1,0 +1,168 @@
+"""What an API server answers when it does not do as asked.
+
+One class a reaction: whoever catches `Conflict` reads again and repeats, `AlreadyExists` adopts,
+`Gone` lists anew, and so on. Everything else is a plain `ApiError`. The text names the verb, the path
+and the server's own words, so that a log line suffices.
+"""
+
+# ruff: noqa: N818 - the classes bear the names that Kubernetes gives these answers
+
+from typing import Any
+
+import msgspec
+
+__all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "Conflict",
+    "Forbidden",
+    "Gone",
+    "Invalid",
+    "NotFound",
+    "TooManyRequests",
+    "Unavailable",
+    "error_of",
+]
+
+
+class ApiError(Exception):
+    """A request that failed.
+
+    Attributes:
+        status: HTTP status; 0 when no answer came.
+        reason: Kubernetes' machine-readable reason, for example `AlreadyExists`.
+        message: The server's sentence.
+        details: `Status.details`, with `causes` where the server gives them.
+        context: Verb and path of the request.
+        retry_after: Seconds after which the server asks to be tried again, if it said so.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        details: dict[str, Any] | None = None,
+        *,
+        context: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(status, reason, message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+        self.context = context
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        """`GET /api/v1/…: 404 NotFound: pods "x" not found`."""
+        head = f"{self.context}: " if self.context else ""
+        code = f"{self.status} " if self.status else ""
+        return f"{head}{code}{self.reason}: {self.message}"
+
+    @property
+    def causes(self) -> list[dict[str, Any]]:
+        """`details.causes`: one entry a field error, with `field`, `message` and `reason`."""
+        causes = self.details.get("causes")
+        return causes if isinstance(causes, list) else []
+
+
+class NotFound(ApiError):
+    """404: the object, or the kind, does not exist."""
+
+
+class Conflict(ApiError):
+    """409: the object changed since it was read; read again and repeat."""
+
+
+class AlreadyExists(ApiError):
+    """409: an object of this name exists."""
+
+
+class Gone(ApiError):
+    """410: the resourceVersion or continue token is too old; list anew."""
+
+
+class Invalid(ApiError):
+    """422: the object breaks the schema or a rule; `causes` name the fields."""
+
+
+class Forbidden(ApiError):
+    """403: not allowed, by RBAC or by an admission plugin."""
+
+
+class TooManyRequests(ApiError):
+    """429: the server is busy, or a disruption budget refuses an eviction for now."""
+
+
+class Unavailable(ApiError):
+    """No answer, or one that says the server cannot answer now (500, 502, 503, 504)."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: TooManyRequests,
+    500: Unavailable,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+}
+_BY_REASON: dict[str, type[ApiError]] = {
+    "AlreadyExists": AlreadyExists,
+    "Conflict": Conflict,
+    "Expired": Gone,
+    "Gone": Gone,
+}
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    """The parts of `metav1.Status` that make an error."""
+
+    kind: str = ""
+    message: str = ""
+    reason: str = ""
+    details: dict[str, Any] | None = None
+    code: int = 0
+
+
+_decoder = msgspec.json.Decoder(_Status)
+
+
+def error_of(
+    status: int, body: bytes | msgspec.Raw, context: str, retry_after: float | None = None
+) -> ApiError:
+    """Turn an answer into the error it means.
+
+    Args:
+        status: HTTP status, or 0 to take the one in the body (a watch's ERROR event).
+        body: A `metav1.Status`, or anything else that a proxy may have put there.
+        context: Verb and path.
+        retry_after: The Retry-After header, in seconds.
+    """
+    try:
+        answer = _decoder.decode(body)
+    except msgspec.MsgspecError:
+        answer = _Status()
+    if answer.kind == "Status":
+        code = status or answer.code
+        reason, message, details = answer.reason, answer.message, answer.details
+    else:
+        # Not Kubernetes' words: a proxy's page, or an old component's plain text.
+        code, reason, details = status, "", None
+        message = bytes(body)[:200].decode(errors="replace").strip()
+    kind = _BY_REASON.get(reason) or _BY_STATUS.get(code, ApiError)
+    if retry_after is None and details and isinstance(details.get("retryAfterSeconds"), int):
+        retry_after = float(details["retryAfterSeconds"])
+    return kind(
+        code,
+        reason or "Unknown",
+        message or "the server gave no explanation",
+        details,
+        context=context,
+        retry_after=retry_after,
+    )

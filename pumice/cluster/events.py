@@ -1,0 +1,228 @@
+"""Telling users what happened to their objects, as `kubectl describe` shows it.
+
+`record` returns at once and cannot fail: what it is told waits in memory for `run` to write it. The
+same event again is the same Event object with a higher count, so a fault that repeats every second
+is one line that says how often. Writing is bounded in rate and memory in size; what is too much is
+dropped and counted, because an event is never worth the work that it tells of.
+"""
+
+import asyncio
+import hashlib
+import logging
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from pumice.api.kinds import EVENT, Kind
+from pumice.api.meta import ObjectMeta, format_time
+from pumice.cluster.client import MERGE_PATCH, Client, Object
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.errors import AlreadyExists, ApiError, NotFound
+
+__all__ = ["EventRecorder", "Reference"]
+
+logger = logging.getLogger(__name__)
+
+MESSAGE_LIMIT = 1024
+"""Characters that the API server accepts in an event's message."""
+
+REMEMBERED = 4096
+"""Events whose repetitions are counted, and events that may wait to be written."""
+
+FORGOTTEN_AFTER = 3000.0
+"""Seconds after which a repetition is a new Event; the API server keeps them for an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The object that an event is about."""
+
+    kind: Kind
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+    @classmethod
+    def of(cls, kind: Kind, meta: ObjectMeta) -> "Reference":
+        """Refer to an object by its metadata."""
+        return cls(kind, meta.name, meta.namespace, meta.uid, meta.resource_version)
+
+
+_Key = tuple[Kind, str, str, str, str, str, str]
+
+
+@dataclass(slots=True)
+class _Series:
+    """One Event object: what happened, how often, and what the server knows of it."""
+
+    about: Reference
+    type: str
+    reason: str
+    message: str
+    name: str
+    first: float
+    last: float
+    count: int = 1
+    created: bool = False
+
+
+class EventRecorder:
+    """Records events for one component. `run` must run for anything to be written.
+
+    Attributes:
+        dropped: Events that were never written, because there were too many or the server refused.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        component: str,
+        *,
+        instance: str = "",
+        clock: Clock | None = None,
+        rate: float = 20.0,
+        burst: int = 100,
+    ) -> None:
+        """Make a recorder.
+
+        Args:
+            client: Session with the API server.
+            component: Who reports, for example `pumice-scheduler`.
+            instance: Which of its processes.
+            clock: Tells the time and waits.
+            rate: Writes a second in the long run.
+            burst: Writes at once after a quiet time.
+        """
+        self.dropped = 0
+        self._client = client
+        self._component = component
+        self._instance = instance
+        self._clock = clock or SystemClock()
+        self._rate = rate
+        self._burst = burst
+        self._next = -math.inf
+        self._series: dict[_Key, _Series] = {}
+        self._pending: dict[_Key, _Series] = {}
+        self._news = asyncio.Event()
+
+    def record(
+        self,
+        about: Reference,
+        type: Literal["Normal", "Warning"],  # noqa: A002 - the field's name
+        reason: str,
+        message: str,
+    ) -> None:
+        """Tell of an event.
+
+        Args:
+            about: The object that it happened to.
+            type: Whether it calls for attention.
+            reason: CamelCase word for machines.
+            message: Sentence for people; cut at 1,024 characters.
+        """
+        if len(message) > MESSAGE_LIMIT:
+            message = f"{message[: MESSAGE_LIMIT - 1]}…"
+        key = (about.kind, about.namespace, about.name, about.uid, type, reason, message)
+        now = self._clock.wall()
+        series = self._series.pop(key, None)
+        if series is None or now - series.last > FORGOTTEN_AFTER:
+            name = self._name_of(key, now)
+            series = _Series(about, type, reason, message, name, first=now, last=now)
+        else:
+            series.count += 1
+            series.last = now
+        self._series[key] = series  # at the end: the oldest is forgotten first
+        if len(self._series) > REMEMBERED:
+            del self._series[next(iter(self._series))]
+        self._pending[key] = series
+        if len(self._pending) > REMEMBERED:
+            del self._pending[next(iter(self._pending))]
+            self.dropped += 1
+        self._news.set()
+
+    async def run(self) -> None:
+        """Write what is recorded until cancelled."""
+        while True:
+            await self._news.wait()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write everything that waits."""
+        self._news.clear()
+        while self._pending:
+            await self._turn()
+            if not self._pending:
+                return  # another flush was faster
+            series = self._pending.pop(next(iter(self._pending)))
+            try:
+                await self._write(series)
+            except ApiError as error:
+                # The count is absolute, so that the next repetition makes good for this.
+                self.dropped += 1
+                logger.info("event %s of %s lost: %s", series.reason, series.about.name, error)
+
+    async def _turn(self) -> None:
+        """Wait until a write is within the rate.
+
+        The generic cell rate algorithm: each write moves the moment of the next one by `1 / rate`;
+        a quiet time lets that moment fall behind, at most by a burst.
+        """
+        now = self._clock.monotonic()
+        self._next = max(self._next, now - (self._burst - 1) / self._rate)
+        wait = self._next - now
+        self._next += 1 / self._rate
+        if wait > 0:
+            await self._clock.sleep(wait)
+
+    async def _write(self, series: _Series) -> None:
+        if series.created:
+            try:
+                await self._count(series)
+            except NotFound:
+                series.created = False  # the server has thrown the old one away
+            else:
+                return
+        try:
+            await self._client.create(EVENT, self._manifest(series))
+        except AlreadyExists:
+            await self._count(series)
+        series.created = True
+
+    async def _count(self, series: _Series) -> None:
+        repeated = {"count": series.count, "lastTimestamp": format_time(series.last)}
+        namespace = series.about.namespace or "default"
+        await self._client.patch(EVENT, series.name, namespace, repeated, content_type=MERGE_PATCH)
+
+    def _manifest(self, series: _Series) -> Object:
+        about = series.about
+        involved = {
+            "apiVersion": about.kind.api_version,
+            "kind": about.kind.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": about.uid,
+            "resourceVersion": about.resource_version,
+        }
+        return {
+            "apiVersion": EVENT.api_version,
+            "kind": EVENT.kind,
+            # Events of cluster-wide objects live in the default namespace.
+            "metadata": {"name": series.name, "namespace": about.namespace or "default"},
+            "involvedObject": {key: value for key, value in involved.items() if value},
+            "type": series.type,
+            "reason": series.reason,
+            "message": series.message,
+            "count": series.count,
+            "firstTimestamp": format_time(series.first),
+            "lastTimestamp": format_time(series.last),
+            "source": {"component": self._component, "host": self._instance},
+            "reportingComponent": self._component,
+            "reportingInstance": self._instance,
+        }
+
+    def _name_of(self, key: _Key, moment: float) -> str:
+        """A name that no other event has: of the object, of what happened, when and to whom."""
+        kind, *words = key
+        text = "\0".join((self._component, self._instance, kind.resource, *words, repr(moment)))
+        return f"{key[2][:236]}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -1,0 +1,45 @@
+"""Secondary keys of a cache: which objects belong to a node, a queue, an owner."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, TypeVar
+
+__all__ = ["Index"]
+
+T = TypeVar("T")
+
+
+class Index(Generic[T]):
+    """From keys computed of objects to the identities of these objects."""
+
+    def __init__(self, keys: Callable[[T], Iterable[Hashable]]) -> None:
+        """Make an empty index.
+
+        Args:
+            keys: Computes under which keys an object is filed; may be none or several.
+        """
+        self._keys = keys
+        # Dicts instead of sets: they keep the order of arrival, so that results are the same twice.
+        self._filed: dict[Hashable, dict[tuple[str, str], None]] = {}
+        self._under: dict[tuple[str, str], tuple[Hashable, ...]] = {}
+
+    def put(self, identity: tuple[str, str], obj: T) -> None:
+        """File an object, or file it elsewhere after it changed."""
+        keys = tuple(self._keys(obj))
+        if self._under.get(identity) == keys:
+            return
+        self.remove(identity)
+        self._under[identity] = keys
+        for key in keys:
+            self._filed.setdefault(key, {})[identity] = None
+
+    def remove(self, identity: tuple[str, str]) -> None:
+        """Forget an object."""
+        for key in self._under.pop(identity, ()):
+            filed = self._filed[key]
+            del filed[identity]
+            if not filed:
+                del self._filed[key]
+
+    def find(self, key: Hashable) -> list[tuple[str, str]]:
+        """Identities filed under a key."""
+        return list(self._filed.get(key, ()))

@@ -1,0 +1,150 @@
+"""Kubeconfig files.
+
+Two readers. The plain one knows what a file can say outright: address, CA, token, client
+certificate, name and password, impersonation. Whatever has to be run or asked for (`exec` plugins,
+`auth-provider`, several files merged) goes to the official package, `kubernetes.aio.config`. The
+official package could read the plain files as well, but importing it costs 0.8 s of CPU and 25 MiB,
+which is more than a webhook may take to be ready.
+"""
+
+import base64
+import binascii
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+import yaml
+from multidict import CIMultiDict
+
+from pumice.cluster.connection import ConfigurationError, Connection
+from pumice.cluster.credentials import Credentials, StaticCredentials, TokenFile, basic, bearer
+from pumice.cluster.pem import load_pair
+
+__all__ = ["load"]
+
+Entry = dict[str, Any]
+
+
+async def load(paths: str, *, server: str | None = None) -> Connection:
+    """Read a kubeconfig.
+
+    Args:
+        paths: One path, or several as in `$KUBECONFIG`, joined by the system's path separator.
+        server: Address to use instead of the file's.
+
+    Raises:
+        ConfigurationError: When the file is missing, malformed or refers to something missing.
+    """
+    files = _split(paths)
+    if not files:
+        raise ConfigurationError("the path of the kubeconfig is empty")
+    if len(files) > 1:
+        return await _official(paths, server)
+    file = files[0]
+    context, cluster, user = _parts(file)
+    if "exec" in user or "auth-provider" in user:
+        return await _official(str(file), server)
+    try:
+        return Connection(
+            server=(server or _text(file, cluster, "cluster", "server")).rstrip("/"),
+            credentials=_credentials(file, user),
+            tls=_tls(file, cluster, user, server or str(cluster["server"])),
+            server_name=cluster.get("tls-server-name"),
+            proxy=cluster.get("proxy-url"),
+            namespace=context.get("namespace") or "default",
+        )
+    except (OSError, ssl.SSLError, binascii.Error) as error:
+        raise ConfigurationError(f"kubeconfig {file}: {error}") from error
+
+
+def _split(paths: str) -> list[Path]:
+    return [Path(part).expanduser() for part in paths.split(os.pathsep) if part]
+
+
+async def _official(paths: str, server: str | None) -> Connection:
+    from pumice.cluster import official
+
+    return await official.load(paths, server=server)
+
+
+def _parts(file: Path) -> tuple[Entry, Entry, Entry]:
+    """The current context, its cluster and its user."""
+    try:
+        text = file.read_text()
+        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except OSError as error:
+        raise ConfigurationError(f"kubeconfig {file}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"kubeconfig {file} is no YAML: {error}") from error
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"kubeconfig {file}: expected a mapping at the top")
+    current = document.get("current-context")
+    if not current:
+        raise ConfigurationError(
+            f"kubeconfig {file}: current-context is not set; see `kubectl config use-context`"
+        )
+    context = _named(file, document, "contexts", "context", str(current))
+    cluster = _named(file, document, "clusters", "cluster", str(context.get("cluster", "")))
+    name = context.get("user")
+    user = _named(file, document, "users", "user", str(name)) if name else {}
+    return context, cluster, user
+
+
+def _named(file: Path, document: Entry, section: str, key: str, name: str) -> Entry:
+    for entry in document.get(section) or ():
+        if isinstance(entry, dict) and entry.get("name") == name:
+            value = entry.get(key) or {}
+            if isinstance(value, dict):
+                return value
+    raise ConfigurationError(f"kubeconfig {file}: {section} has no entry named {name!r}")
+
+
+def _text(file: Path, entry: Entry, section: str, key: str) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(f"kubeconfig {file}: {section}.{key} is missing")
+    return value
+
+
+def _credentials(file: Path, user: Entry) -> Credentials:
+    extra: CIMultiDict[str] = CIMultiDict()
+    if who := user.get("as"):
+        extra["Impersonate-User"] = str(who)
+    for group in user.get("as-groups") or ():
+        extra.add("Impersonate-Group", str(group))
+    if token := user.get("token"):
+        return StaticCredentials(bearer(str(token)), extra)
+    if path := user.get("tokenFile"):
+        return TokenFile(file.parent / str(path), extra)
+    if user.get("username"):
+        return StaticCredentials(basic(str(user["username"]), str(user.get("password", ""))), extra)
+    return StaticCredentials(extra)
+
+
+def _tls(file: Path, cluster: Entry, user: Entry, server: str) -> ssl.SSLContext | None:
+    if not server.startswith("https:"):
+        return None
+    authority = _data(file, cluster, "certificate-authority")
+    context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+    if cluster.get("insecure-skip-tls-verify"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    certificate = _data(file, user, "client-certificate")
+    key = _data(file, user, "client-key")
+    if certificate and key:
+        load_pair(context, certificate, key)
+    elif certificate or key:
+        raise ConfigurationError(
+            f"kubeconfig {file}: client-certificate and client-key go together, one is missing"
+        )
+    return context
+
+
+def _data(file: Path, entry: Entry, key: str) -> bytes | None:
+    """Content of `key-data` (base64) or of the file that `key` names, relative to the kubeconfig."""
+    if data := entry.get(f"{key}-data"):
+        return base64.b64decode(str(data), validate=True)
+    if path := entry.get(key):
+        return (file.parent / str(path)).read_bytes()
+    return None

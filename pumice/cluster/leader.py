@@ -1,0 +1,267 @@
+"""One of several processes leads, by holding a Lease.
+
+The rules are client-go's. A candidate takes a Lease that nobody holds, or whose holder has not renewed
+it for a lease duration *as seen by the candidate's own clock* (clocks of machines differ, so the
+times written in the Lease are for people). The holder renews every retry period; when it has not
+managed to for the renew deadline it stops leading, while others still believe in its lease:
+
+    retry period (2 s)  <  renew deadline (10 s)  <  lease duration (15 s)
+
+The difference of the last two is the time that the work has to end after its cancellation. On the
+way out the Lease is given up, so that a successor need not wait.
+
+The official package has `kubernetes.aio.leaderelection`; it is not used because it neither gives up
+the Lease nor ends when its work ends, dies of a broken connection, writes local time as if it were
+UTC, does not count transitions, and needs the generated models.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from pumice.api.kinds import LEASE
+from pumice.cluster.client import Client, Object
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
+
+__all__ = ["LeaderElection"]
+
+logger = logging.getLogger(__name__)
+
+
+class LeaderElection:
+    """A candidate.
+
+    Use it as a context manager, so that the Lease is given up whatever happens:
+
+        async with LeaderElection(client, "pumice-scheduler", "pumice-system", identity) as election:
+            await election.run(schedule)
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        namespace: str,
+        identity: str,
+        *,
+        lease_duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry_period: float = 2.0,
+        clock: Clock | None = None,
+    ) -> None:
+        """Describe a candidate; it stands for election in `run`.
+
+        Args:
+            client: Session with the API server.
+            name: The Lease's name.
+            namespace: The Lease's namespace.
+            identity: This process's name; two candidates must never share one.
+            lease_duration: Seconds without renewal after which others may take over.
+            renew_deadline: Seconds without renewal after which the holder stops leading.
+            retry_period: Seconds between two looks at the Lease.
+            clock: Tells the time.
+
+        Raises:
+            ValueError: When the durations are not in their order.
+        """
+        if not 0 < retry_period < renew_deadline < lease_duration:
+            raise ValueError(
+                "leader election needs retry period < renew deadline < lease duration, found "
+                f"{retry_period} s, {renew_deadline} s, {lease_duration} s"
+            )
+        self.identity = identity
+        self._client = client
+        self._name = name
+        self._namespace = namespace
+        self._lease_duration = lease_duration
+        self._renew_deadline = renew_deadline
+        self._retry_period = retry_period
+        self._clock = clock or SystemClock()
+        self._lease: Object | None = None
+        self._seen_at = 0.0
+        self._renewed_at: float | None = None
+
+    async def __aenter__(self) -> "LeaderElection":
+        """Nothing yet; `run` stands for election."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Give the Lease up if it is held."""
+        await self.release()
+
+    @property
+    def leading(self) -> bool:
+        """Whether this process leads now."""
+        return self._renewed_at is not None
+
+    @property
+    def leader(self) -> str:
+        """Who held the Lease when it was last seen; empty for nobody."""
+        return _holder(self._lease)
+
+    async def run(self, while_leading: Callable[[], Awaitable[None]]) -> None:
+        """Stand for election for ever, and do the work whenever elected.
+
+        Returns when the work returns. When leadership is lost the work is cancelled and awaited,
+        and this process is a candidate again.
+
+        Args:
+            while_leading: Starts the work.
+
+        Raises:
+            Exception: Whatever the work raises.
+        """
+        while True:
+            while not await self._try():
+                await self._clock.sleep(self._retry_period)
+            logger.info("%s leads %s", self.identity, self._name)
+            if await self._lead(while_leading):
+                return
+            logger.warning("%s no longer leads %s", self.identity, self._name)
+
+    async def release(self) -> None:
+        """Give the Lease up, if it is held; a failure only costs the successor a lease duration."""
+        if self._renewed_at is None or self._lease is None:
+            return
+        self._renewed_at = None
+        lease = self._lease
+        try:
+            async with asyncio.timeout(self._retry_period):
+                try:
+                    await self._client.update(LEASE, self._with_holder(lease, ""))
+                except Conflict:
+                    # A renewal that was cut off had reached the server after all.
+                    lease = await self._client.get(LEASE, self._name, self._namespace)
+                    if _holder(lease) != self.identity:
+                        return
+                    await self._client.update(LEASE, self._with_holder(lease, ""))
+        except (ApiError, TimeoutError) as error:
+            logger.info("giving up lease %s: %s", self._name, error)
+        else:
+            logger.info("%s gave up %s", self.identity, self._name)
+
+    async def _lead(self, while_leading: Callable[[], Awaitable[None]]) -> bool:
+        """Work and renew; True when the work is done, False when leadership is lost."""
+        work = asyncio.ensure_future(_awaited(while_leading))
+        renewal = asyncio.ensure_future(self._renew())
+        try:
+            await asyncio.wait([work, renewal], return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                renewal.result()
+                return False
+            await work
+            return True
+        finally:
+            await self._stop(work)
+            renewal.cancel()
+            await asyncio.gather(renewal, return_exceptions=True)
+            await self.release()
+
+    async def _stop(self, work: asyncio.Future[None]) -> None:
+        """Cancel the work and wait for its end, saying so if that takes until others may lead."""
+        if work.done():
+            return
+        work.cancel()
+        margin = self._lease_duration - self._renew_deadline
+        await asyncio.wait([work], timeout=margin)
+        if not work.done():
+            logger.error(
+                "%s: the work still runs %.0f s after it was cancelled; another process may lead",
+                self._name,
+                margin,
+            )
+            await asyncio.wait([work])
+        if not work.cancelled() and (error := work.exception()) is not None:
+            logger.error("%s: the work failed while it was stopped", self._name, exc_info=error)
+
+    async def _renew(self) -> None:
+        """Renew; return when that has not succeeded for the renew deadline."""
+        while self._renewed_at is not None:
+            deadline = self._renewed_at + self._renew_deadline
+            remaining = deadline - self._clock.monotonic()
+            await self._clock.sleep(min(self._retry_period, max(remaining, 0.0)))
+            remaining = deadline - self._clock.monotonic()
+            if remaining <= 0:
+                logger.error("%s: not renewed for %.0f s", self._name, self._renew_deadline)
+                self._renewed_at = None
+            elif not await self._try(remaining) and self.leader not in ("", self.identity):
+                self._renewed_at = None  # somebody else holds it: there is nothing to wait for
+
+    async def _try(self, patience: float | None = None) -> bool:
+        """Take or renew the Lease once; True when this process holds it afterwards."""
+        # Counted from before the request, so that we never believe longer in it than others do.
+        begun = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(self._renew_deadline if patience is None else patience):
+                held = await self._take_or_renew()
+        except (Conflict, AlreadyExists):
+            return False  # another candidate was faster; the next look shows it
+        except (ApiError, TimeoutError) as error:
+            logger.warning("lease %s: %s", self._name, str(error) or "no answer in time")
+            return False
+        if held:
+            self._renewed_at = begun
+        return held
+
+    async def _take_or_renew(self) -> bool:
+        if self._renewed_at is not None and self._lease is not None:
+            try:
+                self._observe(await self._write(self._lease))
+            except Conflict:
+                pass  # our picture is old; look again
+            else:
+                return True
+        try:
+            self._observe(await self._client.get(LEASE, self._name, self._namespace))
+        except NotFound:
+            self._observe(await self._client.create(LEASE, self._with_holder(None, self.identity)))
+            return True
+        assert self._lease is not None
+        if self.leader not in ("", self.identity) and not self._expired(self._lease):
+            return False
+        self._observe(await self._write(self._lease))
+        return True
+
+    async def _write(self, lease: Object) -> Object:
+        return await self._client.update(LEASE, self._with_holder(lease, self.identity))
+
+    def _observe(self, lease: Object) -> None:
+        """Remember a Lease, and when it was first seen to be as it is."""
+        if self._lease is None or self._lease.get("spec") != lease.get("spec"):
+            self._seen_at = self._clock.monotonic()
+        self._lease = lease
+
+    def _expired(self, lease: Object) -> bool:
+        """Whether a Lease has not changed for as long as its holder said it would be good."""
+        duration = (lease.get("spec") or {}).get("leaseDurationSeconds") or self._lease_duration
+        return self._clock.monotonic() >= self._seen_at + float(duration)
+
+    def _with_holder(self, lease: Object | None, holder: str) -> Object:
+        """The Lease as it is to be written."""
+        now = datetime.fromtimestamp(self._clock.wall(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        if lease is None:
+            lease = {
+                "apiVersion": LEASE.api_version,
+                "kind": LEASE.kind,
+                "metadata": {"name": self._name, "namespace": self._namespace},
+            }
+        spec: dict[str, Any] = dict(lease.get("spec") or {})
+        if spec.get("holderIdentity") != holder and holder:
+            spec["acquireTime"] = now
+            spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
+        spec["holderIdentity"] = holder
+        spec["renewTime"] = now
+        spec["leaseDurationSeconds"] = math.ceil(self._lease_duration) if holder else 1
+        return {**lease, "spec": spec}
+
+
+def _holder(lease: Object | None) -> str:
+    return str(((lease or {}).get("spec") or {}).get("holderIdentity") or "")
+
+
+async def _awaited(start: Callable[[], Awaitable[None]]) -> None:
+    await start()

@@ -1,0 +1,138 @@
+"""A process made of tasks that should never end.
+
+A component is a handful of background tasks (a cache, a server, a worker). Each is meant to run
+until the process is told to stop; one that ends earlier, however quietly, leaves a process that looks
+alive and does nothing. So an end is a fault: it is logged with the task's name, everything else is
+stopped, and the process ends for its supervisor to start anew.
+
+Told to stop (SIGTERM, SIGINT or the event), tasks are cancelled one after the other, the last
+started first, so that a server drains while the caches that it reads from are still current.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+__all__ = ["Eternal", "TaskEndedError", "run_until_stopped", "stop_on_signals"]
+
+logger = logging.getLogger(__name__)
+
+
+class TaskEndedError(Exception):
+    """A task that should run for ever returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eternal:
+    """One background task.
+
+    Attributes:
+        name: Stands in logs.
+        run: Called once; what it returns runs until it is cancelled.
+        grace: Seconds that it may take to end after being cancelled.
+    """
+
+    name: str
+    run: Callable[[], Awaitable[None]]
+    grace: float = 10.0
+
+
+@contextmanager
+def stop_on_signals(
+    stop: asyncio.Event,
+    signals: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
+) -> Iterator[None]:
+    """Set an event when a signal arrives; the second one has its usual effect.
+
+    Call it in the main thread, inside the event loop.
+    """
+    loop = asyncio.get_running_loop()
+    handled = list(signals)
+
+    def restore() -> None:
+        while handled:
+            loop.remove_signal_handler(handled.pop())
+
+    def stopped(number: signal.Signals) -> None:
+        logger.info("%s received, stopping", number.name)
+        stop.set()
+        restore()
+
+    for number in list(handled):
+        loop.add_signal_handler(number, stopped, number)
+    try:
+        yield
+    finally:
+        restore()
+
+
+async def run_until_stopped(
+    tasks: Iterable[Eternal],
+    *,
+    stop: asyncio.Event | None = None,
+    signals: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
+) -> None:
+    """Run tasks until the process is told to stop or one of them ends.
+
+    Args:
+        tasks: In the order of starting; they are stopped in the reverse order.
+        stop: Stops everything when set; signals set it too.
+        signals: Which signals stop; none where somebody else handles them.
+
+    Raises:
+        TaskEndedError: When a task returned.
+        Exception: Whatever a task raised first; later ones are logged.
+    """
+    stop = stop or asyncio.Event()
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    started: list[tuple[Eternal, asyncio.Task[None]]] = []
+    with stop_on_signals(stop, signals):
+        try:
+            started.extend(
+                (each, asyncio.create_task(_as_coroutine(each), name=each.name)) for each in tasks
+            )
+            running = [task for _, task in started]
+            await asyncio.wait([stopping, *running], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            faults = [fault for each, task in started if (fault := _fault(each, task))]
+            for each, task in reversed(started):
+                await _end(each, task)
+    if faults:
+        raise faults[0]
+
+
+async def _as_coroutine(each: Eternal) -> None:
+    await each.run()
+
+
+def _fault(each: Eternal, task: asyncio.Task[None]) -> Exception | None:
+    """Why a task that should be running is not."""
+    if not task.done():
+        return None
+    if task.cancelled():
+        logger.error("%s was cancelled from inside; stopping", each.name)
+        return TaskEndedError(f"{each.name} was cancelled from inside")
+    error = task.exception()
+    if error is None:
+        logger.error("%s ended, which it never should; stopping", each.name)
+        return TaskEndedError(f"{each.name} ended, which it never should")
+    logger.error("%s failed; stopping", each.name, exc_info=error)
+    if not isinstance(error, Exception):
+        raise error  # SystemExit, KeyboardInterrupt: not ours to turn into anything else
+    return error
+
+
+async def _end(each: Eternal, task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait for it, as long as its grace allows."""
+    if task.done():
+        return
+    task.cancel()
+    await asyncio.wait([task], timeout=each.grace)
+    if not task.done():
+        logger.error("%s did not end within %.0f s of being told to", each.name, each.grace)
+    elif not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("%s failed while stopping", each.name, exc_info=error)

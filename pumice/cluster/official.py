@@ -1,0 +1,110 @@
+"""Kubeconfigs that need more than reading: `exec` plugins, OIDC, Google, several files merged.
+
+All of it is done by the official package, `kubernetes.aio.config`, into a `Configuration` that this
+module then asks for its headers. The package loads credentials once and leaves their renewal to the
+caller, so it is loaded anew shortly before a plugin's credentials expire and after a 401.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.connection import ConfigurationError, Connection
+
+if TYPE_CHECKING:
+    from kubernetes.aio.client import Configuration
+
+__all__ = ["OfficialCredentials", "load"]
+
+EXPIRY_MARGIN = 60.0
+"""Seconds before the end of a plugin's credentials at which new ones are asked for."""
+
+RETRY_SECONDS = 10.0
+"""Least time between two attempts to renew, so that a broken plugin is not run for each request."""
+
+
+async def load(paths: str, *, server: str | None = None) -> Connection:
+    """Let the official package read kubeconfigs.
+
+    Raises:
+        ConfigurationError: With the package's explanation.
+    """
+    configuration, loader = await _read(paths)
+    tls = _tls(configuration) if (server or configuration.host).startswith("https:") else None
+    credentials = OfficialCredentials(paths, configuration, loader, tls)
+    return Connection(
+        server=(server or configuration.host).rstrip("/"),
+        credentials=credentials,
+        tls=tls,
+        server_name=configuration.tls_server_name,
+        proxy=configuration.proxy,
+    )
+
+
+async def _read(paths: str) -> tuple["Configuration", Any]:
+    from kubernetes.aio import client, config
+
+    configuration = client.Configuration()
+    try:
+        loader = await config.load_kube_config(  # type: ignore[no-untyped-call]  # not annotated
+            config_file=paths, client_configuration=configuration, persist_config=False
+        )
+    except (config.ConfigException, OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"kubeconfig {paths}: {error}") from error
+    return configuration, loader
+
+
+def _tls(configuration: "Configuration") -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
+
+
+class OfficialCredentials:
+    """Headers from the official package's configuration, renewed in time."""
+
+    def __init__(
+        self,
+        paths: str,
+        configuration: "Configuration",
+        loader: Any,
+        tls: ssl.SSLContext | None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._paths = paths
+        self._configuration = configuration
+        self._loader = loader
+        self._tls = tls
+        self._clock = clock or SystemClock()
+        self._lock = asyncio.Lock()
+        self._renewed_at = self._clock.monotonic()
+
+    async def headers(self) -> Mapping[str, str]:
+        """The configuration's headers, after renewing what is about to expire."""
+        expiry = getattr(self._loader, "exec_plugin_expiry", None)
+        now = self._clock.wall()
+        if isinstance(expiry, datetime) and now >= expiry.timestamp() - EXPIRY_MARGIN:
+            await self.refused()
+        settings = await self._configuration.auth_settings()
+        found = settings.get("BearerToken")
+        return {found["key"]: found["value"]} if found and found["value"] else {}
+
+    async def refused(self) -> bool:
+        """Load the files anew and run what they say to run."""
+        async with self._lock:
+            if self._clock.monotonic() - self._renewed_at < RETRY_SECONDS:
+                return True  # another request has just renewed them
+            self._renewed_at = self._clock.monotonic()
+            self._configuration, self._loader = await _read(self._paths)
+            if self._tls is not None and self._configuration.cert_file:
+                self._tls.load_cert_chain(
+                    self._configuration.cert_file, self._configuration.key_file
+                )
+        return True

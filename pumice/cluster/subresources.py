@@ -1,0 +1,31 @@
+"""What is sent to a pod's subresources: bindings and evictions, as JSON."""
+
+from typing import Any
+
+__all__ = ["binding", "eviction"]
+
+
+def binding(namespace: str, pod: str, node: str, uid: str | None = None) -> dict[str, Any]:
+    """A `v1` Binding of a pod to a node; with a uid, of this incarnation only."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod, "namespace": namespace} | ({"uid": uid} if uid else {}),
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+
+
+def eviction(
+    namespace: str, pod: str, uid: str | None = None, grace: int | None = None
+) -> dict[str, Any]:
+    """A `policy/v1` Eviction of a pod, with the seconds that its processes get to end."""
+    options: dict[str, Any] = {}
+    if uid:
+        options["preconditions"] = {"uid": uid}
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": namespace},
+    } | ({"deleteOptions": options} if options else {})

@@ -1,0 +1,213 @@
+"""HTTP with one API server: a session of kept connections, credentials, time limits, repetition.
+
+Reads are repeated when the connection breaks or the server asks for patience (429, 500 to 504).
+Writes are not: whoever writes knows whether doing it twice is harmless. Every failure is an
+`ApiError`, chained to what caused it.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+import msgspec
+from multidict import CIMultiDict
+from yarl import URL
+
+import pumice
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.connection import Connection
+from pumice.cluster.errors import ApiError, TooManyRequests, Unavailable, error_of
+from pumice.cluster.sockets import probing_socket
+
+__all__ = ["Body", "Transport"]
+
+CONNECT_SECONDS = 10.0
+REQUEST_SECONDS = 65.0
+"""Longest a request may take; kube-apiserver itself gives up after 60 s and says so."""
+
+CONNECTIONS = 128
+"""Open connections at most; each watch occupies one."""
+
+IDLE_SECONDS = 60.0
+"""How long an unused connection is kept; less than the 90 s of kube-apiserver and the 75 s of many
+others, because a write on a connection that the server is closing cannot be repeated safely."""
+
+READ_ATTEMPTS = 5
+"""How often a read is tried before its error is raised."""
+
+LONGEST_RETRY_AFTER = 30.0
+
+Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
+"""What may be sent: anything msgspec encodes, or bytes as they are."""
+
+
+class Transport:
+    """A session. Make it inside a running event loop, and `close` it."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        clock: Clock | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.connection = connection
+        self._clock = clock or SystemClock()
+        self._backoff = backoff or Backoff(cap=10.0)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=CONNECTIONS,
+                ssl=True if connection.tls is None else connection.tls,
+                keepalive_timeout=IDLE_SECONDS,
+                socket_factory=probing_socket,
+            ),
+            timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS),
+            headers={
+                "Accept": "application/json",
+                # Compressing a list takes the server longer than a cluster's network saves.
+                "Accept-Encoding": "identity",
+                "User-Agent": f"pumice/{pumice.__version__}",
+            },
+            cookie_jar=aiohttp.DummyCookieJar(),
+            read_bufsize=1 << 18,
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Body = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Send a request and read its whole answer, repeating a GET that may yet succeed.
+
+        Raises:
+            ApiError: When the answer is none, or no success; the subclass tells which.
+        """
+        attempt = 0
+        while True:
+            try:
+                return await self._once(method, path, body, query, headers)
+            except (TooManyRequests, Unavailable) as error:
+                attempt += 1
+                if method != "GET" or attempt >= READ_ATTEMPTS:
+                    raise
+                delay = self._backoff.delay(attempt - 1)
+                if error.retry_after is not None:
+                    delay = max(delay, min(error.retry_after, LONGEST_RETRY_AFTER))
+            await self._clock.sleep(delay)
+
+    async def _once(
+        self,
+        method: str,
+        path: str,
+        body: Body,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+    ) -> bytes:
+        try:
+            response = await self._send(method, path, body, query, headers)
+            async with response:
+                answer = await response.read()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _broken(error, f"{method} {path}") from error
+        if response.status >= 300:
+            raise _refusal(response, answer, f"{method} {path}")
+        return answer
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, *, query: Mapping[str, str], silence: float
+    ) -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
+        """Open an endless answer as chunks.
+
+        Args:
+            path: What to GET.
+            query: With these parameters.
+            silence: Seconds without a byte after which the connection counts as dead.
+
+        Raises:
+            ApiError: When the server refuses, or the connection breaks while reading.
+        """
+        patience = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_SECONDS, sock_read=silence
+        )
+        context = f"WATCH {path}"
+        try:
+            response = await self._send("GET", path, None, query, None, patience)
+            async with response:
+                if response.status != 200:
+                    raise _refusal(response, await response.read(), context)
+                yield _chunks(response, context)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _broken(error, context) from error
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: Body,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        patience: aiohttp.ClientTimeout | None = None,
+    ) -> aiohttp.ClientResponse:
+        """Send a request with credentials, and once more with fresh ones after a 401."""
+        connection = self.connection
+        target = f"{connection.server}{path}"
+        url = URL(f"{target}?{urlencode(query)}" if query else target, encoded=True)
+        data = None if body is None else body if isinstance(body, bytes) else _encode(body)
+        options: dict[str, Any] = {} if patience is None else {"timeout": patience}
+        for last in (False, True):
+            signed: CIMultiDict[str] = CIMultiDict(headers or {})
+            if data is not None:
+                signed.setdefault("Content-Type", "application/json")
+            signed.extend(await connection.credentials.headers())
+            response = await self._session.request(
+                method,
+                url,
+                data=data,
+                headers=signed,
+                server_hostname=connection.server_name,
+                proxy=connection.proxy,
+                allow_redirects=False,
+                **options,
+            )
+            if last or response.status != 401 or not await connection.credentials.refused():
+                break
+            response.release()
+        return response
+
+
+_encode = msgspec.json.encode
+
+
+async def _chunks(response: aiohttp.ClientResponse, context: str) -> AsyncGenerator[bytes, None]:
+    try:
+        async for chunk in response.content.iter_any():
+            yield chunk
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        raise _broken(error, context) from error
+
+
+def _refusal(response: aiohttp.ClientResponse, body: bytes, context: str) -> ApiError:
+    try:
+        retry_after = float(response.headers.get("Retry-After", ""))
+    except ValueError:
+        retry_after = None  # absent, or the date form, which Kubernetes does not use
+    return error_of(response.status, body, context, retry_after)
+
+
+def _broken(error: Exception, context: str) -> Unavailable:
+    text = str(error) or type(error).__name__
+    if isinstance(error, TimeoutError):
+        text = f"no answer in time ({text})"
+    return Unavailable(0, "ConnectionFailed", text, context=context)

@@ -1,0 +1,272 @@
+"""Certificates that look after themselves: first start, loss, damage, reset."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pumice.api.kinds import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS
+from pumice.certs.keeper import Keeper
+from pumice.cluster.client import Client
+from pumice.cluster.errors import ApiError
+from tests.integration.certs.webhooks import (
+    CONFIGURATIONS,
+    SETTINGS,
+    Replica,
+    bundles,
+    configuration,
+    create_configurations,
+    replica,
+    reset_bundles,
+    secret_data,
+)
+from tests.unit.cluster.clocks import ManualClock, until
+
+
+@pytest.fixture
+async def pair(client: Client, clock: ManualClock) -> AsyncIterator[tuple[Replica, Replica]]:
+    """Two replicas that have started, with configurations that trust them."""
+    await create_configurations(client)
+    async with replica(client, clock) as a, replica(client, clock) as b:
+        await a.keeper.look()
+        await b.keeper.look()
+        yield a, b
+
+
+@asynccontextmanager
+async def running(*keepers: Keeper) -> AsyncIterator[None]:
+    """Let keepers and their injectors run by themselves."""
+    tasks = [asyncio.create_task(part.run()) for each in keepers for part in (each, each.injector)]
+    try:
+        yield
+        assert not any(task.done() for task in tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_first_start_makes_everything(client: Client, clock: ManualClock) -> None:
+    await create_configurations(client)
+    async with replica(client, clock) as a:
+        assert not a.keeper.ready
+        assert not a.keeper.started.is_set()
+        await a.keeper.look()
+        assert a.keeper.started.is_set()
+        assert a.keeper.problem is None
+        await a.call(client, clock)
+    assert a.keeper.bundle is not None
+    assert await bundles(client) == [a.keeper.bundle.trust] * 4
+
+
+async def test_two_replicas_that_start_at_once_agree(client: Client, clock: ManualClock) -> None:
+    await create_configurations(client)
+    async with replica(client, clock) as a, replica(client, clock) as b:
+        await asyncio.gather(a.keeper.look(), b.keeper.look())
+        assert a.keeper.bundle is not None
+        assert b.keeper.bundle is not None
+        assert a.keeper.bundle.trust == b.keeper.bundle.trust
+        await a.call(client, clock)
+        await b.call(client, clock)
+        assert a.keeper.serving.chain != b.keeper.serving.chain, "each has a leaf of its own"
+
+
+async def test_two_replicas_that_start_at_once_on_an_empty_secret_agree(
+    client: Client, clock: ManualClock
+) -> None:
+    """A chart may create the Secret empty, so that nobody needs the right to create Secrets."""
+    meta = {"name": SETTINGS.secret, "namespace": "default", "labels": {"app": "pumice"}}
+    await client.create(SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    await test_two_replicas_that_start_at_once_agree(client, clock)
+    found = await client.get(SECRET, SETTINGS.secret, "default")
+    assert found["metadata"]["labels"] == {"app": "pumice"}
+
+
+async def test_a_second_look_changes_nothing(client: Client, pair: tuple[Replica, Replica]) -> None:
+    secret = await client.get(SECRET, SETTINGS.secret, "default")
+    found = [await client.get(kind, "pumice") for kind in CONFIGURATIONS]
+    chains = [each.keeper.serving.chain for each in pair]
+    for each in pair:
+        await each.keeper.look()
+    assert await client.get(SECRET, SETTINGS.secret, "default") == secret
+    assert [await client.get(kind, "pumice") for kind in CONFIGURATIONS] == found
+    assert [each.keeper.serving.chain for each in pair] == chains
+
+
+async def test_a_restarted_replica_takes_what_is_there(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    before = await secret_data(client)
+    async with replica(client, clock) as again:
+        await again.keeper.look()
+        await again.call(client, clock)
+    assert await secret_data(client) == before
+
+
+async def test_a_deleted_secret_is_put_back_as_it_was(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    before = await secret_data(client)
+    await client.delete(SECRET, SETTINGS.secret, "default")
+    await asyncio.gather(*(each.keeper.look() for each in pair))
+    assert await secret_data(client) == before
+    for each in pair:
+        await each.call(client, clock)
+
+
+async def test_a_new_replica_on_a_deleted_secret_does_not_cut_off_the_old_ones(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    await client.delete(SECRET, SETTINGS.secret, "default")
+    async with replica(client, clock) as new:
+        await new.keeper.look()  # before the others notice
+        for each in (*pair, new):
+            await each.call(client, clock)
+        for _ in range(2):
+            for each in pair:
+                await each.keeper.look()
+                await each.call(client, clock)
+            await clock.advance(SETTINGS.poll_seconds)
+        await new.call(client, clock)
+        leaf_issuers = {each.keeper.bundle.trust for each in (*pair, new) if each.keeper.bundle}
+        assert len(leaf_issuers) == 1
+
+
+SPOILT: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
+    "the signing key is cut in half": lambda data: {
+        **data,
+        "ca.key": base64.b64encode(base64.b64decode(data["ca.key"])[:80]).decode(),
+    },
+    "the signing certificate is gone": lambda data: {**data, "ca.crt": ""},
+    "keys are swapped": lambda data: {
+        **data,
+        "ca.key": data["next.key"],
+        "next.key": data["ca.key"],
+    },
+    "everything is rubbish": lambda data: dict.fromkeys(data, "AAAA"),
+    "everything is empty": lambda _: {},
+    "only the signer is left": lambda data: {key: data[key] for key in ("ca.crt", "ca.key")},
+}
+
+
+@pytest.mark.parametrize("fault", SPOILT)
+async def test_a_spoilt_secret_is_mended_without_a_failed_call(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica], fault: str
+) -> None:
+    found = await client.get(SECRET, SETTINGS.secret, "default")
+    await client.update(SECRET, {**found, "data": SPOILT[fault](found["data"])})
+    for _ in range(3):
+        for each in pair:
+            await each.keeper.look()
+            for other in pair:
+                await other.call(client, clock)
+        await clock.advance(SETTINGS.poll_seconds)
+    assert all(each.keeper.ready for each in pair)
+    async with replica(client, clock) as restarted:
+        await restarted.keeper.look()
+        for each in (*pair, restarted):
+            await each.call(client, clock)
+
+
+@pytest.mark.parametrize("fault", SPOILT)
+async def test_a_new_process_can_start_on_a_spoilt_secret(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica], fault: str
+) -> None:
+    found = await client.get(SECRET, SETTINGS.secret, "default")
+    await client.update(SECRET, {**found, "data": SPOILT[fault](found["data"])})
+    async with replica(client, clock) as new:
+        await new.keeper.look()
+        for each in (*pair, new):
+            await each.call(client, clock)
+        assert new.keeper.ready
+
+
+async def test_a_reset_bundle_is_injected_again_at_once(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    trust = (await bundles(client))[0]
+    async with running(*(each.keeper for each in pair)):
+        await until(lambda: clock.sleeping >= 2)
+        for _ in range(3):
+            await reset_bundles(client)
+            async with asyncio.timeout(5):
+                while await bundles(client) != [trust] * 4:  # noqa: ASYNC110 - the server is asked
+                    await asyncio.sleep(0.01)
+        # No clock was moved: it was the watch that told, not the poll.
+        for each in pair:
+            await each.call(client, clock)
+        await until(lambda: all(each.keeper.ready for each in pair))
+
+
+async def test_two_injectors_come_to_rest(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    async with running(*(each.keeper for each in pair)):
+        await until(lambda: clock.sleeping >= 2)
+        await reset_bundles(client)
+        await asyncio.sleep(0.5)
+        before = [await client.get(kind, "pumice") for kind in CONFIGURATIONS]
+        await asyncio.sleep(0.5)
+        assert [await client.get(kind, "pumice") for kind in CONFIGURATIONS] == before
+
+
+async def test_readiness_follows_what_is_injected(
+    client: Client, pair: tuple[Replica, Replica]
+) -> None:
+    keeper = pair[0].keeper
+    assert keeper.ready
+    await reset_bundles(client)
+    await keeper.injector.inject(None)
+    assert keeper.problem == "the bundle holds no CA that is valid now"
+    await keeper.look()
+    assert keeper.ready
+
+
+async def test_readiness_ends_with_the_certificate(
+    clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    clock.now += 31 * 86_400
+    assert "not valid at validation time" in str(pair[0].keeper.problem)
+
+
+async def test_a_configuration_that_appears_later_is_injected_into(
+    client: Client, clock: ManualClock
+) -> None:
+    async with replica(client, clock) as a:
+        await a.keeper.look()
+        assert a.keeper.problem == "no webhook configuration exists yet"
+        async with running(a.keeper):
+            await until(lambda: clock.sleeping >= 1)
+            for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
+                await client.create(kind, configuration(kind, "jobs"))
+            await until(lambda: a.keeper.ready)
+            await a.call(client, clock)
+
+
+async def test_an_entry_added_later_is_injected_into(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    found = await client.get(VALIDATING_WEBHOOKS, "pumice")
+    found["webhooks"] += configuration(VALIDATING_WEBHOOKS, "pods")["webhooks"]
+    await client.update(VALIDATING_WEBHOOKS, found)
+    await pair[0].keeper.look()
+    assert len(set(await bundles(client))) == 1
+
+
+async def test_without_the_api_server_the_certificate_goes_on_being_served(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    keeper = pair[0].keeper
+    trust = (await bundles(client))[0]
+    async with Client.connect(server="http://127.0.0.1:1", clock=clock) as nowhere:
+        keeper._client = nowhere
+        looking = asyncio.create_task(keeper.look())
+        for _ in range(20):
+            await clock.advance(5)
+        with pytest.raises(ApiError):
+            await looking
+    assert keeper.ready
+    assert await bundles(client) == [trust] * 4
+    await pair[0].call(client, clock)

@@ -1,0 +1,107 @@
+"""What this package relies on, against the real kube-apiserver: the embedded one may be too kind."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from pumice.api.kinds import CONFIG_MAP, EVENT, LEASE, NODE, POD
+from pumice.api.pods import Pod
+from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.client import JSON_PATCH, Client, Object
+from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
+from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.leader import LeaderElection
+from tests.support.controlplane.cluster import ControlPlane
+from tests.unit.cluster.clocks import until
+
+
+@pytest.fixture
+async def real(controlplane: ControlPlane) -> AsyncIterator[Client]:
+    async with Client.connect(controlplane.kubeconfig) as client:
+        yield client
+
+
+def config_map(namespace: str, name: str = "a", **data: str) -> Object:
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+def pod(namespace: str, name: str) -> Object:
+    spec = {"containers": [{"name": "main", "image": "image"}], "schedulerName": "nobody"}
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+async def test_refusals_have_their_classes(real: Client, namespace: str) -> None:
+    created = await real.create(CONFIG_MAP, config_map(namespace, x="1"))
+    with pytest.raises(AlreadyExists):
+        await real.create(CONFIG_MAP, config_map(namespace))
+    await real.update(CONFIG_MAP, {**created, "data": {"x": "2"}})
+    with pytest.raises(Conflict):
+        await real.update(CONFIG_MAP, created)
+    with pytest.raises(Conflict):
+        await real.delete(CONFIG_MAP, "a", namespace, uid="00000000-0000-0000-0000-000000000000")
+    test = {"op": "test", "path": "/metadata/resourceVersion", "value": "0"}
+    with pytest.raises(Invalid):
+        await real.patch(CONFIG_MAP, "a", namespace, [test], content_type=JSON_PATCH)
+    with pytest.raises(Conflict, match='conflict with "pumice"'):
+        await real.apply(CONFIG_MAP, config_map(namespace, x="3"), "other", force=False)
+    with pytest.raises(Invalid) as caught:
+        await real.create(CONFIG_MAP, config_map(namespace, "Not a name!"))
+    assert caught.value.causes[0]["field"] == "metadata.name"
+    with pytest.raises(NotFound):
+        await real.get(CONFIG_MAP, "b", namespace)
+
+
+async def test_who_is_unknown_is_told_so(controlplane: ControlPlane) -> None:
+    stranger = controlplane.kubeconfig_for_token("nonsense")
+    async with Client.connect(stranger) as client:
+        with pytest.raises(ApiError, match="401 Unauthorized"):
+            await client.list(NODE)
+
+
+async def test_a_cache_follows_pods_through_binding_and_eviction(
+    real: Client, namespace: str, add_node: Any
+) -> None:
+    node = await asyncio.to_thread(add_node, f"node-{namespace}")
+    cache = WatchCache(real, POD, Pod, namespace=namespace, page_size=4)
+    for number in range(10):
+        await real.create(POD, pod(namespace, f"p{number}"))
+    cache.index("node", lambda each: [each.spec.node_name or ""])
+    following = asyncio.create_task(cache.run())
+    async with asyncio.timeout(10):
+        await wait_synced(cache)
+    assert [each.metadata.name for each in cache.values()] == [f"p{n}" for n in range(10)]
+    await real.bind(namespace, "p3", node)
+    with pytest.raises(Conflict):
+        await real.bind(namespace, "p3", node)
+    await until(lambda: [each.metadata.name for each in cache.indexed("node", node)] == ["p3"])
+    await real.evict(namespace, "p4")
+    await until(lambda: cache.get("p4", namespace) is None, timeout=30)
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_leases_and_events_are_accepted(real: Client, namespace: str) -> None:
+    async with LeaderElection(real, "leader", namespace, "me") as election:
+        working = asyncio.create_task(election.run(lambda: asyncio.sleep(60)))
+        await until(lambda: election.leading)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    spec = (await real.get(LEASE, "leader", namespace))["spec"]
+    assert (spec.get("holderIdentity"), spec["leaseTransitions"]) == ("", 0)
+
+    recorder = EventRecorder(real, "pumice-test", instance="here")
+    about = Reference(POD, "thing", namespace, "u-1")
+    cluster_wide = Reference(NODE, f"node-of-{namespace}")
+    for _ in range(2):
+        recorder.record(about, "Warning", "Waiting", "for room")
+        recorder.record(cluster_wide, "Normal", "Seen", "here")
+        await recorder.flush()
+    assert recorder.dropped == 0
+    for where, reference in ((namespace, about), ("default", cluster_wide)):
+        selector = f"involvedObject.name={reference.name}"
+        listed = await real.list(EVENT, where, field_selector=selector)
+        assert [item["count"] for item in listed["items"]] == [2]

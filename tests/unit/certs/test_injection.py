@@ -1,0 +1,63 @@
+"""The patch that gives a webhook configuration its trust bundle."""
+
+import base64
+import copy
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from pumice.certs.injection import bundles_of, patch_for
+
+TRUST = b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
+
+
+def entry(name: str, bundle: bytes | None = None) -> dict[str, Any]:
+    client: dict[str, Any] = {"service": {"name": "webhook", "namespace": "system"}}
+    if bundle is not None:
+        client["caBundle"] = base64.b64encode(bundle).decode()
+    return {"name": name, "clientConfig": client, "sideEffects": "None"}
+
+
+def configuration(*entries: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": "c", "resourceVersion": "7"}, "webhooks": list(entries)}
+
+
+def test_only_entries_that_differ_are_patched() -> None:
+    found = configuration(entry("a"), entry("b", TRUST), entry("c", b"old"))
+    operations = patch_for(found, TRUST)
+    assert [operation["path"] for operation in operations] == [
+        "/metadata/resourceVersion",
+        "/webhooks/0/clientConfig/caBundle",
+        "/webhooks/2/clientConfig/caBundle",
+    ]
+    patched = jsonpatch.apply_patch(copy.deepcopy(found), operations)
+    assert bundles_of(patched) == [TRUST, TRUST, TRUST]
+    assert patched["webhooks"][0]["clientConfig"]["service"] == {
+        "name": "webhook",
+        "namespace": "system",
+    }
+    assert patch_for(patched, TRUST) == []
+
+
+def test_a_configuration_that_changed_meanwhile_is_not_patched() -> None:
+    found = configuration(entry("a"))
+    operations = patch_for(found, TRUST)
+    found["metadata"]["resourceVersion"] = "8"
+    with pytest.raises(jsonpatch.JsonPatchTestFailed):
+        jsonpatch.apply_patch(found, operations)
+
+
+@pytest.mark.parametrize("webhooks", [None, []])
+def test_a_configuration_without_entries_needs_nothing(webhooks: object) -> None:
+    empty = {"metadata": {"name": "c"}, "webhooks": webhooks}
+    assert patch_for(empty, TRUST) == []
+    assert bundles_of(empty) == []
+
+
+@pytest.mark.parametrize("bundle", [None, "", "%%%"])
+def test_missing_and_unreadable_bundles_count_as_empty(bundle: str | None) -> None:
+    broken = entry("a")
+    broken["clientConfig"]["caBundle"] = bundle
+    assert bundles_of(configuration(broken)) == [b""]
+    assert len(patch_for(configuration(broken), TRUST)) == 2

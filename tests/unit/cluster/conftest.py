@@ -1,0 +1,32 @@
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pumice.certs.authority import Authority, generate_key
+from pumice.cluster.client import Client
+from tests.unit.cluster.clocks import FastClock
+from tests.unit.cluster.tiny import TinyApi, tiny_api
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[TinyApi]:
+    async with tiny_api() as served:
+        yield served
+
+
+@pytest.fixture
+def fast() -> FastClock:
+    return FastClock()
+
+
+@pytest.fixture
+async def client(api: TinyApi, fast: FastClock) -> AsyncIterator[Client]:
+    async with Client.connect(server=api.url, clock=fast) as connected:
+        yield connected
+
+
+@pytest.fixture
+def ca_pem() -> bytes:
+    now = time.time()
+    return Authority.create(generate_key(), now - 60, now + 3600).certificate_pem

@@ -1,0 +1,20 @@
+"""Delays grow, end at the cap, and differ between processes but not between runs."""
+
+import pytest
+
+from pumice.cluster.backoff import Backoff
+
+
+def test_delays_double_up_to_the_cap() -> None:
+    backoff = Backoff(base=1.0, cap=10.0, spread=0.0)
+    assert [backoff.delay(attempt) for attempt in range(6)] == [1, 2, 4, 8, 10, 10]
+    assert backoff.delay(10_000) == 10
+
+
+@pytest.mark.parametrize("attempt", range(8))
+def test_the_spread_only_shortens(attempt: int) -> None:
+    full = Backoff(spread=0.0).delay(attempt)
+    spread = Backoff(spread=0.3, seed="a").delay(attempt)
+    assert 0.7 * full <= spread <= full
+    assert spread == Backoff(spread=0.3, seed="a").delay(attempt)
+    assert spread != Backoff(spread=0.3, seed="b").delay(attempt)

@@ -1,0 +1,285 @@
+"""How a watch cache follows a server through changes, breaks and forgetting."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from pumice.api.kinds import POD
+from pumice.api.meta import ObjectMeta
+from pumice.cluster.cache import Change, WatchCache, wait_synced
+from pumice.cluster.client import Client
+from tests.unit.cluster.clocks import FastClock, until
+from tests.unit.cluster.tiny import TinyApi, status
+
+PODS = "/api/v1/pods"
+
+
+class Thing(msgspec.Struct, rename="camel"):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    size: int = 0
+
+
+def thing(name: str, size: Any = 1, namespace: str = "ns") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": namespace}, "size": size}
+
+
+class Diary:
+    """A subscriber that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, str, int | None, int | None]] = []
+
+    def __call__(self, change: Change, old: Thing | None, new: Thing | None) -> None:
+        either = new or old
+        assert either is not None
+        self.entries.append(
+            (
+                change.value,
+                either.metadata.name,
+                None if old is None else old.size,
+                None if new is None else new.size,
+            )
+        )
+
+
+@asynccontextmanager
+async def running(cache: WatchCache[Any]) -> AsyncIterator[None]:
+    task = asyncio.create_task(cache.run())
+    try:
+        async with asyncio.timeout(5):
+            await wait_synced(cache)
+        yield
+        assert not task.done()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def sizes(cache: WatchCache[Thing]) -> dict[str, int]:
+    return {each.metadata.name: each.size for each in cache.values()}
+
+
+@pytest.fixture
+def cache(client: Client, fast: FastClock) -> WatchCache[Thing]:
+    return WatchCache(client, POD, Thing, clock=fast)
+
+
+async def test_it_lists_then_follows(cache: WatchCache[Thing], api: TinyApi) -> None:
+    await api.put(PODS, thing("a"))
+    diary = Diary()
+    cache.subscribe(diary)
+    async with running(cache):
+        assert sizes(cache) == {"a": 1}
+        await api.put(PODS, thing("b", 2))
+        await api.put(PODS, thing("a", 3))
+        await api.remove(PODS, "b")
+        await until(lambda: len(diary.entries) == 4)
+        assert diary.entries == [
+            ("ADDED", "a", None, 1),
+            ("ADDED", "b", None, 2),
+            ("MODIFIED", "a", 1, 3),
+            ("DELETED", "b", 2, None),
+        ]
+        found = cache.get("a", "ns")
+        assert found is not None
+        assert found.size == 3
+        assert cache.get("a") is None
+        assert len(cache) == 1
+
+
+async def test_the_list_is_read_in_pages(client: Client, api: TinyApi) -> None:
+    for number in range(25):
+        await api.put(PODS, thing(f"p{number}"))
+    paged = WatchCache(client, POD, Thing, page_size=10)
+    async with running(paged):
+        assert len(paged) == 25
+        assert [seen.query.get("limit") for seen in api.requests[:3]] == ["10", "10", "10"]
+
+
+async def test_a_list_that_expires_between_pages_is_read_at_once(
+    client: Client, api: TinyApi
+) -> None:
+    for number in range(25):
+        await api.put(PODS, thing(f"p{number}"))
+    first = {"metadata": {"resourceVersion": "1", "continue": "10"}, "items": [thing("gone")]}
+    api.answer_next(200, first)
+    api.answer_next(410, status(410, "Expired"))
+    paged = WatchCache(client, POD, Thing, page_size=10)
+    async with running(paged):
+        assert len(paged) == 25
+        assert [seen.query.get("limit") for seen in api.requests[:3]] == ["10", "10", None]
+
+
+async def test_late_subscribers_are_told_what_is_known(
+    cache: WatchCache[Thing], api: TinyApi
+) -> None:
+    await api.put(PODS, thing("a"))
+    async with running(cache):
+        late = Diary()
+        end = cache.subscribe(late)
+        assert late.entries == [("ADDED", "a", None, 1)]
+        end()
+        await api.put(PODS, thing("b"))
+        await until(lambda: len(cache) == 2)
+        assert len(late.entries) == 1
+
+
+async def test_a_broken_watch_goes_on_where_it_was(cache: WatchCache[Thing], api: TinyApi) -> None:
+    async with running(cache):
+        for round_ in range(3):
+            await until(lambda: api.watching == 1)
+            await api.cut_watches()
+            await api.put(PODS, thing("a", round_))
+            await until(lambda: sizes(cache) == {"a": round_})  # noqa: B023 - awaited right here
+        assert cache.relists == 1
+
+
+async def test_bookmarks_move_the_place_to_go_on_from(
+    cache: WatchCache[Thing], api: TinyApi
+) -> None:
+    async with running(cache):
+        await until(lambda: api.watching == 1)
+        await api.bookmark(PODS)
+        await until(lambda: cache.resource_version == "101")
+        api.requests.clear()
+        await api.cut_watches()
+        await until(lambda: api.requests)
+        assert api.requests[0].query["resourceVersion"] == "101"
+
+
+async def test_after_410_subscribers_hear_the_difference_only(
+    cache: WatchCache[Thing], api: TinyApi
+) -> None:
+    for name in ("same", "changed", "gone"):
+        await api.put(PODS, thing(name))
+    async with running(cache):
+        diary = Diary()
+        cache.subscribe(diary)
+        diary.entries.clear()
+        await until(lambda: api.watching == 1)
+        # While the watch is broken the world moves on and the server forgets how.
+        for _ in range(2):
+            api.answer_next(503, status(503, "Busy"))
+        await api.cut_watches()
+        await api.put(PODS, thing("changed", 7))
+        await api.remove(PODS, "gone")
+        await api.put(PODS, thing("new", 9))
+        api.forget_history()
+        await until(lambda: cache.relists == 2)
+        assert diary.entries == [
+            ("DELETED", "gone", 1, None),
+            ("MODIFIED", "changed", 1, 7),
+            ("ADDED", "new", None, 9),
+        ]
+        assert sizes(cache) == {"same": 1, "changed": 7, "new": 9}
+
+
+async def test_one_unreadable_object_does_not_stop_the_rest(
+    cache: WatchCache[Thing], api: TinyApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    await api.put(PODS, thing("good"))
+    await api.put(PODS, thing("bad", "not a number"))
+    async with running(cache):
+        await until(lambda: sizes(cache) == {"good": 1})
+        await api.put(PODS, thing("bad", "still not"))
+        await api.put(PODS, thing("good", "spoilt"))
+        await api.put(PODS, thing("next"))
+        await until(lambda: "next" in sizes(cache))
+        assert sizes(cache) == {"good": 1, "next": 1}  # the last readable state is kept
+        assert cache.decode_errors == 3
+        lines = [entry.message for entry in caplog.records if entry.levelno == logging.ERROR]
+        assert len(lines) == 2
+        assert lines[0].startswith("Pod ns/bad cannot be read and is skipped: Expected `int`")
+        await api.put(PODS, thing("bad", 5))
+        await until(lambda: sizes(cache) == {"good": 1, "next": 1, "bad": 5})
+
+
+async def test_an_unreadable_deletion_deletes(cache: WatchCache[Thing], api: TinyApi) -> None:
+    await api.put(PODS, thing("a"))
+    async with running(cache):
+        api.objects[f"{PODS}/a"] = thing("a", "spoilt")
+        await api.remove(PODS, "a")
+        await until(lambda: len(cache) == 0)
+
+
+async def test_a_failing_subscriber_harms_nobody(
+    cache: WatchCache[Thing], api: TinyApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("oh")
+
+    diary = Diary()
+    cache.subscribe(fail)
+    cache.subscribe(diary)
+    await api.put(PODS, thing("a"))
+    async with running(cache):
+        assert diary.entries == [("ADDED", "a", None, 1)]
+        assert "a subscriber of pods failed" in caplog.text
+
+
+async def test_it_waits_out_a_server_that_refuses(
+    cache: WatchCache[Thing], api: TinyApi, fast: FastClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(4):
+        api.answer_next(403, status(403, "Forbidden", "not yours"))
+    await api.put(PODS, thing("a"))
+    async with running(cache):
+        assert sizes(cache) == {"a": 1}
+        assert len(fast.slept) == 4
+        assert fast.slept == sorted(fast.slept)
+        assert caplog.text.count("not yours") == 1
+
+
+async def test_age_grows_while_nothing_is_heard(
+    cache: WatchCache[Thing], api: TinyApi, fast: FastClock
+) -> None:
+    async with running(cache):
+        await until(lambda: api.watching == 1)
+        before = cache.age
+        fast.now += 50
+        assert cache.age == before + 50
+        await api.bookmark(PODS)
+        await until(lambda: cache.age < 1)
+
+
+async def test_indexes_follow_the_objects(cache: WatchCache[Thing], api: TinyApi) -> None:
+    await api.put(PODS, thing("a", 1))
+    await api.put(PODS, thing("b", 2))
+
+    def names(size: int) -> list[str]:
+        return [each.metadata.name for each in cache.indexed("size", size)]
+
+    async with running(cache):
+        cache.index("size", lambda obj: [obj.size])
+        assert (names(1), names(2)) == (["a"], ["b"])
+        await api.put(PODS, thing("a", 2))
+        await until(lambda: names(2) == ["b", "a"])
+        assert names(1) == []
+        await api.remove(PODS, "b")
+        await until(lambda: names(2) == ["a"])
+
+
+async def test_plain_dicts_can_be_kept(client: Client, api: TinyApi) -> None:
+    await api.put(PODS, thing("a", 4))
+    raw: WatchCache[dict[str, Any]] = WatchCache(client, POD, dict[str, Any])
+    async with running(raw):
+        found = raw.get("a", "ns")
+        assert found is not None
+        assert found["size"] == 4
+
+
+async def test_selectors_and_namespace_reach_list_and_watch(client: Client, api: TinyApi) -> None:
+    narrow = WatchCache(
+        client, POD, Thing, namespace="ns", label_selector="a=b", field_selector="spec.nodeName="
+    )
+    async with running(narrow):
+        await until(lambda: api.watching == 1)
+        for seen in api.requests:
+            assert seen.path == "/api/v1/namespaces/ns/pods"
+            assert seen.query["labelSelector"] == "a=b"
+            assert seen.query["fieldSelector"] == "spec.nodeName="

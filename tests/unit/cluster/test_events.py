@@ -1,0 +1,150 @@
+"""What the event recorder writes, and what it spares its callers."""
+
+import asyncio
+
+import pytest
+
+from pumice.api.kinds import JOB, NODE
+from pumice.api.meta import ObjectMeta
+from pumice.cluster.client import Client
+from pumice.cluster.events import EventRecorder, Reference
+from tests.unit.cluster.clocks import FastClock, until
+from tests.unit.cluster.tiny import TinyApi, status
+
+ABOUT = Reference(JOB, "train", "ns", "u-1", "42")
+EVENTS = "/api/v1/namespaces/ns/events"
+
+
+@pytest.fixture
+def recorder(client: Client, fast: FastClock) -> EventRecorder:
+    return EventRecorder(client, "pumice-test", instance="host-1", clock=fast, rate=10, burst=5)
+
+
+async def test_an_event_says_what_happened_to_what(recorder: EventRecorder, api: TinyApi) -> None:
+    recorder.record(ABOUT, "Warning", "Unschedulable", "3 nodes do not fit")
+    await recorder.flush()
+    (seen,) = api.requests
+    assert (seen.method, seen.path) == ("POST", EVENTS)
+    name = seen.body["metadata"].pop("name")
+    assert name.startswith("train.")
+    assert seen.body == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": "ns"},
+        "involvedObject": {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "namespace": "ns",
+            "name": "train",
+            "uid": "u-1",
+            "resourceVersion": "42",
+        },
+        "type": "Warning",
+        "reason": "Unschedulable",
+        "message": "3 nodes do not fit",
+        "count": 1,
+        "firstTimestamp": "2027-01-15T08:00:00Z",
+        "lastTimestamp": "2027-01-15T08:00:00Z",
+        "source": {"component": "pumice-test", "host": "host-1"},
+        "reportingComponent": "pumice-test",
+        "reportingInstance": "host-1",
+    }
+
+
+async def test_repetitions_raise_the_count(
+    recorder: EventRecorder, api: TinyApi, fast: FastClock
+) -> None:
+    for _ in range(3):
+        recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await recorder.flush()
+    assert api.requests[0].body["count"] == 3
+    fast.now += 60
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await recorder.flush()
+    created, patched = api.requests
+    assert (patched.method, patched.path) == (
+        "PATCH",
+        f"{EVENTS}/{created.body['metadata']['name']}",
+    )
+    assert patched.body == {"count": 4, "lastTimestamp": "2027-01-15T08:01:00Z"}
+
+
+async def test_different_things_are_different_events(recorder: EventRecorder, api: TinyApi) -> None:
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    recorder.record(ABOUT, "Normal", "Waiting", "for a queue")
+    recorder.record(ABOUT, "Warning", "Waiting", "for room")
+    recorder.record(Reference(JOB, "other", "ns", "u-2"), "Normal", "Waiting", "for room")
+    await recorder.flush()
+    assert [seen.method for seen in api.requests] == ["POST"] * 4
+    assert len({seen.body["metadata"]["name"] for seen in api.requests}) == 4
+
+
+async def test_an_event_that_the_server_forgot_is_made_again(
+    recorder: EventRecorder, api: TinyApi
+) -> None:
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await recorder.flush()
+    api.objects.clear()
+    api.answer_next(404, status(404, "NotFound"))
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await recorder.flush()
+    assert [seen.method for seen in api.requests] == ["POST", "PATCH", "POST"]
+    assert api.requests[2].body["count"] == 2
+
+
+async def test_an_old_event_is_not_counted_on(
+    recorder: EventRecorder, api: TinyApi, fast: FastClock
+) -> None:
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await recorder.flush()
+    fast.now += 3600
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await recorder.flush()
+    assert [seen.method for seen in api.requests] == ["POST", "POST"]
+    assert api.requests[1].body["count"] == 1
+
+
+async def test_events_of_cluster_wide_objects_live_in_default(
+    recorder: EventRecorder, api: TinyApi
+) -> None:
+    recorder.record(Reference.of(NODE, ObjectMeta(name="n")), "Normal", "Full", "no room")
+    await recorder.flush()
+    assert api.requests[0].path == "/api/v1/namespaces/default/events"
+    assert "namespace" not in api.requests[0].body["involvedObject"]
+
+
+async def test_writing_is_bounded_in_rate(
+    recorder: EventRecorder, api: TinyApi, fast: FastClock
+) -> None:
+    for number in range(15):
+        recorder.record(ABOUT, "Normal", "Number", str(number))
+    await recorder.flush()
+    assert len(api.requests) == 15
+    assert sum(fast.slept) == pytest.approx(1.0)
+
+
+async def test_waiting_is_bounded_in_size(recorder: EventRecorder) -> None:
+    for number in range(5000):
+        recorder.record(ABOUT, "Normal", "Number", str(number))
+    assert recorder.dropped == 5000 - 4096
+
+
+async def test_long_messages_are_cut(recorder: EventRecorder, api: TinyApi) -> None:
+    recorder.record(ABOUT, "Normal", "Long", "x" * 5000)
+    await recorder.flush()
+    message = api.requests[0].body["message"]
+    assert len(message) == 1024
+    assert message.endswith("x…")
+
+
+async def test_a_server_that_refuses_harms_nobody(recorder: EventRecorder, api: TinyApi) -> None:
+    running = asyncio.create_task(recorder.run())
+    api.answer_next(403, status(403, "Forbidden"))
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await until(lambda: recorder.dropped == 1)
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await until(lambda: len(api.requests) == 2)
+    assert api.requests[1].body["count"] == 2
+    assert not running.done()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

@@ -1,0 +1,223 @@
+"""Who leads when processes come, go, hang and lose the server; the time is moved by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from pumice.cluster.client import Client
+from pumice.cluster.leader import LeaderElection
+from tests.unit.cluster.clocks import ManualClock, settle, until
+from tests.unit.cluster.tiny import TinyApi, status
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/pumice"
+
+
+class Candidate:
+    """A process that stands for election, and what it did."""
+
+    def __init__(self, client: Client, name: str, clock: ManualClock) -> None:
+        self.log: list[str] = []
+        self.finish = asyncio.Event()
+        self.fail: Exception | None = None
+        self.election = LeaderElection(client, "pumice", "ns", name, clock=clock)
+        self.task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        async with self.election as election:
+            await election.run(self._work)
+
+    async def _work(self) -> None:
+        self.log.append("leads")
+        try:
+            await self.finish.wait()
+            if self.fail:
+                raise self.fail
+        except asyncio.CancelledError:
+            self.log.append("cancelled")
+            raise
+
+    def leads(self) -> bool:
+        return self.election.leading
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+class Stage:
+    def __init__(self, client: Client, api: TinyApi, clock: ManualClock) -> None:
+        self.client, self.api, self.clock = client, api, clock
+        self.candidates: list[Candidate] = []
+
+    def enter(self, name: str) -> Candidate:
+        candidate = Candidate(self.client, name, self.clock)
+        self.candidates.append(candidate)
+        return candidate
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return dict(self.api.objects[LEASE]["spec"])
+
+    async def pass_time(self, seconds: float) -> None:
+        """Move the time in small steps, giving requests time to travel."""
+        for _ in range(int(seconds * 2)):
+            await self.clock.advance(0.5)
+
+
+@pytest.fixture
+async def stage(client: Client, api: TinyApi, clock: ManualClock) -> AsyncIterator[Stage]:
+    made = Stage(client, api, clock)
+    yield made
+    for candidate in made.candidates:
+        await candidate.stop()
+
+
+async def test_the_first_candidate_leads_and_renews(stage: Stage) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    assert stage.spec == {
+        "holderIdentity": "a",
+        "acquireTime": "2027-01-15T08:00:00.000000Z",
+        "renewTime": "2027-01-15T08:00:00.000000Z",
+        "leaseDurationSeconds": 15,
+        "leaseTransitions": 0,
+    }
+    await stage.pass_time(60)
+    assert stage.spec["renewTime"] == "2027-01-15T08:01:00.000000Z"
+    assert stage.spec["acquireTime"] == "2027-01-15T08:00:00.000000Z"
+    assert a.log == ["leads"]
+
+
+async def test_a_second_candidate_waits(stage: Stage) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    b = stage.enter("b")
+    await stage.pass_time(60)
+    assert not b.leads()
+    assert b.election.leader == "a"
+    assert b.log == []
+
+
+async def test_an_orderly_leader_hands_over_at_once(stage: Stage) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    b = stage.enter("b")
+    await settle()
+    await a.stop()
+    assert a.log == ["leads", "cancelled"]
+    assert stage.spec["holderIdentity"] == ""
+    await stage.pass_time(2.5)
+    assert b.leads()
+    assert stage.spec["leaseTransitions"] == 1
+
+
+async def test_a_dead_leader_is_succeeded_after_its_lease(stage: Stage, api: TinyApi) -> None:
+    api.objects[LEASE] = {
+        "metadata": {"name": "pumice", "namespace": "ns", "resourceVersion": "7"},
+        "spec": {
+            "holderIdentity": "dead",
+            "leaseDurationSeconds": 15,
+            # What another machine's clock says does not count, be it early or late.
+            "renewTime": "1999-01-01T00:00:00.000000Z",
+            "leaseTransitions": 4,
+        },
+    }
+    b = stage.enter("b")
+    await stage.pass_time(14)
+    assert not b.leads()
+    await stage.pass_time(4)
+    assert b.leads()
+    assert stage.spec["leaseTransitions"] == 5
+
+
+async def test_leadership_is_lost_when_renewals_fail(stage: Stage, api: TinyApi) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    for _ in range(40):
+        api.answer_next(500, status(500, "InternalError"))
+    await stage.pass_time(9)
+    assert a.log == ["leads"]
+    await stage.pass_time(2)
+    assert a.log == ["leads", "cancelled"]
+    api.answers.clear()
+    await stage.pass_time(20)
+    assert a.log == ["leads", "cancelled", "leads"]
+
+
+async def test_a_short_outage_costs_nothing(stage: Stage, api: TinyApi) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    for _ in range(3):
+        api.answer_next(500, status(500, "InternalError"))
+    await stage.pass_time(30)
+    assert a.log == ["leads"]
+    assert not api.answers
+
+
+async def test_leadership_is_lost_at_once_when_another_holds_the_lease(
+    stage: Stage, api: TinyApi
+) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    lease = api.objects[LEASE]
+    await api.put(LEASE.rsplit("/", 1)[0], {**lease, "spec": {**stage.spec, "holderIdentity": "b"}})
+    await stage.pass_time(2.5)
+    assert a.log == ["leads", "cancelled"]
+    assert stage.spec["holderIdentity"] == "b"
+
+
+async def test_somebody_elses_edit_of_the_lease_does_not_matter(stage: Stage, api: TinyApi) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    lease = api.objects[LEASE]
+    meta = {**lease["metadata"], "labels": {"edited": "yes"}}
+    await api.put(LEASE.rsplit("/", 1)[0], {**lease, "metadata": meta})
+    await stage.pass_time(20)
+    assert a.log == ["leads"]
+    assert api.objects[LEASE]["metadata"]["labels"] == {"edited": "yes"}
+
+
+async def test_work_that_ends_ends_the_election(stage: Stage) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    a.finish.set()
+    await a.task
+    assert stage.spec["holderIdentity"] == ""
+
+
+async def test_work_that_fails_gives_the_lease_up(stage: Stage) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    a.fail = RuntimeError("broken work")
+    a.finish.set()
+    with pytest.raises(RuntimeError, match="broken work"):
+        await a.task
+    assert stage.spec["holderIdentity"] == ""
+
+
+async def test_release_finds_a_renewal_that_was_cut_off(stage: Stage, api: TinyApi) -> None:
+    a = stage.enter("a")
+    await until(a.leads)
+    # As if the server had taken in a renewal whose answer never came.
+    await api.put(LEASE.rsplit("/", 1)[0], dict(api.objects[LEASE]))
+    await a.stop()
+    assert stage.spec["holderIdentity"] == ""
+
+
+async def test_two_candidates_at_once_give_one_leader(stage: Stage) -> None:
+    candidates = [stage.enter(name) for name in "abcd"]
+    await stage.pass_time(5)
+    assert sum(each.leads() for each in candidates) == 1
+    assert sum(len(each.log) for each in candidates) == 1
+
+
+async def test_durations_must_be_in_their_order(client: Client) -> None:
+    with pytest.raises(ValueError, match="renew deadline < lease duration"):
+        LeaderElection(client, "x", "ns", "a", renew_deadline=20)

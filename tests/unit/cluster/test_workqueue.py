@@ -1,0 +1,146 @@
+"""What a work queue promises a controller."""
+
+import asyncio
+
+import pytest
+
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.workqueue import WorkQueue
+from tests.unit.cluster.clocks import until
+
+
+@pytest.fixture
+def queue() -> WorkQueue[str]:
+    return WorkQueue("test", backoff=Backoff(base=0.02, cap=1.0, spread=0.0))
+
+
+class Worker:
+    """Runs a queue's work with handlers that a test steers."""
+
+    def __init__(self, queue: WorkQueue[str], workers: int = 1) -> None:
+        self.queue = queue
+        self.workers = workers
+        self.seen: list[str] = []
+        self.active: dict[str, int] = {}
+        self.most = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.failing: dict[str, int] = {}
+
+    async def handle(self, key: str) -> float | None:
+        self.seen.append(key)
+        self.active[key] = self.active.get(key, 0) + 1
+        self.most = max(self.most, sum(self.active.values()))
+        assert self.active[key] == 1, "one key was worked on twice at once"
+        try:
+            await self.gate.wait()
+            await asyncio.sleep(0)
+            if self.failing.get(key, 0) > 0:
+                self.failing[key] -= 1
+                raise RuntimeError(f"{key} fails")
+        finally:
+            self.active[key] -= 1
+        return None
+
+    async def __aenter__(self) -> "Worker":
+        self.task = asyncio.create_task(self.queue.work(self.handle, self.workers))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        self.queue.close()
+
+
+async def test_keys_come_in_the_order_of_arrival_and_once(queue: WorkQueue[str]) -> None:
+    for key in ("b", "a", "b", "c", "a"):
+        queue.add(key)
+    assert len(queue) == 3
+    async with Worker(queue) as worker:
+        await queue.settled()
+        assert worker.seen == ["b", "a", "c"]
+
+
+async def test_a_key_added_during_its_turn_gets_another(queue: WorkQueue[str]) -> None:
+    async with Worker(queue, workers=4) as worker:
+        worker.gate.clear()
+        queue.add("a")
+        await until(lambda: worker.seen == ["a"])
+        queue.add("a")
+        queue.add("a")
+        await asyncio.sleep(0.01)
+        assert worker.seen == ["a"]
+        worker.gate.set()
+        await queue.settled()
+        assert worker.seen == ["a", "a"]
+
+
+async def test_workers_share_the_keys(queue: WorkQueue[str]) -> None:
+    async with Worker(queue, workers=3) as worker:
+        worker.gate.clear()
+        for key in "abcdef":
+            queue.add(key)
+        await until(lambda: worker.most == 3)
+        worker.gate.set()
+        await queue.settled()
+        assert sorted(worker.seen) == list("abcdef")
+        assert worker.most == 3
+
+
+async def test_failed_keys_come_back_later_and_later(
+    queue: WorkQueue[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Worker(queue) as worker:
+        worker.failing["a"] = 3
+        begun = asyncio.get_running_loop().time()
+        queue.add("a")
+        queue.add("b")
+        await until(lambda: worker.seen.count("a") == 4)
+        assert asyncio.get_running_loop().time() - begun >= 0.02 + 0.04 + 0.08
+        assert worker.seen[:2] == ["a", "b"], "a failing key must not hold up others"
+        await queue.settled()
+        assert queue.failures("a") == 0
+        assert queue.retries == 3
+        assert caplog.text.count("RuntimeError: a fails") == 3
+
+
+async def test_delayed_keys_wait_for_the_earliest_moment(queue: WorkQueue[str]) -> None:
+    queue.add_after("a", 60)
+    queue.add_after("a", 0.02)
+    queue.add_after("a", 30)
+    assert (len(queue), queue.delayed) == (0, 1)
+    async with asyncio.timeout(2):
+        assert await queue.get() == "a"
+    assert queue.delayed == 0
+    queue.done("a")
+
+
+async def test_no_delay_means_now(queue: WorkQueue[str]) -> None:
+    queue.add_after("a", 60)
+    queue.add_after("a", 0)
+    assert (len(queue), queue.delayed) == (1, 0)
+
+
+async def test_a_handler_may_ask_to_be_called_again(queue: WorkQueue[str]) -> None:
+    calls = []
+
+    async def handle(key: str) -> float | None:
+        calls.append(key)
+        return 0.01 if len(calls) < 3 else None
+
+    task = asyncio.create_task(queue.work(handle))
+    queue.add("a")
+    await until(lambda: len(calls) == 3)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert queue.delayed == 0
+
+
+async def test_a_cancelled_worker_loses_no_key(queue: WorkQueue[str]) -> None:
+    first = asyncio.create_task(queue.get())
+    second = asyncio.create_task(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a")
+    first.cancel()
+    async with asyncio.timeout(2):
+        assert await second == "a"
