@@ -1,0 +1,86 @@
+"""Launch order inside a Job: `tasks[].dependsOn`.
+
+A task that depends on others gets no pods before these are ready; pods that it has already are left
+alone. A task counts as ready when enough of its pods have succeeded or run with all containers ready.
+Enough is its `minAvailable`, or all of them when it does not say.
+
+Source: job specification, section 12.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pumice.api import keys
+from pumice.api.jobs import Job, Task
+from pumice.api.pods import Pod
+
+__all__ = ["Held", "held_tasks", "is_ready", "ready_pods"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A task that must wait.
+
+    Attributes:
+        task: Its name.
+        message: What it waits for, for the user.
+        started: Whether it has pods already.
+    """
+
+    task: str
+    message: str
+    started: bool
+
+
+def held_tasks(job: Job, pods: Sequence[Pod]) -> tuple[Held, ...]:
+    """Tasks that must not get further pods now, in the order of the spec.
+
+    Args:
+        job: The Job.
+        pods: Its pods.
+    """
+    if not any(task.depends_on and task.depends_on.name for task in job.tasks):
+        return ()
+    by_task: dict[str, list[Pod]] = {task.name: [] for task in job.tasks}
+    for pod in pods:
+        by_task.setdefault(pod.metadata.annotation(keys.TASK_SPEC), []).append(pod)
+    found: list[Held] = []
+    for task in job.tasks:
+        waits = _unready(job, task, by_task)
+        if waits:
+            message = f"task {task.name} waits for {' and '.join(waits)}"
+            found.append(Held(task.name, message, bool(by_task[task.name])))
+    return tuple(found)
+
+
+def _unready(job: Job, task: Task, by_task: dict[str, list[Pod]]) -> list[str]:
+    """What a task waits for; empty when it may start."""
+    names = (task.depends_on.name if task.depends_on else None) or []
+    waits: list[str] = []
+    for name in names:
+        dependency = job.task(name)
+        if dependency is None:
+            waits.append(f"task {name}, which does not exist")
+        elif not is_ready(dependency, by_task[name]):
+            ready = ready_pods(by_task[name])
+            waits.append(f"task {name} ({ready} of {dependency.minimum} pods ready)")
+    one_is_enough = task.depends_on is not None and task.depends_on.iteration == "any"
+    if one_is_enough and len(names) > 1 and len(waits) < len(names):
+        return []
+    return waits
+
+
+def is_ready(task: Task, pods: Sequence[Pod]) -> bool:
+    """Whether enough pods of a task are ready for others to start."""
+    return ready_pods(pods) >= task.minimum
+
+
+def ready_pods(pods: Sequence[Pod]) -> int:
+    """Pods that have succeeded, or run with all reported containers ready."""
+    return sum(_is_up(pod) for pod in pods if pod.metadata.deletion_timestamp is None)
+
+
+def _is_up(pod: Pod) -> bool:
+    if pod.status.phase == "Running":
+        return all(status.ready for status in pod.status.container_statuses or ())
+    return pod.status.phase == "Succeeded"

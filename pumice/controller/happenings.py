@@ -1,0 +1,149 @@
+"""Events, read off what exists.
+
+Volcano raises an event at the moment at which it sees a change, and what happens while nobody looks is
+lost. Here an event is a fact about the present: a pod *is* failed, a task *is* complete. It stays true
+until something was done about it, also over a restart of the controller, and it says since when, so that
+policies with a timeout need no timer.
+
+What was done shows as well: a restarted pod is gone, or marked as removed by us; after any action on the
+whole Job its version is higher than that of the pods that caused it.
+
+One event leaves no trace, the removal of a pod that is gone by now: `Observed.gone` carries it, as long
+as the controller lives.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pumice.api import keys
+from pumice.api.jobs import Job, Task
+from pumice.api.meta import Raw, parse_time
+from pumice.api.pods import ContainerStatus, Pod
+from pumice.controller.observed import Observed
+from pumice.controller.owners import controls
+from pumice.controller.podgroups import phase_of
+from pumice.controller.policies import Request
+from pumice.controller.subject import DEFAULT_MAX_RETRY
+
+__all__ = ["happenings", "version_of"]
+
+_UNKNOWN = "Unknown"
+
+
+def happenings(job: Job, pods: Sequence[Pod], observed: Observed) -> Iterator[Request]:
+    """What is true of a Job and may call for an action, pods first.
+
+    Args:
+        job: The Job.
+        pods: Its pods, in order.
+        observed: Everything else that was observed.
+    """
+    for pod in pods:
+        if request := _of_pod(pod):
+            yield request
+    for pod in observed.gone:
+        if controls(job.metadata, pod.metadata) and not pod.metadata.annotation(keys.OUT_OF_SYNC):
+            yield _request("PodEvicted", pod, None, "was removed")
+    for task in job.tasks:
+        of_task = [pod for pod in pods if pod.metadata.annotation(keys.TASK_SPEC) == task.name]
+        yield from _of_task(task, of_task)
+    if observed.group is not None and phase_of(observed.group) == _UNKNOWN:
+        yield _of_group(observed.group)
+
+
+def version_of(pod: Pod) -> int:
+    """Incarnation of the Job that a pod was made for."""
+    text = pod.metadata.annotation(keys.JOB_VERSION)
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _of_pod(pod: Pod) -> Request | None:
+    meta = pod.metadata
+    if meta.annotation(keys.OUT_OF_SYNC):
+        return None
+    if meta.deletion_timestamp is not None:
+        return _request("PodEvicted", pod, parse_time(meta.deletion_timestamp), "was removed")
+    if pod.status.phase == "Failed":
+        codes = _exit_codes(pod)
+        detail = f"failed with exit code {codes[0]}" if codes else "failed"
+        return _request("PodFailed", pod, _ended(pod), detail, codes)
+    if pod.status.phase in ("Pending", ""):
+        return _request("PodPending", pod, parse_time(meta.creation_timestamp), "is pending")
+    return None
+
+
+def _of_task(task: Task, pods: Sequence[Pod]) -> Iterator[Request]:
+    living = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
+    succeeded = [pod for pod in living if pod.status.phase == "Succeeded"]
+    if succeeded and len(succeeded) >= task.size:
+        yield Request(
+            event="TaskCompleted",
+            task=task.name,
+            # The last of them completes the task.
+            version=max(version_of(pod) for pod in succeeded),
+            since=max(filter(None, map(_ended, succeeded)), default=None),
+            detail=f"task {task.name} is complete",
+        )
+    limit = DEFAULT_MAX_RETRY if not task.max_retry else task.max_retry
+    active = [pod for pod in living if pod.status.phase in ("Running", "Pending")]
+    restarts = sum(status.restart_count for pod in active for status in _statuses(pod))
+    if active and 0 <= limit <= restarts:
+        yield Request(
+            event="TaskFailed",
+            task=task.name,
+            version=max(version_of(pod) for pod in active),
+            since=max(filter(None, map(_started, active)), default=None),
+            detail=f"containers of task {task.name} were restarted {restarts} times,"
+            f" maxRetry is {limit}",
+        )
+
+
+def _of_group(group: Raw) -> Request:
+    text = str((group["metadata"].get("annotations") or {}).get(keys.JOB_VERSION, ""))
+    times = [
+        parse_time(each.get("lastTransitionTime"))
+        for each in (group.get("status") or {}).get("conditions") or ()
+    ]
+    return Request(
+        event=_UNKNOWN,
+        version=int(text) if text.isascii() and text.isdigit() else None,
+        since=max(filter(None, times), default=None),
+        detail="part of the gang runs and the rest cannot be placed",
+    )
+
+
+def _request(
+    event: str, pod: Pod, since: float | None, detail: str, exit_codes: tuple[int, ...] = ()
+) -> Request:
+    meta = pod.metadata
+    return Request(
+        event=event,
+        task=meta.annotation(keys.TASK_SPEC),
+        pod=meta.name,
+        partition=meta.label(keys.PARTITION_ID),
+        version=version_of(pod),
+        exit_codes=exit_codes,
+        since=since,
+        detail=f"pod {meta.name} {detail}",
+    )
+
+
+def _statuses(pod: Pod) -> tuple[ContainerStatus, ...]:
+    status = pod.status
+    return (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+
+
+def _exit_codes(pod: Pod) -> tuple[int, ...]:
+    """Exit codes of all containers that failed, the regular ones first."""
+    ended = [each.state.terminated for each in _statuses(pod) if each.state]
+    return tuple(each.exit_code for each in ended if each and each.exit_code)
+
+
+def _started(pod: Pod) -> float | None:
+    return parse_time(pod.status.start_time or pod.metadata.creation_timestamp)
+
+
+def _ended(pod: Pod) -> float | None:
+    """When the last container of a pod ended."""
+    ended = [each.state.terminated for each in _statuses(pod) if each.state]
+    times = [parse_time(each.finished_at) for each in ended if each]
+    return max(filter(None, times), default=parse_time(pod.metadata.creation_timestamp))

@@ -1,0 +1,110 @@
+"""Removing pods: on the way to an end, at the end, and in a restart.
+
+What must be removed follows from the phase, which was written before anything is removed, and in a
+restart from the note that was written with it. A pass therefore only looks at what is still there.
+
+A Job that has ended keeps its finished pods, whose logs somebody may want, and its claims. Its PodGroup
+and what its plugins wanted are removed once nothing runs any more; a Job that is resumed gets them anew.
+"""
+
+from pumice.api.kinds import JOB, POD_GROUP
+from pumice.api.meta import parse_time
+from pumice.api.pods import Pod
+from pumice.controller import marks, objects, replicas, restarts
+from pumice.controller.owners import controls_raw
+from pumice.controller.phases import (
+    ABORTED,
+    FINISHED,
+    RESTARTING,
+    SYNC_JOB,
+    Rule,
+    Verdict,
+    judge,
+    row,
+)
+from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
+from pumice.controller.reasons import arrival
+from pumice.controller.situation import Situation
+
+__all__ = ["kill", "restart"]
+
+
+def kill(case: Situation) -> Plan:
+    """Remove what lives of a Job that is ending or has ended."""
+    found = row(case.phase, SYNC_JOB)
+    state = case.job.status.state
+    verdict = judge(found.rule, case.phase, case.facts)
+    verdict = Verdict(verdict.phase, state.reason, state.message)
+    ended = case.phase in FINISHED or case.phase == ABORTED
+    at_rest = ended and not case.facts.alive
+    controlled = marks.of_ended(case) if at_rest else marks.of_passing(case)
+    if at_rest and (expired := _expiry(case)) is not None and not expired.seconds:
+        return Plan.of([_forget(case)])
+    status = case.status(verdict, controlled)
+    return Plan.of(
+        status,
+        (arrival(case, verdict) if status else []) + _troubles(case),
+        replicas.removals(pod for pod in case.pods if pod.status.phase not in found.retain),
+        _tear_down(case) if at_rest else [],
+        [expired] if at_rest and expired is not None else [],
+    )
+
+
+def restart(case: Situation) -> Plan:
+    """Remove what a restart replaces, then let the Job be `Pending` again."""
+    noted = (case.job.status.controlled_resources or {}).get(restarts.NOTE, "")
+    under_way = restarts.parse(noted)
+    verdict = judge(Rule.RESTART, RESTARTING, case.facts)
+    remaining: list[Pod] = []
+    if verdict.phase not in FINISHED:
+        remaining = under_way.remaining(case.pods)
+        if remaining or verdict.phase == RESTARTING:
+            state = case.job.status.state
+            verdict = Verdict(RESTARTING, state.reason, state.message)
+    note = under_way if verdict.phase == RESTARTING else None
+    status = case.status(verdict, marks.of_passing(case, restart=note))
+    return Plan.of(
+        status,
+        (arrival(case, verdict) if status else []) + _troubles(case),
+        replicas.mark(remaining) if under_way.targeted else [],
+        replicas.removals(reversed(remaining)),
+    )
+
+
+def _tear_down(case: Situation) -> list[DeleteObject]:
+    deletes = objects.remove(case.job.metadata, case.wanted, case.observed.objects)
+    group = case.observed.group
+    if group is not None and controls_raw(case.job.metadata, group):
+        meta = group["metadata"]
+        if not meta.get("deletionTimestamp"):
+            deletes.append(
+                DeleteObject(POD_GROUP, case.namespace, meta["name"], meta.get("uid", ""))
+            )
+    return deletes
+
+
+def _expiry(case: Situation) -> RequeueAfter | None:
+    """When `ttlSecondsAfterFinished` is over; None when that is never."""
+    ttl = case.job.spec.ttl_seconds_after_finished
+    finished = parse_time(case.job.status.state.last_transition_time)
+    if ttl is None or finished is None or case.phase not in FINISHED:
+        return None
+    return RequeueAfter(max(0.0, finished + ttl - case.now))
+
+
+def _forget(case: Situation) -> DeleteObject:
+    meta = case.job.metadata
+    # The resourceVersion makes sure that nobody has changed the time to live meanwhile.
+    return DeleteObject(
+        JOB,
+        meta.namespace,
+        meta.name,
+        meta.uid,
+        propagation="Foreground",
+        resource_version=meta.resource_version,
+    )
+
+
+def _troubles(case: Situation) -> list[RecordEvent]:
+    trouble = case.observed.trouble
+    return [RecordEvent("Warning", trouble.reason, trouble.message)] if trouble else []

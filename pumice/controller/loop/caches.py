@@ -1,0 +1,167 @@
+"""What the controller watches, and how it finds what belongs to a Job.
+
+Jobs, PodGroups and the objects of plugins are kept as raw JSON, because they are compared and patched
+field by field; pods, which are many, as structs. Of pods and objects only those are watched that carry
+a Job's name in a label: the controller puts it on everything that it makes.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pumice.api import keys, kinds
+from pumice.api.commands import Command
+from pumice.api.kinds import Kind
+from pumice.api.meta import Raw
+from pumice.api.nodes import PriorityClass
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+from pumice.controller.commands import targets
+
+__all__ = ["OBJECT_KINDS", "Caches", "JobKey"]
+
+JobKey = tuple[str, str]
+"""Namespace and name of a Job."""
+
+OBJECT_KINDS = (kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NETWORK_POLICY)
+"""Kinds of the objects that plugins want."""
+
+BY_JOB = "job"
+
+
+class Caches:
+    """What the controller watches.
+
+    Attributes:
+        jobs: Jobs, raw.
+        pods: Pods of Jobs.
+        pod_groups: PodGroups, raw.
+        commands: Commands.
+        queues: Queues.
+        priority_classes: Priority classes.
+        objects: Objects of plugins by kind, raw.
+    """
+
+    def __init__(
+        self, client: Client, *, namespace: str | None = None, clock: Clock | None = None
+    ) -> None:
+        """Describe the caches; each must `run`.
+
+        Args:
+            client: Session with the API server.
+            namespace: Watch this namespace only; all when None.
+            clock: Waits between attempts.
+        """
+
+        def watched(kind: Kind, type_: type[Any], selector: str | None = None) -> WatchCache[Any]:
+            within = namespace if kind.namespaced else None
+            return WatchCache(
+                client, kind, type_, namespace=within, label_selector=selector, clock=clock
+            )
+
+        self.jobs: WatchCache[Raw] = watched(kinds.JOB, dict)
+        self.pods: WatchCache[Pod] = watched(kinds.POD, Pod, keys.JOB_NAME)
+        self.pod_groups: WatchCache[Raw] = watched(kinds.POD_GROUP, dict)
+        self.commands: WatchCache[Command] = watched(kinds.COMMAND, Command)
+        self.queues: WatchCache[Queue] = watched(kinds.QUEUE, Queue)
+        self.priority_classes: WatchCache[PriorityClass] = watched(
+            kinds.PRIORITY_CLASS, PriorityClass
+        )
+        self.objects: dict[Kind, WatchCache[Raw]] = {
+            kind: watched(kind, dict, keys.JOB_NAME) for kind in OBJECT_KINDS
+        }
+        self.pods.index(BY_JOB, lambda pod: some(job_of_pod(pod)))
+        self.commands.index(BY_JOB, lambda command: some(job_of_command(command)))
+        for cache in self.objects.values():
+            cache.index(BY_JOB, lambda obj: some(job_of_object(obj)))
+
+    @property
+    def all(self) -> tuple[WatchCache[Any], ...]:
+        """Every cache; Jobs last, so that what is around them is likely to be known before."""
+        return (
+            self.priority_classes,
+            self.queues,
+            self.commands,
+            *self.objects.values(),
+            self.pod_groups,
+            self.pods,
+            self.jobs,
+        )
+
+    def of(self, kind: Kind) -> WatchCache[Any] | None:
+        """The cache of a kind; None for kinds that are not watched."""
+        return next((cache for cache in self.all if cache.kind == kind), None)
+
+    @property
+    def synced(self) -> bool:
+        """Whether every cache has taken in its first list."""
+        return all(cache.synced.is_set() for cache in self.all)
+
+    async def wait_synced(self) -> None:
+        """Wait until every cache has taken in its first list."""
+        await wait_synced(*self.all)
+
+    def subscribe(self, told: Callable[[JobKey], None]) -> list[Callable[[], None]]:
+        """Be told of every Job around which something changes; what is known is told at once.
+
+        Returns:
+            What ends the subscriptions.
+        """
+
+        def tell(of: Callable[[Any], JobKey | None]) -> Callable[[object, Any, Any], None]:
+            def changed(change: object, old: Any, new: Any) -> None:
+                del change
+                for each in (old, new):
+                    if each is not None and (key := of(each)) is not None:
+                        told(key)
+
+            return changed
+
+        return [
+            self.commands.subscribe(tell(job_of_command)),
+            *(cache.subscribe(tell(job_of_object)) for cache in self.objects.values()),
+            self.pod_groups.subscribe(tell(job_of_group)),
+            self.pods.subscribe(tell(job_of_pod)),
+            self.jobs.subscribe(tell(job_key)),
+        ]
+
+
+def some(key: JobKey | None) -> Iterable[JobKey]:
+    """The key as an index wants it: none or one."""
+    return () if key is None else (key,)
+
+
+def job_key(job: Raw) -> JobKey:
+    """Key of a Job."""
+    meta = job["metadata"]
+    return meta.get("namespace", ""), meta["name"]
+
+
+def job_of_pod(pod: Pod) -> JobKey | None:
+    """The Job whose name a pod carries."""
+    name = pod.metadata.label(keys.JOB_NAME)
+    return (pod.metadata.namespace, name) if name else None
+
+
+def job_of_object(obj: Raw) -> JobKey | None:
+    """The Job whose name an object carries."""
+    meta = obj["metadata"]
+    name = (meta.get("labels") or {}).get(keys.JOB_NAME)
+    return (meta.get("namespace", ""), name) if name else None
+
+
+def job_of_group(group: Raw) -> JobKey | None:
+    """The Job that owns a PodGroup."""
+    meta = group["metadata"]
+    for owner in meta.get("ownerReferences") or ():
+        if owner.get("controller") and owner.get("kind") == kinds.JOB.kind:
+            return meta.get("namespace", ""), owner["name"]
+    return None
+
+
+def job_of_command(command: Command) -> JobKey | None:
+    """The Job that a Command is for."""
+    name = targets(command)
+    return (command.metadata.namespace, name) if name else None

@@ -1,0 +1,138 @@
+"""What the loop remembers of a Job between two passes. All of it may be lost at any time.
+
+*Own writes.* A cache shows a write only after a moment; until then a pass would decide on an old picture.
+So a Job is not looked at before what was written to it shows, or a few seconds have passed. Were that
+forgotten, names, uids and resourceVersions would still keep the old picture from doing harm.
+
+*Finds.* An object that stood in the way of a creation, which the caches do not show because it is
+somebody else's, or because it is ours and very new.
+
+*The gone.* Pods that were removed since the last pass; see `happenings`.
+
+*Trouble.* What the API server refused, to tell the user, and how often in a row, to wait longer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.api.kinds import Kind
+from pumice.api.meta import Raw
+from pumice.api.pods import Pod
+from pumice.controller.loop.caches import Caches, JobKey
+from pumice.controller.observed import Trouble
+from pumice.controller.sync import CONFLICT_SECONDS
+
+__all__ = ["Memory", "Recollection", "Write"]
+
+WRITE_SECONDS = 5.0
+"""How long a write may take to show before it is no longer waited for."""
+
+FIND_SECONDS = CONFLICT_SECONDS - 5.0
+"""How long a find is believed; less than the time after which a taken name is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Something that this process wrote.
+
+    Attributes:
+        kind: Kind of the object.
+        namespace: Its namespace.
+        name: Its name.
+        version: resourceVersion that it got; empty for a deletion.
+        uid: Its uid.
+        until: Moment (monotonic) after which it is no longer waited for.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+    version: str
+    uid: str
+    until: float
+
+    def shows(self, caches: Caches) -> bool:
+        """Whether the caches know of it."""
+        cache = caches.of(self.kind)
+        if cache is None or _number(cache.resource_version) >= _number(self.version) > 0:
+            return True
+        stored = cache.get(self.name, self.namespace)
+        if stored is None:
+            return not self.version
+        uid, version, leaving = _identity(stored)
+        if uid != self.uid:
+            return not self.version or _number(version) > _number(self.version)
+        return _number(version) >= _number(self.version) if self.version else leaving
+
+
+@dataclass(slots=True)
+class Recollection:
+    """What is remembered of one Job.
+
+    Attributes:
+        uid: Uid of the Job that all of this is about.
+        writes: Own writes that may not show yet.
+        finds: Objects that stood in the way, and when (monotonic) they were found.
+        claims: Claims that exist; they are not watched.
+        gone: Pods that were removed since the last pass.
+        trouble: What the API server refused.
+        failures: How often in a row a pass failed.
+    """
+
+    uid: str = ""
+    writes: list[Write] = field(default_factory=list)
+    finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
+    claims: dict[str, Raw] = field(default_factory=dict)
+    gone: list[Pod] = field(default_factory=list)
+    trouble: Trouble | None = None
+    failures: int = 0
+
+    def unseen(self, caches: Caches, now: float) -> float | None:
+        """Seconds for which a write may still be waited for; None when all of them show."""
+        self.writes = [each for each in self.writes if each.until > now and not each.shows(caches)]
+        return max((each.until - now for each in self.writes), default=None)
+
+    def found(self, now: float) -> Iterator[tuple[tuple[Kind, str], Raw]]:
+        """Finds that are recent enough to be believed."""
+        self.finds = {
+            key: (obj, at) for key, (obj, at) in self.finds.items() if now - at < FIND_SECONDS
+        }
+        return ((key, obj) for key, (obj, _) in self.finds.items())
+
+
+class Memory:
+    """What is remembered of all Jobs."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[JobKey, Recollection] = {}
+
+    def of(self, key: JobKey, uid: str) -> Recollection:
+        """What is remembered of a Job; nothing of an earlier one of the same name."""
+        found = self._jobs.get(key)
+        if found is None or found.uid not in ("", uid):
+            found = self._jobs[key] = Recollection()
+        found.uid = uid
+        return found
+
+    def removed(self, key: JobKey, pod: Pod) -> None:
+        """Note that a pod was removed."""
+        if key in self._jobs:
+            self._jobs[key].gone.append(pod)
+
+    def forget(self, key: JobKey) -> None:
+        """A Job is no more."""
+        self._jobs.pop(key, None)
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isascii() and version.isdigit() else 0
+
+
+def _identity(stored: Any) -> tuple[str, str, bool]:
+    """Uid, resourceVersion and whether it is being removed, of a raw object or of a struct."""
+    if isinstance(stored, dict):
+        meta = stored["metadata"]
+        return meta.get("uid", ""), meta.get("resourceVersion", ""), "deletionTimestamp" in meta
+    meta = stored.metadata
+    return meta.uid, meta.resource_version, meta.deletion_timestamp is not None

@@ -1,0 +1,204 @@
+"""The loop: wait for news of a Job, look at it, carry out what `reconcile` says."""
+
+import asyncio
+import logging
+from contextlib import ExitStack
+
+from pumice.api import keys
+from pumice.api.kinds import JOB, POD_GROUP, QUEUE, Kind
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.api.names import pod_group_name
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.cache import Change
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+from pumice.cluster.errors import ApiError, Conflict, NotFound
+from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.workqueue import WorkQueue
+from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
+from pumice.controller.loop.execution import Executor, Outcome
+from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.observed import Observed
+from pumice.controller.owners import controls_raw
+from pumice.controller.queues import initial_status
+from pumice.controller.reconcile import reconcile
+from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+from pumice.plugins import Registry
+
+__all__ = ["Term"]
+
+logger = logging.getLogger(__name__)
+
+LONGEST_SECONDS = 3600.0
+"""Longest time until a Job that asked to be looked at again is; it then asks once more."""
+
+
+class Term:
+    """The time for which this process leads without a break, with all that it remembers."""
+
+    def __init__(
+        self,
+        client: Client,
+        registry: Registry,
+        settings: ControllerSettings,
+        clock: Clock,
+        metrics: ControllerMetrics,
+        caches: Caches,
+        recorder: EventRecorder,
+    ) -> None:
+        self._client = client
+        self._registry = registry
+        self._settings = settings
+        self._clock = clock
+        self._metrics = metrics
+        self._caches = caches
+        self._recorder = recorder
+        self._memory = Memory()
+        self._jobs: WorkQueue[JobKey] = WorkQueue("jobs")
+        self._queues: WorkQueue[str] = WorkQueue("queues")
+        self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
+        self._executor = Executor(client, recorder, metrics, concurrent=settings.concurrent_writes)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        with ExitStack() as stack:
+            stack.callback(self._jobs.close)
+            stack.callback(self._queues.close)
+            stack.callback(self._caches.pods.subscribe(self._note_removal))
+            stack.callback(self._caches.queues.subscribe(self._note_queue))
+            for end in self._caches.subscribe(self._jobs.add):
+                stack.callback(end)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._jobs.work(self._job, self._settings.workers), name="jobs")
+                group.create_task(self._queues.work(self._queue), name="queues")
+
+    def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
+        del change, old
+        if new is not None:
+            self._queues.add(new.metadata.name)
+
+    def _note_removal(self, change: Change, old: Pod | None, new: Pod | None) -> None:
+        del change
+        if old is None or (new is not None and new.metadata.uid == old.metadata.uid):
+            return
+        if (key := job_of_pod(old)) is not None:
+            self._memory.removed(key, old)
+
+    async def _queue(self, name: str) -> float | None:
+        """Open a new Queue."""
+        queue = self._caches.queues.get(name)
+        patch = initial_status(queue) if queue else None
+        if patch is None:
+            return None
+        try:
+            await self._client.patch(QUEUE, name, None, patch, subresource="status")
+        except (Conflict, NotFound):
+            return None  # its next event comes back here
+        except ApiError as error:
+            logger.warning("opening queue %s: %s", name, error)
+            return self._queues.retry(name)
+        return None
+
+    async def _job(self, key: JobKey) -> float | None:
+        """One pass over a Job; the seconds after which to look again, if that is known."""
+        namespace, name = key
+        self._metrics.jobs.set(len(self._caches.jobs))
+        job = self._caches.jobs.get(name, namespace)
+        if job is None:
+            self._memory.forget(key)
+            return None
+        memory = self._memory.of(key, job["metadata"]["uid"])
+        started = self._clock.monotonic()
+        if (patience := memory.unseen(self._caches, started)) is not None:
+            return patience  # the event that shows the write comes back here earlier
+        gone, memory.gone = memory.gone, []
+        observed = self._observe(key, job, memory, tuple(gone))
+        try:
+            plan = reconcile(observed, registry=self._registry, now=self._clock.wall())
+        except Exception as error:
+            self._metrics.passes.labels("failed").inc()
+            self._tell_of_crash(job, error)
+            raise
+        outcome = await self._executor.carry_out(plan, observed.job)
+        if not outcome.complete:
+            memory.gone = gone + memory.gone
+        self._remember(memory, outcome)
+        self._metrics.pass_seconds.observe(self._clock.monotonic() - started)
+        if not outcome.complete:
+            self._metrics.passes.labels("again").inc()
+            memory.failures += 1
+            return self._backoff.delay(memory.failures - 1)
+        self._metrics.passes.labels("done" if plan else "idle").inc()
+        memory.failures = 0
+        if outcome.finds or memory.trouble is not None:
+            memory.trouble = None
+            return 0.0
+        return None if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
+
+    def _observe(
+        self, key: JobKey, job: Raw, memory: Recollection, gone: tuple[Pod, ...]
+    ) -> Observed:
+        namespace, name = key
+        caches = self._caches
+        meta = job["metadata"]
+        objects = {
+            (kind, obj["metadata"]["name"]): _whole(kind, obj)
+            for kind, cache in caches.objects.items()
+            for obj in cache.indexed(BY_JOB, key)
+        }
+        finds = {
+            found: obj
+            for found, obj in memory.found(self._clock.monotonic())
+            if found not in objects
+        }
+        group_name = pod_group_name(name, meta["uid"])
+        group = caches.pod_groups.get(group_name, namespace)
+        if group is None:
+            group = finds.pop((POD_GROUP, group_name), None)
+        queue = caches.queues.get((job.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE)
+        return Observed(
+            job=_whole(JOB, job),
+            pods=tuple(caches.pods.indexed(BY_JOB, key)),
+            gone=gone,
+            group=group,
+            objects=(*objects.values(), *finds.values(), *memory.claims.values()),
+            commands=tuple(caches.commands.indexed(BY_JOB, key)),
+            queue=queue,
+            priorities={
+                each.metadata.name: each.value for each in caches.priority_classes.values()
+            },
+            trouble=memory.trouble,
+        )
+
+    def _remember(self, memory: Recollection, outcome: Outcome) -> None:
+        now = self._clock.monotonic()
+        owner = ObjectMeta(uid=memory.uid)
+        for kind, obj in outcome.finds:
+            name = obj["metadata"]["name"]
+            if kind == PERSISTENT_VOLUME_CLAIM and controls_raw(owner, obj):
+                memory.claims[name] = obj
+            else:
+                memory.finds[kind, name] = obj, now
+        for kind, namespace, name, uid, made in outcome.written:
+            memory.finds.pop((kind, name), None)
+            if kind == PERSISTENT_VOLUME_CLAIM and made is not None:
+                memory.claims[name] = _whole(kind, made)
+            version = made["metadata"]["resourceVersion"] if made else ""
+            memory.writes.append(Write(kind, namespace, name, version, uid, now + WRITE_SECONDS))
+        if outcome.trouble is not None:
+            memory.trouble = outcome.trouble
+
+    def _tell_of_crash(self, job: Raw, error: Exception) -> None:
+        meta = job["metadata"]
+        about = Reference(JOB, meta["name"], meta.get("namespace", ""), meta.get("uid", ""))
+        message = f"the controller stumbled over this Job: {type(error).__name__}: {error}"
+        self._recorder.record(about, "Warning", "ReconcileError", message)
+
+
+def _whole(kind: Kind, obj: Raw) -> Raw:
+    """An object with its kind, which servers leave out in lists."""
+    return {**obj, "apiVersion": kind.api_version, "kind": kind.kind}

@@ -1,0 +1,161 @@
+"""Objects that a Job's plugins and volumes want, next to its pods: Services, ConfigMaps, claims.
+
+They are kept as wanted on every pass while the Job lives, survive restarts, and go when the Job has
+ended. An object of the same name that is not the Job's is somebody's: it is never changed, never
+removed, and the Job waits and says so.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pumice.api import keys
+from pumice.api.kinds import Kind, of_object
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.controller.owners import controller_reference, controls_raw, described
+from pumice.controller.patches import difference
+from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
+from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+
+__all__ = ["Conflict", "Settled", "UnknownKindError", "owned", "remove", "settle"]
+
+_WHOLE = ("data", "binaryData", "stringData")
+_SECTIONS = ("spec", *_WHOLE)
+
+
+class UnknownKindError(ValueError):
+    """A manifest of a kind that the controller cannot write; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A name that the Job needs and somebody else has.
+
+    Attributes:
+        kind: Kind of the object.
+        name: Its name.
+        owner: Who controls it.
+    """
+
+    kind: str
+    name: str
+    owner: str
+
+    @property
+    def message(self) -> str:
+        """What is wrong and how to mend it."""
+        return (
+            f"{self.kind} {self.name} exists and does not belong to this Job"
+            f" (it is controlled by {self.owner}); delete it or give the Job another name"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What it takes to bring objects to what is wanted.
+
+    Attributes:
+        creates: Objects that are missing.
+        updates: Objects that differ.
+        conflicts: Names that somebody else has.
+    """
+
+    creates: tuple[CreateObject, ...]
+    updates: tuple[UpdateObject, ...]
+    conflicts: tuple[Conflict, ...]
+
+
+def owned(job: ObjectMeta, manifests: Iterable[Raw]) -> list[Raw]:
+    """Manifests as the Job's own: with its owner reference, and with its name for those who look.
+
+    Raises:
+        UnknownKindError: One is of a kind that Pumice does not know.
+    """
+    return [_owned(job, manifest) for manifest in manifests]
+
+
+def _owned(job: ObjectMeta, manifest: Raw) -> Raw:
+    _kind(manifest)
+    meta = manifest.get("metadata") or {}
+    labels = {keys.JOB_NAME: job.name, keys.JOB_NAMESPACE: job.namespace}
+    return {
+        **manifest,
+        "metadata": {
+            **meta,
+            "namespace": job.namespace,
+            "labels": {**(meta.get("labels") or {}), **labels},
+            "ownerReferences": [controller_reference(job)],
+        },
+    }
+
+
+def settle(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> Settled:
+    """Compare what is wanted with what is there.
+
+    Args:
+        job: The Job's metadata.
+        wanted: Manifests as `owned` returns them, of kinds that Pumice knows.
+        present: Objects of the Job's namespace, whoever owns them.
+    """
+    found = _by_identity(present)
+    creates: list[CreateObject] = []
+    updates: list[UpdateObject] = []
+    conflicts: list[Conflict] = []
+    for manifest in wanted:
+        kind, name = _kind(manifest), manifest["metadata"]["name"]
+        stored = found.get((kind, name))
+        if stored is None:
+            creates.append(CreateObject(kind, manifest))
+        elif not controls_raw(job, stored):
+            conflicts.append(Conflict(kind.kind, name, described(stored)))
+        elif patch := _patch(kind, stored, manifest):
+            updates.append(UpdateObject(kind, job.namespace, name, patch))
+    return Settled(tuple(creates), tuple(updates), tuple(conflicts))
+
+
+def remove(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> list[DeleteObject]:
+    """Delete those of the wanted objects that are there and the Job's; claims keep their data."""
+    found = _by_identity(present)
+    deletes: list[DeleteObject] = []
+    for manifest in wanted:
+        kind, name = _kind(manifest), manifest["metadata"]["name"]
+        stored = found.get((kind, name))
+        if stored is None or kind == PERSISTENT_VOLUME_CLAIM or not controls_raw(job, stored):
+            continue
+        if not stored["metadata"].get("deletionTimestamp"):
+            uid = stored["metadata"].get("uid", "")
+            deletes.append(DeleteObject(kind, job.namespace, name, uid))
+    return deletes
+
+
+def _patch(kind: Kind, stored: Raw, manifest: Raw) -> Raw:
+    meta = stored["metadata"]
+    if kind == PERSISTENT_VOLUME_CLAIM or meta.get("deletionTimestamp"):
+        return {}
+    target = {key: manifest[key] for key in _SECTIONS if key in manifest}
+    target["metadata"] = {
+        key: manifest["metadata"][key]
+        for key in ("labels", "annotations")
+        if key in manifest["metadata"]
+    }
+    patch = difference(stored, target, _WHOLE)
+    if patch:
+        guard = {key: meta.get(key) for key in ("uid", "resourceVersion")}
+        patch["metadata"] = patch.get("metadata", {}) | guard
+    return patch
+
+
+def _by_identity(objects: Iterable[Raw]) -> dict[tuple[Kind, str], Raw]:
+    return {(_kind(each), each["metadata"]["name"]): each for each in objects}
+
+
+def _kind(manifest: Raw) -> Kind:
+    claim = PERSISTENT_VOLUME_CLAIM
+    if (manifest.get("apiVersion"), manifest.get("kind")) == (claim.api_version, claim.kind):
+        return claim
+    kind = of_object(manifest)
+    if kind is None:
+        raise UnknownKindError(
+            f"a plugin wants a {manifest.get('apiVersion')} {manifest.get('kind')},"
+            " which is no kind that Pumice knows"
+        )
+    return kind

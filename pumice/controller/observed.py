@@ -1,0 +1,54 @@
+"""What is seen of a Job at one moment: the input of `reconcile`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pumice.api.commands import Command
+from pumice.api.meta import Raw
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+
+__all__ = ["Observed", "Trouble"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why the last plan could not be carried out.
+
+    Attributes:
+        reason: One word, `FailedCreate` for example.
+        message: One sentence, with what the API server said.
+    """
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """A Job and everything around it.
+
+    Whatever is listed may belong to somebody else; `reconcile` looks at the owners itself.
+
+    Attributes:
+        job: The Job as stored.
+        pods: Pods that carry the Job's name in a label.
+        gone: Pods that have been deleted since the last look.
+        group: The Job's PodGroup, when there is one.
+        objects: Further objects: those with the Job's name in a label, and those whose names the Job
+            needs, whatever their kind.
+        commands: Commands that name the Job as their target.
+        queue: The Job's queue, when it exists.
+        priorities: PriorityClass values by name.
+        trouble: Why the last plan could not be carried out.
+    """
+
+    job: Raw
+    pods: tuple[Pod, ...] = ()
+    gone: tuple[Pod, ...] = ()
+    group: Raw | None = None
+    objects: tuple[Raw, ...] = ()
+    commands: tuple[Command, ...] = ()
+    queue: Queue | None = None
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    trouble: Trouble | None = None

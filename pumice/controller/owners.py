@@ -1,0 +1,49 @@
+"""Whose an object is.
+
+The controller changes and removes what its Job controls, and nothing else. A name is no proof of
+that: names follow from the Job's name, and a user, another controller or an earlier Job of the same
+name may have got there first. The uid in the controller's owner reference is.
+"""
+
+from typing import Any
+
+from pumice.api.kinds import JOB
+from pumice.api.meta import ObjectMeta, Raw, controller_of
+
+__all__ = ["controller_reference", "controls", "controls_raw", "described"]
+
+
+def controller_reference(job: ObjectMeta) -> Raw:
+    """The owner reference that makes an object a Job's, so that it is collected with the Job."""
+    return {
+        "apiVersion": JOB.api_version,
+        "kind": JOB.kind,
+        "name": job.name,
+        "uid": job.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def controls(job: ObjectMeta, meta: ObjectMeta) -> bool:
+    """Whether this very Job (by uid) controls an object."""
+    owner = controller_of(meta)
+    return owner is not None and bool(owner.uid) and owner.uid == job.uid
+
+
+def controls_raw(job: ObjectMeta, obj: Raw) -> bool:
+    """The same for an object that is raw JSON."""
+    return bool(job.uid) and _controller(obj).get("uid") == job.uid
+
+
+def described(obj: Raw) -> str:
+    """Who controls an object, for a message: `Deployment web`, or `nobody`."""
+    owner = _controller(obj)
+    return f"{owner.get('kind')} {owner.get('name')}" if owner else "nobody"
+
+
+def _controller(obj: Raw) -> dict[str, Any]:
+    for owner in (obj.get("metadata") or {}).get("ownerReferences") or ():
+        if isinstance(owner, dict) and owner.get("controller"):
+            return owner
+    return {}

@@ -1,0 +1,56 @@
+"""Merge patches that bring an object to what is wanted, and are empty when it is there already.
+
+An API server adds defaults to what it stores, and other controllers add fields of their own. So what
+is wanted need not equal what is stored; it must be *contained* in it. Only maps that are wholly ours
+(a ConfigMap's `data`) also lose the keys that are no longer wanted.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pumice.api.meta import Raw
+
+__all__ = ["contains", "difference"]
+
+
+def contains(stored: Any, wanted: Any) -> bool:
+    """Whether everything wanted is stored; in lists, item by item."""
+    if stored is None:
+        return not wanted  # servers do not store empty values
+    if isinstance(wanted, Mapping):
+        return isinstance(stored, Mapping) and all(
+            contains(stored.get(key), value) for key, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(stored, list)
+            and len(stored) == len(wanted)
+            and all(contains(left, right) for left, right in zip(stored, wanted, strict=True))
+        )
+    return bool(stored == wanted)
+
+
+def difference(stored: Raw, wanted: Raw, whole: Iterable[str] = ()) -> Raw:
+    """The JSON merge patch from what is stored to what is wanted.
+
+    Args:
+        stored: The object, or a part of it.
+        wanted: What must be contained in it.
+        whole: Fields at this level whose maps must equal, not only contain, what is wanted.
+
+    Returns:
+        An empty patch when nothing is to be done.
+    """
+    patch: Raw = {}
+    whole = frozenset(whole)
+    for key, value in wanted.items():
+        present = stored.get(key)
+        if isinstance(value, dict):
+            inner = difference(present if isinstance(present, dict) else {}, value)
+            if key in whole and isinstance(present, dict):
+                inner |= dict.fromkeys(name for name in present if name not in value)
+            if inner:
+                patch[key] = inner
+        elif not contains(present, value):
+            patch[key] = value
+    return patch

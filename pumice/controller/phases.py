@@ -1,0 +1,359 @@
+"""The state machine of a Job, as a table.
+
+Two rules for this file: everything that decides a phase stands here, and nothing here knows how a pod
+is made or removed.
+
+A Job is in one of ten phases. Four are *resting* (`Pending`, `Running` while it lives; `Aborted`, which
+can be resumed), three are *ends* (`Completed`, `Failed`, `Terminated`), and four are *passages* in which
+pods are being removed (`Aborting`, `Completing`, `Terminating`, `Restarting`). Time moves a Job by
+*actions*: `SyncJob` whenever anything about it changed, the others because a user (a Command) or a
+lifecycle policy asked. A row of the table says, for a phase and an action,
+
+* the work: bring the pods to what the spec wants (`SYNC`), remove pods (`KILL`), or remove the pods
+  that one failure concerns (`KILL_TARGET`);
+* the pod phases that a kill leaves alone: none, or `SOFT`, the finished pods whose logs matter;
+* whether it costs one of `maxRetry`;
+* where it leads: either a phase at once (`to`), or a `rule` over counts, asked after the work.
+
+A row with `to` is an *intention*. It is written to the status before the work begins, so that the
+passage itself, `Aborting` say, is the memory of what must be done: a controller that dies in between
+finds it there. The rows with a `rule` then finish the work, pass after pass, until the rule is met.
+
+`ANY` stands for every action that has no row of its own; unknown actions therefore end there. An empty
+or unknown phase is `Pending`.
+
+                    ┌────────────────────── Restarting ◄───────── ResumeJob ────┐
+                    ▼                        ▲      │ retries exhausted         │
+    (new) ──► Pending ◄───────► Running ─────┘      ▼                           │
+                 │                 │ ├────────► Failed                          │
+                 │                 │ └────────► Completed                       │
+                 ├── AbortJob ─────┴──► Aborting ──────────────────────────► Aborted
+                 ├── CompleteJob ─────► Completing ───► Completed
+                 └── TerminateJob ────► Terminating ──► Terminated
+
+Source: job specification, section 17. Two differences are deliberate. In `Restarting`, `AbortJob`,
+`CompleteJob` and `TerminateJob` are obeyed, and so is `TerminateJob` in `Aborting`; Volcano removes the
+pods and then forgets what was asked. In `Restarting`, any other action carries on with the restart that
+is under way instead of removing all pods.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+__all__ = [
+    "ABORTED",
+    "ABORTING",
+    "ABORT_JOB",
+    "ANY",
+    "COMPLETED",
+    "COMPLETE_JOB",
+    "COMPLETING",
+    "FAILED",
+    "FINISHED",
+    "PENDING",
+    "RESTARTING",
+    "RESTART_JOB",
+    "RESTART_PARTITION",
+    "RESTART_POD",
+    "RESTART_TASK",
+    "RESUME_JOB",
+    "RUNNING",
+    "SOFT",
+    "SYNC_JOB",
+    "TABLE",
+    "TARGETED",
+    "TERMINATED",
+    "TERMINATE_JOB",
+    "TERMINATING",
+    "Facts",
+    "Row",
+    "Rule",
+    "TaskFacts",
+    "Verdict",
+    "Work",
+    "judge",
+    "known",
+    "row",
+    "step",
+]
+
+PENDING = "Pending"
+ABORTING = "Aborting"
+ABORTED = "Aborted"
+RUNNING = "Running"
+RESTARTING = "Restarting"
+COMPLETING = "Completing"
+COMPLETED = "Completed"
+TERMINATING = "Terminating"
+TERMINATED = "Terminated"
+FAILED = "Failed"
+
+FINISHED = frozenset({COMPLETED, FAILED, TERMINATED})
+"""Phases that a Job never leaves."""
+
+SYNC_JOB = "SyncJob"
+ABORT_JOB = "AbortJob"
+RESTART_JOB = "RestartJob"
+RESTART_TASK = "RestartTask"
+RESTART_POD = "RestartPod"
+RESTART_PARTITION = "RestartPartition"
+TERMINATE_JOB = "TerminateJob"
+COMPLETE_JOB = "CompleteJob"
+RESUME_JOB = "ResumeJob"
+ANY = "*"
+
+TARGETED = frozenset({RESTART_TASK, RESTART_POD, RESTART_PARTITION})
+"""Actions that concern some pods of the Job only."""
+
+NOTHING: frozenset[str] = frozenset()
+SOFT = frozenset({"Succeeded", "Failed"})
+"""Pod phases that a soft kill leaves alone."""
+
+
+class Work(Enum):
+    """What is done to the pods."""
+
+    SYNC = "sync"
+    KILL = "kill"
+    KILL_TARGET = "kill target"
+
+
+class Rule(Enum):
+    """How the next phase is found once the work is done."""
+
+    STAY = "stay"
+    START = "start"
+    RUN = "run"
+    RESTART = "restart"
+    ABORTED = "aborted when nothing is alive"
+    COMPLETED = "completed when nothing is alive"
+    TERMINATED = "terminated when nothing is alive"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What an action does in a phase.
+
+    Attributes:
+        work: What is done to the pods.
+        retain: Pod phases that a kill leaves alone.
+        retry: Whether it costs one of `maxRetry`.
+        to: Phase that is entered at once, as an intention; empty when the rule decides.
+        rule: How the next phase is found when `to` is empty.
+    """
+
+    work: Work
+    retain: frozenset[str] = NOTHING
+    retry: bool = False
+    to: str = ""
+    rule: Rule = Rule.STAY
+
+
+_RESTART = Row(Work.KILL, NOTHING, retry=True, to=RESTARTING)
+_RESTART_TARGET = Row(Work.KILL_TARGET, NOTHING, retry=True, to=RESTARTING)
+_ABORT = Row(Work.KILL, SOFT, to=ABORTING)
+_COMPLETE = Row(Work.KILL, SOFT, to=COMPLETING)
+_TERMINATE = Row(Work.KILL, SOFT, to=TERMINATING)
+_RESUME = Row(Work.KILL, SOFT, retry=True, to=RESTARTING)
+_CARRY_ON = Row(Work.KILL_TARGET, NOTHING, rule=Rule.RESTART)
+
+TABLE: Mapping[tuple[str, str], Row] = {
+    (PENDING, RESTART_JOB): _RESTART,
+    (PENDING, RESTART_TASK): _RESTART_TARGET,
+    (PENDING, RESTART_POD): _RESTART_TARGET,
+    (PENDING, RESTART_PARTITION): _RESTART_TARGET,
+    (PENDING, ABORT_JOB): _ABORT,
+    (PENDING, COMPLETE_JOB): _COMPLETE,
+    (PENDING, TERMINATE_JOB): _TERMINATE,
+    (PENDING, ANY): Row(Work.SYNC, rule=Rule.START),
+    (RUNNING, RESTART_JOB): _RESTART,
+    (RUNNING, RESTART_TASK): _RESTART_TARGET,
+    (RUNNING, RESTART_POD): _RESTART_TARGET,
+    (RUNNING, RESTART_PARTITION): _RESTART_TARGET,
+    (RUNNING, ABORT_JOB): _ABORT,
+    (RUNNING, COMPLETE_JOB): _COMPLETE,
+    (RUNNING, TERMINATE_JOB): _TERMINATE,
+    (RUNNING, ANY): Row(Work.SYNC, rule=Rule.RUN),
+    (RESTARTING, RESTART_JOB): Row(Work.KILL, NOTHING, rule=Rule.RESTART),
+    (RESTARTING, ABORT_JOB): _ABORT,
+    (RESTARTING, COMPLETE_JOB): _COMPLETE,
+    (RESTARTING, TERMINATE_JOB): _TERMINATE,
+    (RESTARTING, ANY): _CARRY_ON,
+    (ABORTING, RESUME_JOB): _RESUME,
+    (ABORTING, TERMINATE_JOB): _TERMINATE,
+    (ABORTING, ANY): Row(Work.KILL, SOFT, rule=Rule.ABORTED),
+    (ABORTED, RESUME_JOB): _RESUME,
+    (ABORTED, ANY): Row(Work.KILL, SOFT),
+    (COMPLETING, ANY): Row(Work.KILL, SOFT, rule=Rule.COMPLETED),
+    (TERMINATING, ANY): Row(Work.KILL, SOFT, rule=Rule.TERMINATED),
+    (COMPLETED, ANY): Row(Work.KILL, SOFT),
+    (FAILED, ANY): Row(Work.KILL, SOFT),
+    (TERMINATED, ANY): Row(Work.KILL, SOFT),
+}
+"""Phase and action to row. Read it with `row`, which knows what `ANY` and unknown phases mean."""
+
+_PHASES = frozenset(phase for phase, _ in TABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """A task, as the rules see it.
+
+    Attributes:
+        name: Its name.
+        minimum: Its `minAvailable`; None when the Job does not say.
+        succeeded: Its pods that succeeded.
+        counted: Whether any pod of it is known.
+    """
+
+    name: str
+    minimum: int | None = None
+    succeeded: int = 0
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """The numbers that the rules ask for.
+
+    Attributes:
+        total: Pods that the Job wants, over all tasks.
+        min_available: `spec.minAvailable`.
+        judged_by: `status.minAvailable`, by which the last incarnation was judged.
+        task_minimums: Sum of the tasks' minimums.
+        min_success: `spec.minSuccess`, if the Job says.
+        retry_count: Restarts so far.
+        max_retry: Restarts after which the Job fails.
+        pending: Pods that wait.
+        running: Pods that run.
+        succeeded: Pods that succeeded.
+        failed: Pods that failed.
+        terminating: Pods that are being removed.
+        tasks: The tasks.
+    """
+
+    total: int = 0
+    min_available: int = 0
+    judged_by: int = 0
+    task_minimums: int = 0
+    min_success: int | None = None
+    retry_count: int = 0
+    max_retry: int = 3
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    terminating: int = 0
+    tasks: tuple[TaskFacts, ...] = field(default=())
+
+    @property
+    def alive(self) -> int:
+        """Pods that wait, run or are being removed."""
+        return self.pending + self.running + self.terminating
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A phase, and why.
+
+    Attributes:
+        phase: The next phase; may be the present one.
+        reason: One word why, empty when nothing needs saying.
+        message: One sentence why.
+    """
+
+    phase: str
+    reason: str = ""
+    message: str = ""
+
+
+def known(phase: str) -> str:
+    """The phase, or `Pending` for an empty or unknown one."""
+    return phase if phase in _PHASES else PENDING
+
+
+def row(phase: str, action: str) -> Row:
+    """Row of the table for a phase and an action."""
+    phase = known(phase)
+    return TABLE.get((phase, action)) or TABLE[phase, ANY]
+
+
+def step(phase: str, action: str, facts: Facts) -> Verdict:
+    """Where an action leads from a phase: the row's own phase, or what its rule says."""
+    found = row(phase, action)
+    return Verdict(found.to, action) if found.to else judge(found.rule, known(phase), facts)
+
+
+def judge(rule: Rule, phase: str, facts: Facts) -> Verdict:
+    """Apply a rule to the counts after the work.
+
+    Source: job specification, sections 17, 17.1 and 17.2.
+    """
+    match rule:
+        case Rule.START:
+            settled = facts.running + facts.succeeded + facts.failed
+            return Verdict(RUNNING if facts.min_available <= settled else phase)
+        case Rule.RUN:
+            return _run(phase, facts)
+        case Rule.RESTART:
+            return _restart(phase, facts)
+        case Rule.ABORTED:
+            return Verdict(phase if facts.alive else ABORTED)
+        case Rule.COMPLETED:
+            return Verdict(phase if facts.alive else COMPLETED)
+        case Rule.TERMINATED:
+            return Verdict(phase if facts.alive else TERMINATED)
+        case Rule.STAY:
+            return Verdict(phase)
+
+
+def _run(phase: str, facts: Facts) -> Verdict:
+    if facts.total == 0:
+        return Verdict(phase)
+    if facts.min_success is not None and facts.succeeded >= facts.min_success:
+        return Verdict(
+            COMPLETED, "MinSuccess", f"{_score(facts)}, minSuccess {facts.min_success} is reached"
+        )
+    if facts.succeeded + facts.failed == facts.total:
+        return _ended(facts)
+    if facts.pending > facts.total - facts.min_available:
+        return Verdict(PENDING)
+    return Verdict(phase)
+
+
+def _ended(facts: Facts) -> Verdict:
+    if facts.min_available >= facts.task_minimums:
+        for task in facts.tasks:
+            if task.counted and task.minimum is not None and task.succeeded < task.minimum:
+                return Verdict(
+                    FAILED,
+                    "TaskTooFewSucceeded",
+                    f"{_score(facts)}; task {task.name} has {task.succeeded} succeeded pods and"
+                    f" needs {task.minimum} (minAvailable)",
+                )
+    if facts.min_success is not None:
+        return Verdict(
+            FAILED, "TooFewSucceeded", f"{_score(facts)}, minSuccess is {facts.min_success}"
+        )
+    if facts.succeeded >= facts.min_available:
+        return Verdict(COMPLETED, "PodsSucceeded", _score(facts))
+    return Verdict(
+        FAILED, "TooFewSucceeded", f"{_score(facts)}, minAvailable is {facts.min_available}"
+    )
+
+
+def _restart(phase: str, facts: Facts) -> Verdict:
+    if facts.retry_count >= facts.max_retry:
+        return Verdict(
+            FAILED,
+            "RetriesExhausted",
+            f"restarted {facts.retry_count} times, maxRetry is {facts.max_retry}",
+        )
+    if facts.total - facts.terminating >= facts.judged_by:
+        return Verdict(PENDING)
+    return Verdict(phase)
+
+
+def _score(facts: Facts) -> str:
+    return f"{facts.succeeded} of {facts.total} pods succeeded, {facts.failed} failed"

@@ -1,0 +1,144 @@
+"""What the controller wants done: small steps, in stages.
+
+Stages are carried out one after the other, the steps of a stage side by side. A step that fails ends
+its stage and the plan; the next pass makes a new plan from what is then observed. So a stage must be
+harmless without the ones after it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pumice.api.kinds import Kind
+from pumice.api.meta import Raw
+
+__all__ = [
+    "CreateObject",
+    "DeleteObject",
+    "PatchStatus",
+    "Plan",
+    "RecordEvent",
+    "RequeueAfter",
+    "Step",
+    "UpdateObject",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateObject:
+    """Create an object; its name is taken already when somebody else was faster.
+
+    Attributes:
+        kind: Its kind.
+        manifest: All of it.
+    """
+
+    kind: Kind
+    manifest: Raw
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return str(self.manifest["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateObject:
+    """Change fields of an object by a merge patch.
+
+    Attributes:
+        kind: Its kind.
+        namespace: Its namespace.
+        name: Its name.
+        patch: The patch; `metadata.uid`, and where it matters `metadata.resourceVersion`, guard it.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+    patch: Raw
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteObject:
+    """Delete this incarnation of an object; nothing is wrong when it is gone.
+
+    Attributes:
+        kind: Its kind.
+        namespace: Its namespace.
+        name: Its name.
+        uid: Which incarnation.
+        propagation: What becomes of its dependents, the kind's default when None.
+        resource_version: Only while it is in this state; whatever its state when None.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    propagation: str | None = None
+    resource_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatchStatus:
+    """Replace the Job's status, unless the Job changed since it was observed.
+
+    Attributes:
+        status: All of the new status.
+    """
+
+    status: Raw
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """Tell the Job's user that something happened.
+
+    Attributes:
+        type: `Normal` or `Warning`.
+        reason: One word.
+        message: One sentence.
+    """
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueAfter:
+    """Look at the Job again, even if nothing changes.
+
+    Attributes:
+        seconds: When.
+    """
+
+    seconds: float
+
+
+Step = CreateObject | UpdateObject | DeleteObject | PatchStatus | RecordEvent | RequeueAfter
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in stages; an empty plan means that everything is as it should be.
+
+    Attributes:
+        stages: The stages, in order.
+    """
+
+    stages: tuple[tuple[Step, ...], ...] = ()
+
+    @classmethod
+    def of(cls, *stages: Sequence[Step]) -> "Plan":
+        """A plan of those stages that have steps."""
+        return cls(tuple(tuple(stage) for stage in stages if stage))
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """All steps, in order."""
+        return (step for stage in self.stages for step in stage)
+
+    def __bool__(self) -> bool:
+        return any(not isinstance(step, RequeueAfter) for step in self.steps)

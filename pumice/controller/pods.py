@@ -1,0 +1,115 @@
+"""The pod of one replica of a task.
+
+Names, labels and annotations are Volcano's (job specification, section 14): the scheduler, the plugins,
+`vcctl` and the users' own selectors read them. What the controller writes overrides the template.
+The template itself is shared between pods and never changed.
+"""
+
+from collections.abc import Callable
+
+from pumice.api import keys
+from pumice.api.jobs import Job, Task
+from pumice.api.meta import Raw
+from pumice.api.names import pod_group_name, pod_name
+from pumice.controller.owners import controller_reference
+from pumice.controller.volumes import job_volumes, mounted
+
+__all__ = ["Wire", "build", "partition_of"]
+
+Wire = Callable[[Task, int, Raw], Raw]
+"""Applies the Job's plugins to a pod: `Wiring(job, registry).pod`."""
+
+_COPIED_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
+_COPIED_LABELS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
+
+
+def build(job: Job, task: Task, index: int, wire: Wire, *, forwarding: bool = False) -> Raw:
+    """The pod of replica `index` of a task, with the edits of all plugins.
+
+    Args:
+        job: The Job, complete as `subject.read` returns it.
+        task: One of its tasks.
+        index: Number of the replica, from 0.
+        wire: Applies the plugins.
+        forwarding: Whether the Job's queue lets other clusters take its pods.
+    """
+    spec = {**task.pod_spec()}
+    if not spec.get("schedulerName"):
+        spec["schedulerName"] = job.spec.scheduler_name or keys.DEFAULT_SCHEDULER
+    if not spec.get("priorityClassName") and job.spec.priority_class_name:
+        spec["priorityClassName"] = job.spec.priority_class_name
+    template = task.pod_metadata()
+    pod: Raw = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": pod_name(job.metadata.name, task.name, index),
+            "namespace": job.metadata.namespace,
+            "labels": _texts(template.get("labels")) | _labels(job, task, index, forwarding),
+            "annotations": _texts(template.get("annotations"))
+            | _annotations(job, task, index, forwarding),
+            "ownerReferences": [controller_reference(job.metadata)],
+        },
+        "spec": mounted(spec, job_volumes(job)),
+    }
+    return wire(task, index, pod)
+
+
+def partition_of(task: Task, index: int) -> str:
+    """Partition that a replica belongs to, as its label spells it; empty without a partition policy."""
+    policy = task.partition_policy
+    if policy is None:
+        return ""
+    if policy.partition_size <= 0:
+        return "0"
+    # Towards zero, as in Volcano; floor division would send a negative index elsewhere.
+    return str(int(index / policy.partition_size))
+
+
+def _identity(job: Job, task: Task, index: int) -> dict[str, str]:
+    return {
+        keys.TASK_INDEX: str(index),
+        keys.TASK_SPEC: task.name,
+        keys.JOB_NAME: job.metadata.name,
+        keys.QUEUE_NAME: job.spec.queue or keys.DEFAULT_QUEUE,
+    }
+
+
+def _labels(job: Job, task: Task, index: int, forwarding: bool) -> dict[str, str]:
+    labels = _identity(job, task, index)
+    labels[keys.JOB_NAMESPACE] = job.metadata.namespace
+    for key in _COPIED_LABELS:
+        if value := job.metadata.label(key):
+            labels[key] = value
+    if partition := partition_of(task, index):
+        labels[keys.PARTITION_ID] = partition
+    if forwarding:
+        labels[keys.JOB_FORWARDING] = "true"
+    return labels
+
+
+def _annotations(job: Job, task: Task, index: int, forwarding: bool) -> dict[str, str]:
+    meta = job.metadata
+    annotations = _identity(job, task, index)
+    annotations |= {
+        keys.GROUP_NAME: pod_group_name(meta.name, meta.uid),
+        keys.JOB_VERSION: str(job.status.version),
+        keys.JOB_RETRY_COUNT: str(job.status.retry_count),
+        keys.TEMPLATE_UID: f"{meta.name}-{task.name}",
+    }
+    if task.topology_policy:
+        annotations[keys.NUMA_POLICY] = task.topology_policy
+    for key in _COPIED_ANNOTATIONS:
+        if value := meta.annotation(key):
+            annotations[key] = value
+    for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE):
+        if value := meta.annotation(key):
+            annotations[key] = value
+            break
+    if forwarding:
+        annotations[keys.JOB_FORWARDING] = "true"
+    return annotations
+
+
+def _texts(found: object) -> dict[str, str]:
+    return dict(found) if isinstance(found, dict) else {}

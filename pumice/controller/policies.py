@@ -1,0 +1,113 @@
+"""Which action an event calls for.
+
+A Job and its tasks carry lifecycle policies: `PodFailed` → `RestartJob`, exit code 3 → `AbortJob`, and
+so on. Task policies are asked before the Job's, and within a list the first that matches wins.
+
+Source: job specification, sections 18.1 to 18.3.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pumice.api.jobs import Job, LifecyclePolicy
+from pumice.controller.durations import parse_duration
+from pumice.controller.phases import SYNC_JOB
+
+__all__ = ["ANY_EVENT", "INTERNAL", "Choice", "Request", "choose"]
+
+ANY_EVENT = "*"
+POD_PENDING = "PodPending"
+
+INTERNAL = frozenset({"OutOfSync", "CommandIssued", "PodRunning"})
+"""Events that never match a policy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Something happened to a Job.
+
+    Attributes:
+        event: What happened; empty when only the action counts.
+        action: Action that was asked for outright; it wins over every policy.
+        task: Task that is concerned.
+        pod: Pod that is concerned.
+        partition: Partition that is concerned.
+        job_uid: Job that is meant; any of that name when empty.
+        version: Incarnation of the Job that is meant; the present one when None.
+        exit_codes: Exit codes with which containers of the pod failed.
+        since: When it happened, in UNIX seconds; None when that is not known.
+        detail: What happened, for the user.
+    """
+
+    event: str = ""
+    action: str = ""
+    task: str = ""
+    pod: str = ""
+    partition: str = ""
+    job_uid: str = ""
+    version: int | None = None
+    exit_codes: tuple[int, ...] = ()
+    since: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to do.
+
+    Attributes:
+        action: The action; `SyncJob` when no policy matches.
+        delay: Seconds to wait after the event.
+        path: Policy that says so, as a path into the Job; empty without one.
+    """
+
+    action: str
+    delay: float = 0.0
+    path: str = ""
+
+
+_SYNC = Choice(SYNC_JOB)
+
+
+def choose(job: Job, request: Request) -> Choice:
+    """The action for a request."""
+    if request.action:
+        return Choice(request.action)
+    if request.event in INTERNAL:
+        return _SYNC
+    if request.job_uid and request.job_uid != job.metadata.uid:
+        return _SYNC
+    if request.version is not None and request.version < job.status.version:
+        return _SYNC
+    for path, policy in _policies(job, request.task):
+        if _matches(policy, request):
+            return Choice(policy.action or SYNC_JOB, _delay(policy), path)
+    return _SYNC
+
+
+def _policies(job: Job, task: str) -> Iterator[tuple[str, LifecyclePolicy]]:
+    """Policies with their paths, in the order in which they are asked."""
+    for position, each in enumerate(job.tasks):
+        if task and each.name == task:
+            yield from _with_paths(f"spec.tasks[{position}].policies", each.policies)
+    yield from _with_paths("spec.policies", job.spec.policies)
+
+
+def _with_paths(
+    path: str, policies: Sequence[LifecyclePolicy] | None
+) -> Iterator[tuple[str, LifecyclePolicy]]:
+    for position, policy in enumerate(policies or ()):
+        yield f"{path}[{position}]", policy
+
+
+def _matches(policy: LifecyclePolicy, request: Request) -> bool:
+    if policy.exit_code is not None and policy.exit_code in request.exit_codes:
+        return True
+    if not request.event or (request.event == POD_PENDING and policy.timeout is None):
+        return False
+    events = {*(policy.events or ()), policy.event}
+    return request.event in events or ANY_EVENT in events
+
+
+def _delay(policy: LifecyclePolicy) -> float:
+    return parse_duration(policy.timeout) or 0.0 if policy.timeout else 0.0

@@ -1,0 +1,116 @@
+"""Why a Job waits, in one word and one sentence, for its status and its events.
+
+The reasons are asked in the order in which they have to be mended: a name that is taken, a write that
+the API server refuses, a plugin that cannot work, then the scheduler, then the Job's own launch order,
+then the pods. The scheduler's sentence is passed on as it is; it knows best.
+
+An event tells of a change, so it goes with a change of the status or not at all.
+"""
+
+from dataclasses import dataclass
+
+from pumice.api import keys
+from pumice.controller import podgroups
+from pumice.controller.depends import Held
+from pumice.controller.objects import Conflict
+from pumice.controller.phases import FAILED, PENDING, RUNNING, Verdict
+from pumice.controller.plan import RecordEvent
+from pumice.controller.situation import Situation
+
+__all__ = ["Reason", "Waiting", "arrival", "why"]
+
+_SHOWN = 3
+"""Conflicts named in a message; more would not help to mend them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What a living Job waits for.
+
+    Attributes:
+        conflicts: Names that somebody else has.
+        problem: What is wrong with its plugins.
+        admitted: Whether the scheduler has let its PodGroup enqueue.
+        held: Tasks that lack pods because other tasks are not ready.
+        missing: Pods that are not there yet.
+    """
+
+    conflicts: tuple[Conflict, ...] = ()
+    problem: str = ""
+    admitted: bool = False
+    held: tuple[Held, ...] = ()
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a Job is not further.
+
+    Attributes:
+        word: One word, empty when nothing needs saying.
+        sentence: One sentence.
+        event: The event that tells of it; None for what every Job passes through.
+    """
+
+    word: str = ""
+    sentence: str = ""
+    event: RecordEvent | None = None
+
+
+def why(case: Situation, phase: str, waiting: Waiting) -> Reason:
+    """Why a Job that is or becomes `Pending` or `Running` is not further."""
+    trouble = case.observed.trouble
+    if waiting.conflicts:
+        return _warned(
+            "NameConflict", "; ".join(each.message for each in waiting.conflicts[:_SHOWN])
+        )
+    if trouble is not None:
+        return _warned(trouble.reason, trouble.message)
+    if waiting.problem:
+        return _warned("PluginError", waiting.problem)
+    if not (case.counts.pending or waiting.missing):
+        return Reason()
+    if waiting.held and waiting.admitted:
+        return Reason("DependsOn", "; ".join(each.message for each in waiting.held))
+    group = case.observed.group
+    if group is not None and (condition := podgroups.condition_of(group)):
+        return _of_group(case, *condition)
+    if not waiting.admitted:
+        queue = case.job.spec.queue or keys.DEFAULT_QUEUE
+        sentence = f"waiting for the scheduler to let the Job into queue {queue}"
+        return Reason("PodGroupPending", sentence)
+    return _of_pods(case, waiting) if phase == PENDING else Reason()
+
+
+def arrival(case: Situation, verdict: Verdict) -> list[RecordEvent]:
+    """The event of a phase that the Job enters to stay for a while."""
+    if verdict.phase == case.job.status.state.phase or verdict.phase == PENDING:
+        return []
+    message = verdict.message
+    if verdict.phase == RUNNING:
+        message = f"{case.counts.running} of {case.facts.total} pods run"
+    return [
+        RecordEvent(
+            "Warning" if verdict.phase == FAILED else "Normal",
+            verdict.phase,
+            message or f"the Job is {verdict.phase}",
+        )
+    ]
+
+
+def _of_group(case: Situation, word: str, sentence: str) -> Reason:
+    told = f"PodGroup {case.namespace}:{case.job.metadata.name} unschedulable: {sentence}"
+    return Reason(word, sentence, RecordEvent("Warning", "PodGroupPending", told))
+
+
+def _of_pods(case: Situation, waiting: Waiting) -> Reason:
+    if waiting.missing and case.counts.terminating:
+        return Reason(
+            "PodsTerminating", f"{case.counts.terminating} earlier pods are still being removed"
+        )
+    waits = case.counts.pending + waiting.missing
+    return Reason("PodsPending", f"{waits} of {case.facts.total} pods do not run yet")
+
+
+def _warned(word: str, sentence: str) -> Reason:
+    return Reason(word, sentence, RecordEvent("Warning", word, sentence))

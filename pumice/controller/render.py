@@ -1,0 +1,43 @@
+"""Everything that the controller would create for a Job, without a cluster."""
+
+from collections.abc import Mapping
+
+from pumice.api.kinds import JOB
+from pumice.api.meta import Raw
+from pumice.controller import podgroups, pods
+from pumice.controller.objects import owned
+from pumice.controller.subject import read
+from pumice.controller.volumes import wanted_claims
+from pumice.plugins import Registry, Wiring
+
+__all__ = ["render"]
+
+_NO_UID = "00000000-0000-0000-0000-000000000000"
+
+
+def render(job: Raw, registry: Registry, priorities: Mapping[str, int] | None = None) -> list[Raw]:
+    """The Job's PodGroup, claims, objects of plugins and pods, in the order in which they are made.
+
+    Args:
+        job: The Job after admission. Without a uid, one of zeros stands in names and references.
+        registry: The job plugins.
+        priorities: PriorityClass values by name.
+
+    Raises:
+        UnusableError: No pods can be made from the Job.
+        PluginError: A plugin is unknown or cannot wire a pod.
+        UnknownKindError: A plugin wants an object of a kind that Pumice does not know.
+    """
+    meta = {"namespace": "default", "uid": _NO_UID} | (job.get("metadata") or {})
+    subject = read({**job, "apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": meta})
+    wiring = Wiring(subject, registry)
+    annotations = wiring.job_annotations()
+    return [
+        *owned(subject.metadata, [*wanted_claims(subject), *wiring.objects()]),
+        podgroups.wanted(subject, priorities or {}, (), annotations),
+        *(
+            pods.build(subject, task, index, wiring.pod)
+            for task in subject.tasks
+            for index in range(task.size)
+        ),
+    ]

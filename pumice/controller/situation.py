@@ -1,0 +1,158 @@
+"""A Job and what is known of it, made ready for deciding: decoded, counted, sorted by owner."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from pumice.api import keys
+from pumice.api.jobs import Job
+from pumice.api.meta import Raw
+from pumice.api.pods import Pod
+from pumice.controller.objects import UnknownKindError, owned
+from pumice.controller.observed import Observed
+from pumice.controller.owners import controls
+from pumice.controller.phases import Facts, Verdict, known
+from pumice.controller.plan import PatchStatus
+from pumice.controller.status import Counts, compose, count, facts
+from pumice.controller.subject import min_available, read
+from pumice.controller.volumes import wanted_claims
+from pumice.plugins import PluginError, Registry, Wiring, problems
+
+__all__ = ["Situation", "situation", "stumbled"]
+
+_DOUBTS = 10
+"""Doubts that a user is told; admission names all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """What every decision starts from.
+
+    Attributes:
+        observed: What is seen.
+        job: The Job, complete.
+        now: The moment, in UNIX seconds.
+        pods: The Job's own pods, in the order of its tasks and of their indexes.
+        strangers: Pods that carry the Job's name in a label and belong to somebody else.
+        counts: The Job's own pods by what has become of them.
+        facts: The numbers for the state machine.
+        wiring: The Job's plugins; None when they cannot be used.
+        wanted: Objects that plugins and volumes want.
+        plugin_problem: Why the plugins cannot be used, empty when they can.
+        plugin_names: Plugins of the Job that this installation has.
+        doubts: What is doubtful about its plugins' arguments; asked of a new Job only.
+    """
+
+    observed: Observed
+    job: Job
+    now: float
+    pods: tuple[Pod, ...]
+    strangers: tuple[Pod, ...]
+    counts: Counts
+    facts: Facts
+    wiring: Wiring | None
+    wanted: tuple[Raw, ...]
+    plugin_problem: str
+    plugin_names: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+    @property
+    def phase(self) -> str:
+        """The Job's phase, as the state machine knows it."""
+        return known(self.job.status.state.phase)
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the Job and of everything that it owns."""
+        return self.job.metadata.namespace
+
+    @cached_property
+    def stored(self) -> Raw:
+        """Status as stored."""
+        return self.observed.job.get("status") or {}
+
+    def status(
+        self,
+        verdict: Verdict,
+        controlled: dict[str, str],
+        *,
+        new_version: bool = False,
+        retry: bool = False,
+    ) -> list[PatchStatus]:
+        """The status write that a verdict needs, if it needs one."""
+        status = compose(
+            self.stored,
+            self.counts,
+            verdict,
+            minimum=min_available(self.job),
+            now=self.now,
+            version=self.job.status.version + new_version,
+            retry_count=self.job.status.retry_count + retry,
+            controlled=controlled,
+        )
+        return [] if status is None else [PatchStatus(status)]
+
+
+def situation(observed: Observed, registry: Registry, now: float) -> Situation:
+    """Make ready what was observed.
+
+    Raises:
+        UnusableError: No pods can be made from the Job.
+    """
+    job = read(observed.job)
+    pods: list[Pod] = []
+    strangers: list[Pod] = []
+    for pod in observed.pods:
+        (pods if controls(job.metadata, pod.metadata) else strangers).append(pod)
+    ordered = _in_order(job, pods)
+    counts = count(ordered)
+    wiring, wanted, problem = None, [], ""
+    try:
+        wiring = Wiring(job, registry)
+        wanted = owned(job.metadata, wiring.objects())
+    except (PluginError, UnknownKindError) as error:
+        wiring, problem = None, str(error)
+    except Exception as error:
+        wiring, problem = None, stumbled(error)
+    return Situation(
+        observed=observed,
+        job=job,
+        now=now,
+        pods=ordered,
+        strangers=tuple(strangers),
+        counts=counts,
+        facts=facts(job, counts),
+        wiring=wiring,
+        wanted=tuple(owned(job.metadata, wanted_claims(job)) + wanted),
+        plugin_problem=problem,
+        plugin_names=tuple(
+            name for name in sorted(job.spec.plugins or ()) if registry.get(name) is not None
+        ),
+        doubts=_doubts(job, registry) if wiring and not job.status.state.phase else (),
+    )
+
+
+def _doubts(job: Job, registry: Registry) -> tuple[str, ...]:
+    try:
+        return tuple(map(str, problems(job, registry).warnings[:_DOUBTS]))
+    except Exception as error:
+        return (stumbled(error),)
+
+
+def stumbled(error: Exception) -> str:
+    """What to say of a plugin that raised what it should not: it is somebody else's code."""
+    return f"a plugin failed with {type(error).__name__}: {error}"
+
+
+def _in_order(job: Job, pods: list[Pod]) -> tuple[Pod, ...]:
+    positions = {task.name: position for position, task in enumerate(job.tasks)}
+
+    def key(pod: Pod) -> tuple[int, int, str]:
+        meta = pod.metadata
+        index = meta.annotation(keys.TASK_INDEX)
+        return (
+            positions.get(meta.annotation(keys.TASK_SPEC), len(positions)),
+            int(index) if index.isascii() and index.isdigit() else 0,
+            meta.name,
+        )
+
+    return tuple(sorted(pods, key=key))

@@ -1,0 +1,174 @@
+"""The Job's status: counts of its pods, its phase, and the times at which phases were entered.
+
+The status is composed on what is stored, so that fields which Pumice does not know survive, and it is
+written only when it differs. All pods that are known count, also those that a finished Job keeps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pumice.api import keys
+from pumice.api.jobs import Job
+from pumice.api.meta import Raw, format_time, parse_time
+from pumice.api.pods import Pod
+from pumice.controller.durations import format_duration
+from pumice.controller.phases import ABORTED, FINISHED, PENDING, RUNNING, Facts, TaskFacts, Verdict
+from pumice.controller.subject import DEFAULT_MAX_RETRY, min_available
+
+__all__ = ["Counts", "compose", "count", "facts", "refused"]
+
+_FIELD = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded", "Failed": "failed"}
+_NUMBERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Pods by what has become of them.
+
+    Attributes:
+        pending: Pods that wait.
+        running: Pods that run.
+        succeeded: Pods that succeeded.
+        failed: Pods that failed.
+        terminating: Pods that are being removed; they count nowhere else.
+        unknown: Pods of unknown state.
+        tasks: Pods by task and pod phase.
+    """
+
+    pending: int
+    running: int
+    succeeded: int
+    failed: int
+    terminating: int
+    unknown: int
+    tasks: dict[str, dict[str, int]]
+
+
+def count(pods: Sequence[Pod]) -> Counts:
+    """Count pods."""
+    numbers = dict.fromkeys(_NUMBERS, 0)
+    tasks: dict[str, dict[str, int]] = {}
+    for pod in pods:
+        if pod.metadata.deletion_timestamp is not None:
+            numbers["terminating"] += 1
+            continue
+        phase = pod.status.phase or "Pending"
+        numbers[_FIELD.get(phase, "unknown")] += 1
+        by_phase = tasks.setdefault(pod.metadata.annotation(keys.TASK_SPEC, "default"), {})
+        by_phase[phase] = by_phase.get(phase, 0) + 1
+    ordered = {name: dict(sorted(tasks[name].items())) for name in sorted(tasks)}
+    return Counts(**numbers, tasks=ordered)
+
+
+def facts(job: Job, counts: Counts) -> Facts:
+    """The numbers by which the state machine judges."""
+    return Facts(
+        total=job.replicas,
+        min_available=min_available(job),
+        judged_by=job.status.min_available,
+        task_minimums=sum(task.minimum for task in job.tasks),
+        min_success=job.spec.min_success,
+        retry_count=job.status.retry_count,
+        max_retry=DEFAULT_MAX_RETRY if job.spec.max_retry is None else job.spec.max_retry,
+        pending=counts.pending,
+        running=counts.running,
+        succeeded=counts.succeeded,
+        failed=counts.failed,
+        terminating=counts.terminating,
+        tasks=tuple(
+            TaskFacts(
+                task.name,
+                task.min_available,
+                counts.tasks.get(task.name, {}).get("Succeeded", 0),
+                task.name in counts.tasks,
+            )
+            for task in job.tasks
+        ),
+    )
+
+
+def compose(
+    stored: Raw,
+    counts: Counts,
+    verdict: Verdict,
+    *,
+    minimum: int,
+    now: float,
+    version: int,
+    retry_count: int,
+    controlled: dict[str, str],
+) -> Raw | None:
+    """The new status, or None when it equals the stored one.
+
+    Args:
+        stored: Status as stored.
+        counts: Pods by what has become of them.
+        verdict: Phase, reason and message.
+        minimum: `spec.minAvailable`, by which the phase was judged.
+        now: The moment, in UNIX seconds; written only where the phase changes.
+        version: Incarnation of the Job.
+        retry_count: Restarts so far.
+        controlled: `controlledResources`.
+    """
+    numbers = {name: getattr(counts, name) for name in _NUMBERS}
+    numbers |= {"minAvailable": minimum, "version": version, "retryCount": retry_count}
+    status = {key: value for key, value in stored.items() if key not in numbers}
+    status |= {name: number for name, number in numbers.items() if number}
+    _set(status, "controlledResources", controlled)
+    _set(
+        status,
+        "taskStatusCount",
+        {task: {"phase": by_phase} for task, by_phase in counts.tasks.items()},
+    )
+    _enter(status, stored, verdict, now)
+    return None if _plain(status) == _plain(stored) else status
+
+
+def refused(stored: Raw, reason: str, message: str, now: float) -> Raw | None:
+    """The status of a Job from which no pods can be made, or None when it says so already."""
+    status = {**stored}
+    _enter(status, stored, Verdict(PENDING, reason, message), now)
+    return None if status == stored else status
+
+
+def _enter(status: Raw, stored: Raw, verdict: Verdict, now: float) -> None:
+    """Set the phase; move times only when it is another one."""
+    before = stored.get("state") or {}
+    since = before.get("lastTransitionTime")
+    if before.get("phase") != verdict.phase:
+        since = format_time(now)
+        conditions = [
+            each for each in stored.get("conditions") or () if each.get("status") != verdict.phase
+        ]
+        started = _started(conditions)
+        conditions.append({"status": verdict.phase, "lastTransitionTime": since})
+        status["conditions"] = conditions
+        status.pop("runningDuration", None)
+        if (verdict.phase in FINISHED or verdict.phase == ABORTED) and started is not None:
+            status["runningDuration"] = format_duration(now - started)
+    state = {"phase": verdict.phase, "lastTransitionTime": since}
+    if verdict.reason:
+        state["reason"] = verdict.reason
+    if verdict.message:
+        state["message"] = verdict.message
+    status["state"] = state
+
+
+def _started(conditions: Sequence[Raw]) -> float | None:
+    """When the Job last began to run."""
+    for each in conditions:
+        if each.get("status") == RUNNING:
+            return parse_time(each.get("lastTransitionTime"))
+    return None
+
+
+def _set(status: Raw, key: str, value: object) -> None:
+    if value:
+        status[key] = value
+    else:
+        status.pop(key, None)
+
+
+def _plain(status: Raw) -> Raw:
+    """Without what is empty: some writers store zeros, others leave them out."""
+    return {key: value for key, value in status.items() if value or value == ""}

@@ -1,0 +1,151 @@
+"""`SyncJob`: bring everything around a living Job to what its spec wants.
+
+In this order, so that stopping anywhere leaves something that works: the status, which also proves that
+what was observed is not old; objects of the plugins, which pods refer to; the PodGroup; pods, once the
+scheduler has let the group enqueue; then what is too many.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.meta import controller_of
+from pumice.controller import marks, objects, podgroups, pods, replicas
+from pumice.controller.depends import Held, held_tasks
+from pumice.controller.objects import Conflict
+from pumice.controller.owners import controls_raw, described
+from pumice.controller.phases import PENDING, RUNNING, SYNC_JOB, Verdict, judge, row
+from pumice.controller.plan import CreateObject, Plan, RecordEvent, RequeueAfter, Step, UpdateObject
+from pumice.controller.reasons import Waiting, arrival, why
+from pumice.controller.replicas import Missing
+from pumice.controller.situation import Situation, stumbled
+from pumice.plugins import PluginError
+
+__all__ = ["CONFLICT_SECONDS", "sync"]
+
+CONFLICT_SECONDS = 30.0
+"""How long until a name that somebody else has is looked at again; nobody tells us when it is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The PodGroup, beside what it should be."""
+
+    steps: tuple[Step, ...] = ()
+    admitted: bool = False
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def sync(case: Situation) -> Plan:
+    """The plan that brings a Job in `Pending` or `Running` to what its spec wants."""
+    held = held_tasks(case.job, case.pods)
+    settled = objects.settle(case.job.metadata, case.wanted, case.observed.objects)
+    startable = case.wiring is not None and not settled.conflicts
+    group = _group(case, held, create=startable)
+    absent = list(replicas.missing(case.job, case.pods))
+    free, taken = _names(case, absent)
+    due, problem = _due(case, free, held) if startable and group.admitted else ([], "")
+    conflicts = (*settled.conflicts, *group.conflicts, *taken)
+    short = {each.task.name for each in absent}
+    waiting = Waiting(
+        conflicts=conflicts,
+        problem=case.plugin_problem or problem,
+        admitted=group.admitted,
+        held=tuple(each for each in held if each.task in short),
+        missing=len(absent),
+    )
+    status, events = _status(case, waiting)
+    leaving = replicas.leaving(case.job, case.pods)
+    return Plan.of(
+        status,
+        events,
+        [*settled.creates, *settled.updates],
+        group.steps,
+        due,
+        replicas.mark(leaving),
+        replicas.removals(leaving),
+        [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
+    )
+
+
+def _status(case: Situation, waiting: Waiting) -> tuple[Sequence[Step], Sequence[RecordEvent]]:
+    verdict = judge(row(case.phase, SYNC_JOB).rule, case.phase, case.facts)
+    events = arrival(case, verdict)
+    events += [RecordEvent("Warning", "PluginArgument", doubt) for doubt in case.doubts]
+    if verdict.phase in (PENDING, RUNNING):
+        reason = why(case, verdict.phase, waiting)
+        verdict = Verdict(verdict.phase, reason.word, reason.sentence)
+        state = case.job.status.state
+        if reason.event and (reason.word, reason.sentence) != (state.reason, state.message):
+            events.append(reason.event)
+    status = case.status(verdict, marks.of_living(case))
+    return status, events if status else ()
+
+
+def _group(case: Situation, held: Sequence[Held], *, create: bool) -> _Group:
+    stored = case.observed.group
+    annotations = case.wiring.job_annotations() if case.wiring else {}
+    waiting = [each.task for each in held if not each.started]
+    target = podgroups.wanted(case.job, case.observed.priorities, waiting, annotations)
+    if stored is None:
+        return _Group((CreateObject(POD_GROUP, target),) if create else ())
+    if stored["metadata"].get("deletionTimestamp"):
+        return _Group()
+    name = target["metadata"]["name"]
+    if not controls_raw(case.job.metadata, stored):
+        return _Group(conflicts=(Conflict(POD_GROUP.kind, name, described(stored)),))
+    patch = podgroups.update(stored, target)
+    admitted = podgroups.is_current(stored, target) and (
+        podgroups.phase_of(stored) in podgroups.ADMITTED
+    )
+    return _Group(
+        (UpdateObject(POD_GROUP, case.namespace, name, patch),) if patch else (), admitted
+    )
+
+
+def _names(case: Situation, absent: Sequence[Missing]) -> tuple[list[Missing], list[Conflict]]:
+    """Divide missing pods into those whose name is free and those whose name somebody else has.
+
+    A name whose holder is being removed, or turns out to be ours, is neither: it is waited for.
+    """
+    holders: dict[str, str | None] = {}
+    for stranger in case.strangers:
+        owner = controller_of(stranger.metadata)
+        leaves = stranger.metadata.deletion_timestamp is not None
+        holders[stranger.metadata.name] = (
+            None if leaves else f"{owner.kind} {owner.name}" if owner else "nobody"
+        )
+    for each in case.observed.objects:
+        if each.get("kind") == POD.kind:
+            ours = controls_raw(case.job.metadata, each)
+            leaves = bool(each["metadata"].get("deletionTimestamp"))
+            holders[each["metadata"]["name"]] = None if ours or leaves else described(each)
+    free = [each for each in absent if each.name not in holders]
+    taken = [
+        Conflict(POD.kind, each.name, holder)
+        for each in absent
+        if (holder := holders.get(each.name)) is not None
+    ]
+    return free, taken
+
+
+def _due(
+    case: Situation, free: Sequence[Missing], held: Sequence[Held]
+) -> tuple[list[CreateObject], str]:
+    """Pods to create now, and what the plugins have against it."""
+    assert case.wiring is not None
+    waiting = {each.task for each in held}
+    queue = case.observed.queue
+    forwarding = queue is not None and bool(queue.spec.extend_clusters)
+    wire = case.wiring.pod
+    try:
+        built = [
+            pods.build(case.job, each.task, each.index, wire, forwarding=forwarding)
+            for each in free
+            if each.task.name not in waiting
+        ]
+    except PluginError as error:
+        return [], str(error)
+    except Exception as error:
+        return [], stumbled(error)
+    return [CreateObject(POD, pod) for pod in built], ""

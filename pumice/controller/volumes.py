@@ -1,0 +1,101 @@
+"""The Job's own volumes: which claims they are, and how pods mount them.
+
+Names follow from the Job and the claim, so that all pods of a Job are alike and a pod that is built
+again is built the same.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from pumice.api.jobs import Job, Volume
+from pumice.api.kinds import Kind
+from pumice.api.meta import Raw
+from pumice.api.names import LABEL_LENGTH, SUBDOMAIN_LENGTH
+
+__all__ = ["PERSISTENT_VOLUME_CLAIM", "JobVolume", "job_volumes", "mounted", "wanted_claims"]
+
+PERSISTENT_VOLUME_CLAIM = Kind(
+    "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", status=True
+)
+
+_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class JobVolume:
+    """One claim, wherever it is mounted.
+
+    Attributes:
+        name: Name of the volume in a pod.
+        claim: Name of the claim.
+        paths: Where it is mounted.
+    """
+
+    name: str
+    claim: str
+    paths: tuple[str, ...]
+
+
+def job_volumes(job: Job) -> tuple[JobVolume, ...]:
+    """The Job's volumes, each claim once, in the order of the spec."""
+    paths: dict[str, list[str]] = {}
+    for volume in job.spec.volumes or ():
+        paths.setdefault(_claim_name(job, volume), []).append(volume.mount_path)
+    return tuple(
+        JobVolume(
+            _derived(job.metadata.name, claim, LABEL_LENGTH).replace(".", "-"), claim, tuple(at)
+        )
+        for claim, at in paths.items()
+    )
+
+
+def wanted_claims(job: Job) -> list[Raw]:
+    """Claims that the Job brings along, to be created once and kept until the Job is deleted."""
+    claims = {
+        _claim_name(job, volume): volume.volume_claim
+        for volume in job.spec.volumes or ()
+        if volume.volume_claim is not None
+    }
+    kind = PERSISTENT_VOLUME_CLAIM
+    return [
+        {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": {"name": name, "namespace": job.metadata.namespace},
+            "spec": spec,
+        }
+        for name, spec in claims.items()
+    ]
+
+
+def mounted(spec: Raw, volumes: tuple[JobVolume, ...]) -> Raw:
+    """A pod spec with the volumes added and mounted in every container that leaves their path free."""
+    if not volumes:
+        return spec
+    sources = [
+        {"name": each.name, "persistentVolumeClaim": {"claimName": each.claim}} for each in volumes
+    ]
+    mounts = [{"name": each.name, "mountPath": path} for each in volumes for path in each.paths]
+    edited = {**spec, "volumes": [*(spec.get("volumes") or ()), *sources]}
+    for key in ("initContainers", "containers"):
+        if containers := spec.get(key):
+            edited[key] = [_with_mounts(container, mounts) for container in containers]
+    return edited
+
+
+def _with_mounts(container: Raw, mounts: list[Raw]) -> Raw:
+    present = container.get("volumeMounts") or []
+    taken = {mount.get("mountPath") for mount in present if isinstance(mount, dict)}
+    added = [mount for mount in mounts if mount["mountPath"] not in taken]
+    return {**container, "volumeMounts": [*present, *added]} if added else container
+
+
+def _claim_name(job: Job, volume: Volume) -> str:
+    if volume.volume_claim_name:
+        return volume.volume_claim_name
+    return _derived(f"{job.metadata.name}-pvc", volume.mount_path, SUBDOMAIN_LENGTH)
+
+
+def _derived(stem: str, text: str, length: int) -> str:
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]
+    return f"{stem[: length - _DIGEST - 1].rstrip('-.')}-{digest}"

@@ -1,0 +1,188 @@
+"""Where an integration test of the controller takes place, and the parts that it plays itself."""
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pumice.api import kinds
+from pumice.api.kinds import COMMAND, EVENT, JOB, POD, POD_GROUP, Kind
+from pumice.cluster.client import Client
+from pumice.cluster.embedded import ApiStatusError, EmbeddedCluster
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.plugins import Registry, builtin
+
+Raw = dict[str, Any]
+
+SECONDS = 10.0
+"""How long anything may take to come about."""
+
+LEFT_BEHIND = (
+    POD,
+    POD_GROUP,
+    kinds.SERVICE,
+    kinds.CONFIG_MAP,
+    kinds.NETWORK_POLICY,
+    COMMAND,
+    JOB,
+)
+
+
+class Stage:
+    """A cluster, a client, and a namespace of one's own."""
+
+    def __init__(
+        self, cluster: EmbeddedCluster, client: Client, namespace: str = "default"
+    ) -> None:
+        self.cluster = cluster
+        self.store = cluster.store
+        self.client = client
+        self.namespace = namespace
+
+    @asynccontextmanager
+    async def controller(
+        self,
+        client: Client | None = None,
+        *,
+        registry: Registry | None = None,
+        **settings: Any,
+    ) -> AsyncIterator[ControllerWorker]:
+        """A controller for as long as the block lasts; it is cancelled without warning."""
+        wanted = ControllerSettings(namespace=self.namespace, **settings)
+        worker = ControllerWorker(client or self.client, registry or builtin(), wanted)
+        running = asyncio.create_task(run_until_stopped(worker.tasks(), signals=()))
+        try:
+            yield worker
+        finally:
+            running.cancel()
+            result = (await asyncio.gather(running, return_exceptions=True))[0]
+            if isinstance(result, Exception):
+                raise result
+
+    async def schedule(self) -> None:
+        """Let every group enqueue and bind every pod, as they come."""
+        while True:
+            for group in self.all(POD_GROUP):
+                if (group.get("status") or {}).get("phase") == "Pending":
+                    self.admit(group)
+            for pod in self.all(POD):
+                if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
+                    await self.client.bind(self.namespace, pod["metadata"]["name"], "node1")
+            await asyncio.sleep(0.003)
+
+    def admit(self, group: Raw, phase: str = "Inqueue", **status: Any) -> None:
+        group["status"] = {"phase": phase} | status
+        try:
+            self.store.update(group)
+        except ApiStatusError as error:
+            if error.code != 409:  # the controller was faster; the next look shows it
+                raise
+
+    async def submit(self, manifest: Raw) -> Raw:
+        metadata = manifest["metadata"] | {"namespace": self.namespace}
+        return await self.client.create(JOB, manifest | {"metadata": metadata})
+
+    async def command(self, action: str, name: str = "train") -> None:
+        job = self.job(name)
+        target = {"apiVersion": JOB.api_version, "kind": "Job", "name": name}
+        await self.client.create(
+            COMMAND,
+            {
+                "apiVersion": COMMAND.api_version,
+                "kind": "Command",
+                "metadata": {"name": f"{name}-{action.lower()}", "namespace": self.namespace},
+                "action": action,
+                "target": target | {"uid": job["metadata"]["uid"]},
+            },
+        )
+
+    def all(self, kind: Kind) -> list[Raw]:
+        return self.store.list(kind, self.namespace)
+
+    def names(self, kind: Kind) -> list[str]:
+        return [obj["metadata"]["name"] for obj in self.all(kind)]
+
+    def job(self, name: str = "train") -> Raw:
+        found = self.store.get(JOB, name, self.namespace)
+        assert found is not None
+        return found
+
+    def phase(self, name: str = "train") -> str:
+        found = self.store.get(JOB, name, self.namespace) or {}
+        return str(((found.get("status") or {}).get("state") or {}).get("phase", ""))
+
+    def reason(self, name: str = "train") -> tuple[str, str]:
+        state = (self.job(name).get("status") or {}).get("state") or {}
+        return state.get("reason", ""), state.get("message", "")
+
+    def pod_phases(self) -> dict[str, str]:
+        return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in self.all(POD)}
+
+    def finish(self, name: str, exit_code: int = 0) -> None:
+        """A pod ends by itself."""
+        pod = self.store.get(POD, name, self.namespace)
+        assert pod is not None
+        pod["status"]["phase"] = "Failed" if exit_code else "Succeeded"
+        ended = {"terminated": {"exitCode": exit_code, "reason": "Error"}}
+        pod["status"]["containerStatuses"] = [
+            {
+                "name": "main",
+                "ready": False,
+                "restartCount": 0,
+                "image": "",
+                "imageID": "",
+                "state": ended,
+            }
+        ]
+        self.store.update_status(pod)
+
+    def events(self) -> list[tuple[str, str]]:
+        return [(event["type"], event["reason"]) for event in self.all(EVENT)]
+
+    async def until(self, holds: Callable[[], bool], what: str = "") -> None:
+        """Wait for something to come about."""
+        try:
+            async with asyncio.timeout(SECONDS):
+                while not holds():  # noqa: ASYNC110 - whatever `holds` asks cannot wake us
+                    await asyncio.sleep(0.003)
+        except TimeoutError:
+            raise AssertionError(
+                f"{what or 'it'} did not come about; the Job is {self.phase() or 'gone'},"
+                f" pods are {self.pod_phases()}"
+            ) from None
+
+    async def calm(self, seconds: float = 0.15) -> None:
+        """Wait until nothing has changed for a while."""
+        seen = -1
+        while seen != self.store.storage.revision:
+            seen = self.store.storage.revision
+            await asyncio.sleep(seconds)
+
+    def end(self) -> dict[str, Raw]:
+        """Everything that there is, without what differs from one telling to the next."""
+        found: dict[str, Raw] = {}
+        for kind in LEFT_BEHIND:
+            for each in self.all(kind):
+                obj = _without_times(copy.deepcopy(each))
+                for key in ("uid", "resourceVersion", "namespace", "managedFields", "generation"):
+                    obj["metadata"].pop(key, None)
+                for owner in obj["metadata"].get("ownerReferences", ()):
+                    owner.pop("uid")
+                obj["metadata"].get("annotations", {}).pop("scheduling.k8s.io/group-name", None)
+                obj["metadata"].get("labels", {}).pop("volcano.sh/job-namespace", None)
+                for address in ("podIP", "podIPs"):
+                    (obj.get("status") or {}).pop(address, None)
+                found[f"{kind.kind} {each['metadata']['name']}"] = obj
+        return found
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _without_times(each)
+            for key, each in value.items()
+            if not key.endswith(("Time", "Timestamp", "At")) and key != "runningDuration"
+        }
+    return [_without_times(each) for each in value] if isinstance(value, list) else value

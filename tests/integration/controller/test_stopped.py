@@ -1,0 +1,141 @@
+"""A controller that is killed at a write, before it is sent or before its answer arrives.
+
+The same story is told once undisturbed and then, in namespaces of its own, once for each write. A second
+controller takes over, and everything must end as it did undisturbed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from pumice.api import keys
+from pumice.api.kinds import EVENT, POD_GROUP, SERVICE, Kind
+from pumice.cluster.client import Client
+from pumice.cluster.embedded import EmbeddedCluster
+from tests.builders import job, task
+from tests.integration.controller.stage import Stage
+
+Raw = dict[str, Any]
+
+
+class MortalClient(Client):
+    """Counts writes, and never answers again once it has come to a given one."""
+
+    writes = 0
+    last: int | None = None
+    after = False
+    dead: asyncio.Event
+
+    async def _mortal(self, kind: Kind, write: Callable[[], Awaitable[Raw]]) -> Raw:
+        if kind == EVENT:
+            return await write()
+        number, self.writes = self.writes, self.writes + 1
+        if self.last is None or number < self.last:
+            return await write()
+        if number == self.last and self.after:
+            await write()
+        self.dead.set()
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+    async def create(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        return await self._mortal(
+            kind, lambda: super(MortalClient, self).create(kind, *args, **named)
+        )
+
+    async def patch(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        return await self._mortal(
+            kind, lambda: super(MortalClient, self).patch(kind, *args, **named)
+        )
+
+    async def update_status(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        return await self._mortal(
+            kind, lambda: super(MortalClient, self).update_status(kind, *args, **named)
+        )
+
+    async def delete(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        return await self._mortal(
+            kind, lambda: super(MortalClient, self).delete(kind, *args, **named)
+        )
+
+
+Story = Callable[[Stage], Awaitable[None]]
+
+
+def _job(**ends: str) -> Raw:
+    plugins: dict[str, list[str]] = {"svc": []}
+    annotations = {keys.RUN_DURATION: "5ms"} if ends.get("run") else None
+    return job("train", [task("worker", 2, cpu="1", annotations=annotations)], plugins=plugins)
+
+
+async def _completes(stage: Stage) -> None:
+    await stage.submit(_job(run="short"))
+    await stage.until(lambda: stage.phase() == "Completed", "Completed")
+
+
+async def _is_aborted(stage: Stage) -> None:
+    await stage.submit(_job())
+    await stage.until(lambda: stage.phase() == "Running", "Running")
+    await stage.command("AbortJob")
+    await stage.until(lambda: stage.phase() == "Aborted", "Aborted")
+
+
+async def _tell(
+    cluster: EmbeddedCluster, namespace: str, story: Story, last: int | None, after: bool
+) -> tuple[dict[str, Raw], int, bool]:
+    """How a story ends, how many writes it took, and whether the controller died."""
+    head = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    cluster.store.create(head)
+    async with (
+        Client.connect(server=cluster.url) as client,
+        MortalClient.connect(server=cluster.url) as mortal,
+    ):
+        assert isinstance(mortal, MortalClient)
+        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
+        stage = Stage(cluster, client, namespace)
+        playing = asyncio.create_task(stage.schedule())
+        telling = asyncio.create_task(_to_the_end(stage, story))
+        try:
+            async with stage.controller(mortal):
+                dying = asyncio.create_task(mortal.dead.wait())
+                await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
+                dying.cancel()
+            if mortal.dead.is_set():
+                async with stage.controller():
+                    await telling
+            await telling
+        finally:
+            playing.cancel()
+            telling.cancel()
+            await asyncio.gather(playing, telling, return_exceptions=True)
+        return stage.end(), mortal.writes, mortal.dead.is_set()
+
+
+async def _to_the_end(stage: Stage, story: Story) -> None:
+    await story(stage)
+    await stage.until(lambda: not stage.all(POD_GROUP) and not stage.all(SERVICE), "the clean-up")
+    await stage.until(lambda: "plugin-svc" not in str(stage.job()["status"]), "the last status")
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("story", [_completes, _is_aborted], ids=["completes", "is aborted"])
+async def test_the_end_is_the_same(cluster: EmbeddedCluster, story: Story, after: bool) -> None:
+    expected, writes, _ = await _tell(cluster, "undisturbed", story, None, after)
+    assert writes >= 10
+    told = await asyncio.gather(
+        *(_tell(cluster, f"killed-{number}", story, number, after) for number in range(writes))
+    )
+    died = [has_died for _, _, has_died in told]
+    assert sum(died) >= writes - 3  # a telling may take a few writes less than another
+    for number, (end, _, _) in enumerate(told):
+        _forgive_command_note(end)
+        assert end == _forgive_command_note(expected), f"killed at write {number}"
+
+
+def _forgive_command_note(end: dict[str, Raw]) -> dict[str, Raw]:
+    """Which Command was carried out last is noted by its uid, which differs."""
+    noted = end["Job train"]["status"].get("controlledResources", {})
+    if "pumice.dev/command" in noted:
+        noted["pumice.dev/command"] = "uid"
+    return end

@@ -1,0 +1,113 @@
+"""When an own write shows, and what is forgotten."""
+
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from pumice.api.kinds import CONFIG_MAP, POD, Kind
+from pumice.api.pods import Pod
+from pumice.controller.loop.caches import Caches
+from pumice.controller.loop.memory import FIND_SECONDS, Memory, Write
+from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+from tests.builders import pod
+
+Raw = dict[str, Any]
+
+
+class Picture:
+    """One cache with at most one object, at a state."""
+
+    def __init__(self, kind: Kind, version: str, stored: Any = None) -> None:
+        self.kind = kind
+        self.resource_version = version
+        self._stored = stored
+
+    def of(self, kind: Kind) -> "Picture | None":
+        return self if kind == self.kind else None
+
+    def get(self, name: str, namespace: str) -> Any:
+        return self._stored
+
+
+def _map(version: str, uid: str = "u1") -> Raw:
+    return {"metadata": {"name": "x", "uid": uid, "resourceVersion": version}}
+
+
+def _pod(version: str, *, leaving: bool = False) -> Pod:
+    raw = pod("x")
+    raw["metadata"] |= {"uid": "u1", "resourceVersion": version}
+    if leaving:
+        raw["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return msgspec.convert(raw, Pod)
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "at", "stored", "shows"),
+    [
+        (CONFIG_MAP, "7", "5", None, False),
+        (CONFIG_MAP, "7", "5", _map("6"), False),
+        (CONFIG_MAP, "7", "7", _map("7"), True),
+        (CONFIG_MAP, "7", "6", _map("7"), True),
+        (CONFIG_MAP, "7", "9", None, True),
+        (CONFIG_MAP, "7", "6", _map("8", "u2"), True),
+        (CONFIG_MAP, "7", "5", _map("4", "u0"), False),
+        (POD, "", "9", None, True),
+        (POD, "", "9", _pod("3"), False),
+        (POD, "", "9", _pod("3", leaving=True), True),
+        (CONFIG_MAP, "", "9", _map("8", "u2"), True),
+        (PERSISTENT_VOLUME_CLAIM, "7", "1", None, True),
+    ],
+    ids=[
+        "not there yet",
+        "an older state",
+        "this state",
+        "this state before its bookmark",
+        "made and removed since",
+        "followed by another",
+        "an earlier object of the name",
+        "deleted and gone",
+        "deleted and still there",
+        "deleted and leaving",
+        "deleted and followed by another",
+        "not watched",
+    ],
+)
+def test_when_a_write_shows(kind: Kind, written: str, at: str, stored: Any, shows: bool) -> None:
+    watched = POD if kind == POD else CONFIG_MAP
+    picture = cast("Caches", Picture(watched, at, stored))
+    assert Write(kind, "default", "x", written, "u1", 0.0).shows(picture) is shows
+
+
+def test_a_write_that_never_shows_is_waited_for_no_longer_than_it_says() -> None:
+    memory = Memory().of(("default", "train"), "u1")
+    memory.writes.append(Write(CONFIG_MAP, "default", "x", "7", "u1", until=10.0))
+    picture = cast("Caches", Picture(CONFIG_MAP, "5"))
+    assert memory.unseen(picture, 4.0) == 6.0
+    assert memory.unseen(picture, 10.0) is None
+    assert memory.writes == []
+
+
+def test_a_find_is_believed_for_a_while() -> None:
+    memory = Memory().of(("default", "train"), "u1")
+    memory.finds[CONFIG_MAP, "x"] = (_map("1"), 100.0)
+    assert len(list(memory.found(100.0 + FIND_SECONDS - 1))) == 1
+    assert list(memory.found(100.0 + FIND_SECONDS)) == []
+
+
+def test_nothing_is_remembered_of_an_earlier_job_of_the_name() -> None:
+    memory = Memory()
+    key = ("default", "train")
+    memory.of(key, "u1").failures = 3
+    assert memory.of(key, "u1").failures == 3
+    assert memory.of(key, "u2").failures == 0
+
+
+def test_removals_are_noted_for_jobs_that_are_known() -> None:
+    memory = Memory()
+    memory.removed(("default", "train"), _pod("1"))
+    assert memory.of(("default", "train"), "u1").gone == []
+    memory.removed(("default", "train"), _pod("2"))
+    assert len(memory.of(("default", "train"), "u1").gone) == 1
+    memory.forget(("default", "train"))
+    assert memory.of(("default", "train"), "u1").gone == []

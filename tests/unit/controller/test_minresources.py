@@ -1,0 +1,93 @@
+"""What a Job asks for at least."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from pumice.api.jobs import Job, Task
+from pumice.controller.minresources import by_minimum, by_priority, min_resources, needed_pods
+from pumice.controller.subject import UnusableError
+from tests.builders import job, task
+
+CASES = yaml.safe_load(Path("tests/cases/controller/min-resources.yaml").read_text())
+CPU = {"master": 50, "worker": 100}
+
+
+def _tasks(case: dict[str, Any]) -> list[Task]:
+    return [
+        msgspec.convert(
+            task(
+                name,
+                2,
+                cpu=f"{cpu}m",
+                spec={
+                    "priorityClassName": name,
+                    "containers": [{"name": "main", "resources": {"requests": {"cpu": f"{cpu}m"}}}],
+                },
+                minAvailable=minimum,
+            ),
+            Task,
+        )
+        for (name, cpu), minimum in zip(CPU.items(), case["min"], strict=True)
+    ]
+
+
+def _priorities(case: dict[str, Any]) -> dict[str, int]:
+    return dict(zip(CPU, case.get("priority", [0, 0]), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES["minimums_first"], ids=lambda case: case["id"])
+def test_minimums_first(case: dict[str, Any]) -> None:
+    taken = by_minimum(by_priority(_tasks(case), _priorities(case)), case["job"])
+    assert sum(count for _, count in taken) == case["pods"]
+    assert f"{sum(CPU[each.name] * count for each, count in taken)}m" == case["cpu"]
+
+
+@pytest.mark.parametrize("case", CASES["whole"], ids=lambda case: case["id"])
+def test_min_resources(case: dict[str, Any]) -> None:
+    tasks = _tasks(case)
+    found = min_resources(msgspec.convert(job(), Job), tasks, case["job"], _priorities(case))
+    pods = str(case["pods"])
+    cpu = case["cpu"]
+    assert found == {"cpu": cpu, "requests.cpu": cpu, "pods": pods, "count/pods": pods}
+
+
+def test_one_pod_counts_as_it_would_in_a_quota() -> None:
+    """MR-20."""
+    amounts = {"cpu": "1", "memory": "1000Mi", "nvidia.com/gpu": 1, "hugepages-test": "2000"}
+    container = {"name": "c", "resources": {"requests": amounts, "limits": amounts}}
+    template = task("t", 1, spec={"containers": [container, {**container, "name": "d"}]})
+    found = min_resources(msgspec.convert(job(), Job), [msgspec.convert(template, Task)], 1, {})
+    assert found == {
+        "cpu": "2",
+        "memory": "2000Mi",
+        "nvidia.com/gpu": "2",
+        "hugepages-test": "4000",
+        "limits.cpu": "2",
+        "limits.memory": "2000Mi",
+        "requests.cpu": "2",
+        "requests.memory": "2000Mi",
+        "requests.nvidia.com/gpu": "2",
+        "requests.hugepages-test": "4000",
+        "pods": "1",
+        "count/pods": "1",
+    }
+
+
+def test_tasks_of_one_priority_keep_their_order() -> None:
+    tasks = [msgspec.convert(task(name), Task) for name in ("c", "a", "b")]
+    assert [each.name for each in by_priority(tasks, {})] == ["c", "a", "b"]
+
+
+def test_never_more_pods_than_there_are() -> None:
+    tasks = _tasks({"min": [1, 1]})
+    assert sum(count for _, count in needed_pods(tasks, 99)) == 4
+
+
+def test_a_bad_quantity_names_its_task() -> None:
+    subject = msgspec.convert(job(tasks=[task("ok"), task("bad", cpu="much")]), Job)
+    with pytest.raises(UnusableError, match=r"spec\.tasks\[1\]\.template\.spec.*'much'"):
+        min_resources(subject, subject.tasks, 2, {})

@@ -1,0 +1,166 @@
+"""Killed at any write, a controller is followed by one that brings the Job to the same end.
+
+Every scenario is told once undisturbed, and then once for each write: before that write the controller
+dies, with everything it remembers, and another one starts.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pumice.controller.plan import Plan
+from tests.builders import job, task
+from tests.unit.controller.world import StoppedError, World
+
+Raw = dict[str, Any]
+
+
+class StoppedWorld(World):
+    """A world whose controller dies before a given write and is replaced."""
+
+    stopped = False
+
+    def look(self) -> Plan:
+        try:
+            return super().look()
+        except StoppedError:
+            self.stop_before = None
+            self.stopped = True
+            self.gone.clear()
+            return super().look()
+
+
+def _job(*tasks: Raw, **fields: Any) -> Raw:
+    tasks = tasks or (task("ps", 1), task("worker", 3, cpu="1"))
+    plugins: dict[str, list[str]] = {"svc": [], "tensorflow": []}
+    return job("train", list(tasks), uid="u1", plugins=plugins, **fields)
+
+
+def _start(world: World) -> None:
+    world.settle()
+    world.admit()
+    world.settle()
+    world.run()
+    world.settle()
+
+
+def _completes(world: World) -> None:
+    _start(world)
+    world.succeed()
+    world.settle()
+
+
+def _fails(world: World) -> None:
+    _start(world)
+    world.fail("train-worker-2")
+    world.succeed("train-ps-0", "train-worker-0", "train-worker-1")
+    world.settle()
+
+
+def _aborts_and_resumes(world: World) -> None:
+    _start(world)
+    world.succeed("train-ps-0")
+    world.command("AbortJob")
+    world.settle()
+    world.command("ResumeJob")
+    _start(world)
+
+
+def _restarts(world: World) -> None:
+    _start(world)
+    world.fail("train-worker-1")
+    _start(world)
+
+
+def _restarts_by_command(world: World) -> None:
+    _start(world)
+    world.command("RestartJob")
+    _start(world)
+
+
+def _shrinks_and_grows(world: World) -> None:
+    _start(world)
+    replicas = world.job["spec"]["tasks"][1]
+    replicas["replicas"] = 1
+    world.settle()
+    replicas["replicas"] = 4
+    _start(world)
+
+
+def _is_evicted(world: World) -> None:
+    _start(world)
+    world.evict("train-worker-1")
+    _start(world)
+
+
+def _fails_at_last(world: World) -> None:
+    _start(world)
+    world.fail("train-worker-0")
+    world.settle()
+
+
+def _waits_for_a_task(world: World) -> None:
+    _start(world)
+    world.run()
+    world.settle()
+
+
+SCENARIOS: dict[str, tuple[Raw, Callable[[World], None]]] = {
+    "completes": (_job(), _completes),
+    "fails": (_job(), _fails),
+    "aborts and resumes": (_job(), _aborts_and_resumes),
+    "restarts whole": (_job(policies=[{"event": "PodFailed", "action": "RestartJob"}]), _restarts),
+    "restarts a task": (
+        _job(policies=[{"event": "PodFailed", "action": "RestartTask"}]),
+        _restarts,
+    ),
+    "restarts a pod": (_job(policies=[{"event": "PodFailed", "action": "RestartPod"}]), _restarts),
+    "fails at last": (
+        _job(policies=[{"event": "PodFailed", "action": "RestartJob"}], maxRetry=1),
+        _fails_at_last,
+    ),
+    "restarts by command": (_job(), _restarts_by_command),
+    "shrinks and grows": (
+        _job(policies=[{"event": "PodEvicted", "action": "TerminateJob"}]),
+        _shrinks_and_grows,
+    ),
+    "is evicted": (_job(policies=[{"event": "PodEvicted", "action": "RestartTask"}]), _is_evicted),
+    "waits for a task": (
+        _job(task("ps", 1), task("worker", 2, dependsOn={"name": ["ps"]})),
+        _waits_for_a_task,
+    ),
+    "brings a claim": (
+        _job(volumes=[{"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteMany"]}}]),
+        _completes,
+    ),
+}
+
+
+def _end(world: World) -> dict[str, Raw]:
+    """Everything that there is, without what differs from one telling to the next."""
+    end: dict[str, Raw] = {}
+    for (kind, name), stored in world.objects.items():
+        obj = copy.deepcopy(stored)
+        for key in ("uid", "resourceVersion", "creationTimestamp"):
+            obj["metadata"].pop(key)
+        if kind.kind == "Job":
+            obj["status"].get("controlledResources", {}).pop("pumice.dev/command", None)
+        end[f"{kind.kind} {name}"] = obj
+    return end
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_end_is_the_same_wherever_the_controller_is_stopped(name: str) -> None:
+    manifest, tell = SCENARIOS[name]
+    undisturbed = World(manifest)
+    tell(undisturbed)
+    expected = _end(undisturbed)
+    assert undisturbed.writes > 5
+    for write in range(undisturbed.writes):
+        world = StoppedWorld(manifest)
+        world.stop_before = write
+        tell(world)
+        assert world.stopped, f"write {write} was never reached"
+        assert _end(world) == expected, f"stopped before write {write}"
