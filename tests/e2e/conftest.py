@@ -1,0 +1,19 @@
+"""One installation for all end-to-end tests; a test gets a namespace of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.installation import Installation, installed
+
+
+@pytest.fixture(scope="session")
+def installation(
+    controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    """Pumice, installed from its chart."""
+    with installed(controlplane, tmp_path_factory.mktemp("pumice")) as here:
+        yield here

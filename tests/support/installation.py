@@ -1,0 +1,110 @@
+"""Pumice as a user installs it: the chart on a real API server, its components as local processes.
+
+No kubelet runs on the test control plane, so the Deployments' pods never start. In their place, the
+components run as processes here, with the arguments that the Deployments carry and as the service
+accounts that the chart made, so that a missing right or an unknown flag fails a test.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.processes import Ports, Process, wait_until
+
+NAMESPACE = "pumice-system"
+RELEASE = "pumice"
+CHART = Path(__file__).parents[2] / "charts/pumice"
+COMPONENTS = ("webhook", "controller", "scheduler")
+
+
+class Installation:
+    """An installed release whose components run here.
+
+    Attributes:
+        plane: The control plane that it is installed on.
+        processes: The running components by name.
+    """
+
+    def __init__(self, plane: ControlPlane, folder: Path, ports: Ports) -> None:
+        self.plane = plane
+        self.processes: dict[str, Process] = {}
+        self._folder = folder
+        self._ports = dict(zip(("https", *COMPONENTS), ports.numbers, strict=True))
+
+    def arguments(self, component: str) -> list[str]:
+        """What the chart tells a component, with what only holds inside a pod put aside."""
+        found = self.plane.kubectl(
+            "get", f"deployment/{RELEASE}-{component}", "-o", "json", namespace=NAMESPACE
+        )
+        spec: dict[str, Any] = json.loads(found.stdout)["spec"]["template"]["spec"]
+        arguments: list[str] = spec["containers"][0]["args"]
+        return [each for each in arguments if not each.startswith("--config=")]
+
+    def start(self, component: str) -> None:
+        """Start a component as the chart would, and wait until it is ready."""
+        account = self.plane.token(f"{RELEASE}-{component}", NAMESPACE)
+        kubeconfig = self.plane.kubeconfig_for_token(account)
+        here = [f"--kubeconfig={kubeconfig}", f"--metrics-port={self._ports[component]}"]
+        if component == "webhook":
+            here += ["--host=127.0.0.1", f"--port={self._ports['https']}"]
+        if component == "scheduler":
+            here += [f"--config={self._scheduler_config()}"]
+        command = [sys.executable, "-m", "pumice", *self.arguments(component), *here]
+        process = Process(component, command, self._folder)
+        self.processes[component] = process
+        wait_until(lambda: self.ready(component), f"{component} is ready", 60, processes=[process])
+
+    def stop(self, component: str) -> None:
+        """Kill a component without warning."""
+        self.processes.pop(component).end()
+
+    def restart(self, component: str) -> None:
+        """Kill a component and start it anew."""
+        self.stop(component)
+        self.start(component)
+
+    def ready(self, component: str) -> bool:
+        """Whether the component says so itself."""
+        url = f"http://127.0.0.1:{self._ports[component]}/readyz"
+        try:
+            with urllib.request.urlopen(url, timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _scheduler_config(self) -> Path:
+        found = self.plane.kubectl(
+            "get", f"configmap/{RELEASE}-scheduler", "-o", "json", namespace=NAMESPACE
+        )
+        path = self._folder / "volcano-scheduler.conf"
+        path.write_text(json.loads(found.stdout)["data"]["volcano-scheduler.conf"])
+        return path
+
+
+@contextmanager
+def installed(plane: ControlPlane, folder: Path) -> Iterator[Installation]:
+    """Install the chart, run its components, and take everything away again but the CRDs."""
+    ports = Ports(1 + len(COMPONENTS))
+    ports.close()
+    installation = Installation(plane, folder, ports)
+    url = f"https://127.0.0.1:{ports.numbers[0]}"
+    plane.helm(
+        "install", RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}",
+        namespace=NAMESPACE,
+    )  # fmt: skip
+    try:
+        for component in COMPONENTS:
+            installation.start(component)
+        yield installation
+    finally:
+        for process in installation.processes.values():
+            process.end()
+        plane.helm("uninstall", RELEASE, namespace=NAMESPACE, check=False)
