@@ -1,0 +1,26 @@
+"""The scheduling core: cluster state in columns, and cycles that decide about it.
+
+Pure: nothing here knows an API server, a clock or a thread. `worker.py` feeds it events and carries out what
+it says; `pumice simulate` does the same with files.
+"""
+
+from pumice.scheduler.config import Config, ConfigError, load_config
+from pumice.scheduler.cycle import run_cycle
+from pumice.scheduler.registry import Registry, builtin_registry, default_registry
+from pumice.scheduler.results import CycleResult, Event, PodVerdict, Reason
+from pumice.scheduler.state import ClusterState
+
+__all__ = [
+    "ClusterState",
+    "Config",
+    "ConfigError",
+    "CycleResult",
+    "Event",
+    "PodVerdict",
+    "Reason",
+    "Registry",
+    "builtin_registry",
+    "default_registry",
+    "load_config",
+    "run_cycle",
+]

@@ -1,0 +1,189 @@
+"""allocate: place the pods of gangs that are in their queue.
+
+A gang has its turn until its minimum is reached, which is then committed; what it wants beyond that
+has to queue up again. If the minimum cannot be reached, everything is undone, and the reason is kept.
+Source: scheduler specification, section b.2.
+
+Unlike Volcano's, this action places pods without requests too, as long as no `backfill` action is
+configured that would do it. They are then part of the gang like any other pod.
+"""
+
+from collections.abc import Sequence
+
+from pumice.api.queues import Queue
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.board import NOWHERE
+from pumice.scheduler.line import Line
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import READY, Status, Task
+from pumice.scheduler.results import Reason
+from pumice.scheduler.session import Session
+from pumice.scheduler.specs import ActionSpec
+from pumice.scheduler.statement import Statement
+
+__all__ = ["SPEC", "goes_on", "run"]
+
+
+def run(session: Session, _arguments: Arguments) -> None:
+    """Give every queue its turns until nobody has pods left to try."""
+    queues: Line[Queue] = Line(session.queue_key)
+    jobs: dict[str, Line[Job]] = {}
+    tasks: dict[str, _Tasks] = {}
+    for job in session.view.waiting:
+        queue = _admitted(session, job)
+        waiting = _candidates(session, job) if queue is not None else []
+        if queue is None or not waiting:
+            continue
+        tasks[job.key] = _Tasks(session, waiting)
+        line = jobs.get(job.queue)
+        if line is None:
+            line = jobs[job.queue] = Line(session.job_key)
+            queues.push(queue)
+        line.push(job)
+    while queues:
+        queue = queues.pop()
+        line = jobs[queue.metadata.name]
+        if not line:
+            continue
+        if session.is_overused(queue):
+            _refuse_all(session, queue, line)
+            continue
+        job = line.pop()
+        waiting_tasks = tasks[job.key]
+        if _turn(session, queue, job, waiting_tasks) and waiting_tasks:
+            line.push(job)
+        queues.push(queue)
+
+
+def _admitted(session: Session, job: Job) -> Queue | None:
+    """The queue of a job that may be tried; otherwise None, after noting why not."""
+    if job.group is None or not job.counts[Status.PENDING]:
+        return None
+    if session.is_pending(job) and "enqueue" in session.view.actions:
+        return None
+    invalid = session.why_invalid(job)
+    if invalid is not None:
+        session.outcome(job).refusal = invalid
+        return None
+    queue = session.queue_of(job)
+    if queue is not None and session.is_pending(job):
+        session.enter(job)
+    return queue
+
+
+def _candidates(session: Session, job: Job) -> list[Task]:
+    backfills = "backfill" in session.view.actions
+    return [
+        task
+        for task in job.tasks.values()
+        if task.status is Status.PENDING
+        and not task.gates
+        and not (backfills and task.is_best_effort)
+    ]
+
+
+def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
+    name = queue.metadata.name
+    while line:
+        refusal = Reason("QueueOverused", f"queue {name} uses all that it may", {"queue": name})
+        session.outcome(line.pop()).refusal = refusal
+
+
+class _Tasks:
+    """The pods of a job that are still to be tried, the next one first.
+
+    Plugins whose order moves while pods are placed are asked again for each pod.
+    """
+
+    __slots__ = ("_is_moving", "_key", "_tasks")
+
+    def __init__(self, session: Session, tasks: Sequence[Task]) -> None:
+        self._key = session.task_key
+        self._is_moving = session.extensions.moving_task_order
+        self._tasks = sorted(tasks, key=self._key, reverse=True)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def pop(self) -> Task:
+        if self._is_moving:
+            self._tasks.sort(key=self._key, reverse=True)
+        return self._tasks.pop()
+
+
+def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
+    """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
+    statement = session.statement()
+    outcome = session.outcome(job)
+    failed_roles: set[str] = set()
+    while tasks:
+        task = tasks.pop()
+        session.decided += 1
+        refusal = session.why_not_allocatable(queue, task)
+        if refusal is not None:
+            outcome.refused = refusal
+            continue
+        if not _place(session, queue, statement, task):
+            failed_roles.add(task.role)
+            if not goes_on(job, failed_roles):
+                break
+            continue
+        if session.is_ready(job):
+            break
+    if session.is_ready(job):
+        session.commit(statement)
+        return True
+    if session.is_pipelined(job):
+        session.keep(statement)
+    else:
+        outcome.tentative = dict(statement.placements)
+        statement.discard()
+    return False
+
+
+def _place(session: Session, queue: Queue, statement: Statement, task: Task) -> bool:
+    board = session.board(task, queue.metadata.name)
+    nodes = session.state.nodes.order
+    row = board.best(task)
+    if row != NOWHERE:
+        statement.allocate(task, nodes[row])
+        board.taken(row)
+        return True
+    row = board.best_later(task)
+    if row != NOWHERE:
+        statement.pipeline(task, nodes[row])
+        return True
+    assert task.job is not None
+    outcome = session.outcome(task.job)
+    if outcome.failed is None:
+        outcome.failed = (task, board.why_not())
+    return False
+
+
+def goes_on(job: Job, failed_roles: set[str]) -> bool:
+    """Whether a job can still become ready after pods of these roles found no node.
+
+    Source: scheduler specification, section b.2, NeedContinueAllocating.
+    """
+    if job.min_member == len(job.tasks):
+        return False
+    if job.min_member < job.min_task_total:
+        hopeful = sum(
+            counts[Status.PENDING] for role, counts in job.roles.items() if role not in failed_roles
+        )
+        return job.ready + hopeful >= job.min_member
+    return all(job.role_count(role, READY) >= job.min_task.get(role, 0) for role in failed_roles)
+
+
+SPEC = ActionSpec(
+    name="allocate",
+    summary="Places the pods of gangs, whole gangs or nothing.",
+    run=run,
+    arguments=(
+        Argument(
+            "predicateErrorCacheEnable",
+            True,
+            "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
+        ),
+    ),
+)

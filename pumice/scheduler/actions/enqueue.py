@@ -1,0 +1,58 @@
+"""enqueue: let waiting gangs into their queue, so that their pods are created and placed.
+
+Every queue lets in one gang at a time, in turn; a gang that is turned away does not hold up those behind it.
+Source: scheduler specification, section b.1.
+"""
+
+from pumice.api.queues import Queue
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.line import Line
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.session import Session
+from pumice.scheduler.specs import ActionSpec
+
+__all__ = ["SPEC", "run"]
+
+
+def run(session: Session, _arguments: Arguments) -> None:
+    """Let in what the plugins agree to."""
+    queues: Line[Queue] = Line(session.queue_key)
+    lines: dict[str, Line[Job]] = {}
+    for job in session.view.waiting:
+        if job.group is None or not session.is_pending(job):
+            continue
+        queue = session.queue_of(job)
+        if queue is None:
+            continue
+        line = lines.get(job.queue)
+        if line is None:
+            line = lines[job.queue] = Line(session.job_key)
+            queues.push(queue)
+        line.push(job)
+    while queues:
+        queue = queues.pop()
+        line = lines[queue.metadata.name]
+        if not line:
+            continue
+        job = line.pop()
+        refusal = session.why_not_enqueueable(job) if job.min_resources else None
+        if refusal is None:
+            session.enter(job)
+        else:
+            session.outcome(job).refusal = refusal
+        queues.push(queue)
+
+
+SPEC = ActionSpec(
+    name="enqueue",
+    summary="Lets waiting gangs into their queue when the plugins agree.",
+    run=run,
+    arguments=(
+        Argument(
+            "overcommit-factor",
+            1.2,
+            "How far the cluster may be overbooked; Volcano 1.1, since then the overcommit plugin's.",
+            is_absent=True,
+        ),
+    ),
+)

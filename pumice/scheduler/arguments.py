@@ -1,0 +1,147 @@
+"""Arguments of plugins and actions: declared once, read leniently, complained about by name.
+
+A value of the wrong type keeps the default, as in Volcano (scheduler specification, a.3), but says so with its
+path. The declarations are also what the settings page is made from.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pumice.api.fields import did_you_mean
+
+__all__ = ["NO_ARGUMENTS", "Argument", "Arguments", "Value"]
+
+Value = bool | int | float | str
+
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_EXPECTED = {
+    bool: "true or false",
+    int: "an integer without quotes",
+    float: "a number without quotes",
+    str: "a text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument that a plugin or an action understands.
+
+    Attributes:
+        name: Key in the configuration file.
+        default: Value when it is left out; its type is the argument's type.
+        summary: What it does, one sentence.
+        is_prefix: Whether any key that begins with `name` is meant, for example `binpack.resources.`.
+        is_absent: Whether it is Volcano's, but has no effect in this version.
+        choices: The only texts that are meant, if not any.
+    """
+
+    name: str
+    default: Value
+    summary: str
+    is_prefix: bool = False
+    is_absent: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, for messages."""
+        return " or ".join(self.choices) if self.choices else _EXPECTED[type(self.default)]
+
+    def read(self, value: object) -> Value | None:
+        """The value if it has the right type, or None.
+
+        A bool is also read from a text as Go does; a float also from an integer.
+        """
+        kind = type(self.default)
+        if kind is bool:
+            if isinstance(value, str):
+                return value in _TRUE if value in _TRUE or value in _FALSE else None
+            return value if isinstance(value, bool) else None
+        if isinstance(value, bool):
+            return None
+        if kind is float and isinstance(value, int | float):
+            return float(value)
+        if kind is int and isinstance(value, int):
+            return value
+        if kind is str and isinstance(value, str) and value in (self.choices or (value,)):
+            return value
+        return None
+
+
+class Arguments:
+    """Values by name, checked against what is declared.
+
+    Attributes:
+        warnings: What was wrong with the given values, each with its path.
+    """
+
+    __slots__ = ("_declared", "_values", "warnings")
+
+    def __init__(
+        self, given: Mapping[str, object], declared: Iterable[Argument], path: str = "arguments"
+    ) -> None:
+        self._declared = {argument.name: argument for argument in declared}
+        self._values: dict[str, Value] = {}
+        warnings = []
+        for name, value in given.items():
+            argument = self._declared.get(name) or self._prefix(name)
+            where = f"{path}.{name}"
+            if argument is None:
+                hint = did_you_mean(name, self._declared)
+                warnings.append(f"{where}: unknown argument, ignored{hint}")
+                continue
+            if argument.is_absent:
+                warnings.append(f"{where}: not part of this version, ignored")
+                continue
+            read = argument.read(value)
+            if read is None:
+                warnings.append(
+                    f"{where}: must be {argument.expected}, found {value!r}; the default "
+                    f"{argument.default!r} stays"
+                )
+                continue
+            self._values[name] = read
+        self.warnings = tuple(warnings)
+
+    def _prefix(self, name: str) -> Argument | None:
+        for argument in self._declared.values():
+            if argument.is_prefix and name.startswith(argument.name):
+                return argument
+        return None
+
+    def is_set(self, name: str) -> bool:
+        """Whether a usable value was given."""
+        return name in self._values
+
+    def integer(self, name: str) -> int:
+        """An integer argument."""
+        value = self._get(name)
+        assert isinstance(value, int)
+        return value
+
+    def number(self, name: str) -> float:
+        """A float argument."""
+        value = self._get(name)
+        assert isinstance(value, int | float)
+        return float(value)
+
+    def flag(self, name: str) -> bool:
+        """A bool argument."""
+        return bool(self._get(name))
+
+    def text(self, name: str) -> str:
+        """A text argument."""
+        return str(self._get(name))
+
+    def _get(self, name: str) -> Value:
+        found = self._values.get(name)
+        if found is not None:
+            return found
+        argument = self._declared.get(name) or self._prefix(name)
+        if argument is None:
+            raise KeyError(f"argument {name} is not declared")
+        return argument.default
+
+
+NO_ARGUMENTS = Arguments({}, ())

@@ -1,0 +1,67 @@
+"""One scheduling cycle: a function of state, configuration and a moment.
+
+The same state and configuration give the same result, to the last tie: nodes go by name, gangs by age and
+then name, pods by index, age and then name.
+"""
+
+from types import MappingProxyType
+
+from pumice.scheduler.closing import Closing
+from pumice.scheduler.options import Config
+from pumice.scheduler.results import CycleResult
+from pumice.scheduler.session import Session
+from pumice.scheduler.state import ClusterState
+
+__all__ = ["run_cycle"]
+
+
+def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
+    """Decide about everything that waits.
+
+    What is decided is assumed in the state (see `ClusterState`). A cycle after which nothing has changed,
+    with the same configuration, is not run again.
+
+    Args:
+        state: The cluster; between cycles nothing tentative is left in it.
+        config: What is configured.
+        now: The moment, UNIX seconds; it only stamps conditions.
+    """
+    if state.settled == (state.version, config):
+        return _result(state)
+    state.settle()
+    state.cycles += 1
+    session = Session(state, config, now)
+    for spec, arguments in config.actions:
+        spec.run(session, arguments)
+    session.close()
+    state.assume_bound(session.outbox.binds)
+    closing = Closing(session)
+    closing.run()
+    is_quiet = not session.outbox.binds and not closing.statuses
+    state.settled = (state.version, config) if is_quiet else None
+    return CycleResult(
+        binds=session.outbox.binds,
+        pipelined=session.pipelined,
+        evicted=session.outbox.evicted,
+        pod_groups=closing.statuses,
+        all_pod_groups=MappingProxyType(state.statuses),
+        pending=MappingProxyType(state.pending),
+        pods=closing.pods,
+        events=closing.events,
+        decided=session.decided,
+    )
+
+
+def _result(state: ClusterState) -> CycleResult:
+    """Nothing new; what waited still waits."""
+    return CycleResult(
+        binds={},
+        pipelined={},
+        evicted=[],
+        pod_groups={},
+        all_pod_groups=MappingProxyType(state.statuses),
+        pending=MappingProxyType(state.pending),
+        pods={},
+        events=[],
+        decided=0,
+    )

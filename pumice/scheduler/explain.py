@@ -1,0 +1,114 @@
+"""Reasons as sentences and as data; the wording is Volcano's (scheduler specification, a2.4 and d.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import TITLES, Task
+
+__all__ = [
+    "FitFailure",
+    "counted",
+    "gang_message",
+    "group_message",
+    "histogram",
+    "possible_message",
+    "unavailable",
+]
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FitFailure:
+    """Why no node would do.
+
+    Attributes:
+        nodes: Nodes there are.
+        counts: How many were refused for which reason.
+        examples: The first few of them by name.
+    """
+
+    nodes: int
+    counts: Mapping[str, int]
+    examples: Mapping[str, Sequence[str]]
+
+    @property
+    def message(self) -> str:
+        """`0/3 nodes are unavailable: 1 Insufficient cpu, 2 …`."""
+        return unavailable(self.nodes, self.counts)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return {
+            "nodes": self.nodes,
+            "reasons": [
+                {"reason": text, "count": count, "examples": list(self.examples[text])}
+                for text, count in sorted(self.counts.items())
+            ],
+        }
+
+
+def histogram(codes: Ints, texts: Sequence[str], names: Sequence[str]) -> FitFailure:
+    """Count reasons: `codes` holds for each node 1 + the place of its reason in `texts`."""
+    counts: dict[str, int] = {}
+    examples: dict[str, list[str]] = {}
+    for code, count in enumerate(np.bincount(codes, minlength=len(texts) + 1).tolist()):
+        if code and count:
+            text = texts[code - 1]
+            counts[text] = counts.get(text, 0) + count
+            rows = np.flatnonzero(codes == code)[:_EXAMPLES].tolist()
+            examples.setdefault(text, []).extend(names[row] for row in rows)
+    return FitFailure(len(names), counts, examples)
+
+
+def counted(counts: Mapping[str, int]) -> list[str]:
+    """`<count> <what>` for everything that occurs, sorted as text with the count in it."""
+    return sorted(f"{count} {what}" for what, count in counts.items() if count)
+
+
+def unavailable(nodes: int, counts: Mapping[str, int], prefix: str = "") -> str:
+    """Volcano's summary of the nodes that were refused."""
+    start = prefix or f"0/{nodes} nodes are unavailable"
+    return f"{start}: {', '.join(counted(counts))}." if counts else start
+
+
+def group_message(
+    job: Job,
+    *,
+    ready: bool,
+    pending: Mapping[str, int],
+    origin: tuple[str, str] | None = None,
+) -> str:
+    """What the pods of a gang are doing, and which of them started the trouble.
+
+    Args:
+        job: The gang.
+        ready: Whether its minimum is reached.
+        pending: How many waiting pods have which verdict (`Schedulable`, `Unschedulable`).
+        origin: Name of the first pod without a node, and why; an empty name for a reason of the whole gang.
+    """
+    counts = {title: job.counts[status] for status, title in TITLES.items()}
+    parts = sorted([*counted(counts), f"{job.min_member} minAvailable"])
+    text = f"pod group is {'ready' if ready else 'not ready'}, {', '.join(parts)}"
+    if any(pending.values()):
+        text += f"; Pending: {', '.join(counted(pending))}"
+    if origin is not None:
+        name, why = origin
+        text += f". Origin reason is {name}: {why}" if name else f". Origin reason is: {why}"
+    return text
+
+
+def gang_message(unschedulable: int, total: int, why: str) -> str:
+    """`2/6 tasks in gang unschedulable: …`."""
+    return f"{unschedulable}/{total} tasks in gang unschedulable: {why}"
+
+
+def possible_message(task: Task, node: str) -> str:
+    """What is said of a pod that would fit if its gang did."""
+    return f"Pod {task.key} can possibly be assigned to {node}, once minAvailable is satisfied"

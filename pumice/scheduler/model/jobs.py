@@ -1,0 +1,173 @@
+"""A gang as scheduling sees it: a PodGroup, its pods and counters that are kept as pods change."""
+
+from collections.abc import Iterable
+
+from pumice.api.meta import parse_time
+from pumice.api.podgroups import PodGroup, PodGroupStatus
+from pumice.api.quantities import parse_milli
+from pumice.api.requests import Amounts
+from pumice.scheduler.model.tasks import READY, Status, Task
+
+__all__ = ["Job"]
+
+_NO_COUNTS = [0] * len(Status)
+_READY = tuple(int(status in READY) for status in Status)
+_INITIAL_PHASES = ("", "Pending")
+
+
+class Job:
+    """A PodGroup and its pods; one that pods name but nobody has created has no `group`.
+
+    Attributes:
+        key: `namespace/name`.
+        group: The PodGroup as it was last seen.
+        queue: Name of its queue.
+        priority: Value of its PriorityClass.
+        min_member: Pods that must be schedulable together.
+        min_task: The same for each role.
+        min_resources: What it needs at least, milli-units by name; empty when it does not say.
+        created: UNIX seconds.
+        status: What is or will be written on the PodGroup.
+        tasks: Its pods by key.
+        counts: How many pods have which status.
+        roles: The same for each role.
+        ready: Pods that count towards the minimum.
+        pending_empty: Pending pods without requests.
+    """
+
+    __slots__ = (
+        "counts",
+        "created",
+        "group",
+        "key",
+        "min_member",
+        "min_resources",
+        "min_task",
+        "min_task_total",
+        "name",
+        "namespace",
+        "pending_empty",
+        "priority",
+        "queue",
+        "ready",
+        "roles",
+        "status",
+        "tasks",
+    )
+
+    def __init__(self, namespace: str, name: str) -> None:
+        self.namespace = namespace
+        self.name = name
+        self.key = f"{namespace}/{name}"
+        self.group: PodGroup | None = None
+        self.queue = ""
+        self.priority = 0
+        self.min_member = 0
+        self.min_task: dict[str, int] = {}
+        self.min_task_total = 0
+        self.min_resources: Amounts = {}
+        self.created = 0.0
+        self.status = PodGroupStatus()
+        self.tasks: dict[str, Task] = {}
+        self.counts = list(_NO_COUNTS)
+        self.roles: dict[str, list[int]] = {}
+        self.ready = 0
+        self.pending_empty = 0
+
+    # -- events ------------------------------------------------------------------------------
+
+    def set_group(self, group: PodGroup | None, default_queue: str) -> None:
+        """Take in a PodGroup, or forget it.
+
+        Raises:
+            QuantityError: An amount of `minResources` cannot be read.
+        """
+        spec = (group or PodGroup()).spec
+        resources = {
+            name: parse_milli(value)
+            for name, value in (spec.min_resources or {}).items()
+            if not name.startswith("count/")
+        }
+        self.group = group
+        self.min_resources = resources
+        self.queue = spec.queue or default_queue
+        self.min_member = spec.min_member
+        self.min_task = dict(spec.min_task_member or {})
+        self.min_task_total = sum(self.min_task.values())
+        self.created = parse_time(group.metadata.creation_timestamp) or 0.0 if group else 0.0
+        self.status = group.status if group else PodGroupStatus()
+
+    def add(self, task: Task) -> None:
+        """Count a pod in."""
+        self.tasks[task.key] = task
+        task.job = self
+        task.counts = self.roles.setdefault(task.role, list(_NO_COUNTS))
+        self._count(task, task.status, 1)
+
+    def discard(self, task: Task) -> None:
+        """Count a pod out."""
+        del self.tasks[task.key]
+        self._count(task, task.status, -1)
+        task.job = None
+        if not any(task.counts):
+            self.roles.pop(task.role, None)
+
+    def move(self, task: Task, status: Status) -> None:
+        """Give a pod of this job another status."""
+        old = task.status
+        task.status = status
+        counts, role = self.counts, task.counts
+        counts[old] -= 1
+        role[old] -= 1
+        counts[status] += 1
+        role[status] += 1
+        self.ready += _READY[status] - _READY[old]
+        if task.shape.is_empty:
+            self.pending_empty += (status is Status.PENDING) - (old is Status.PENDING)
+
+    def _count(self, task: Task, status: Status, step: int) -> None:
+        self.counts[status] += step
+        task.counts[status] += step
+        self.ready += step * _READY[status]
+        if task.shape.is_empty and status is Status.PENDING:
+            self.pending_empty += step
+
+    # -- questions ---------------------------------------------------------------------------
+
+    @property
+    def phase(self) -> str:
+        """Phase of the PodGroup; an empty one counts as Pending."""
+        return self.status.phase or "Pending"
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it has not been let into its queue."""
+        return self.status.phase in _INITIAL_PHASES
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a cycle may have something to do for it."""
+        return self.counts[Status.PENDING] > 0 or (self.group is not None and self.is_pending)
+
+    @property
+    def valid(self) -> int:
+        """Pods that hold a place, are done, promised or waiting (specification, a3.3)."""
+        return self.ready + self.counts[Status.PIPELINED] + self.counts[Status.PENDING]
+
+    @property
+    def releasing_placed(self) -> int:
+        """Terminating pods that are still on a node."""
+        if not self.counts[Status.RELEASING]:
+            return 0
+        return sum(
+            task.status is Status.RELEASING and task.node is not None
+            for task in self.tasks.values()
+        )
+
+    def role_count(self, role: str, statuses: Iterable[Status]) -> int:
+        """Pods of a role that have one of the statuses."""
+        counts = self.roles.get(role)
+        return sum(counts[status] for status in statuses) if counts else 0
+
+    def __repr__(self) -> str:
+        return f"<Job {self.key} {self.phase}: {len(self.tasks)} pods>"

@@ -1,0 +1,318 @@
+"""The node table: a row a node, a column a resource, all amounts in milli-units.
+
+Rows are in the order of node names, so that "the first of the best" is the same node on every machine and in
+whatever order the events came.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pumice.api.nodes import Node
+from pumice.api.quantities import parse_milli
+from pumice.scheduler.model.axis import (
+    CPU,
+    LARGEST_SCORED,
+    MEMORY,
+    SCORED_CPU,
+    SCORED_MEMORY,
+    Axis,
+    Ints,
+)
+from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
+
+__all__ = ["NodeRecord", "NodeTable", "Rows"]
+
+DEFAULT_PODS = 110 * 1000
+"""Pods, in milli, that fit on a node which reports no limit; kubelet's default."""
+
+_FIRST_CAPACITY = 64
+
+
+class NodeRecord:
+    """A node, or the name of one that pods are on but that has not been seen yet.
+
+    Attributes:
+        row: Row in the table; -1 while the node is not there.
+        node: The node as it was last seen.
+        tasks: Pods on it, those of other schedulers included.
+    """
+
+    __slots__ = ("name", "node", "row", "tasks")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.row = -1
+        self.node: Node | None = None
+        self.tasks: dict[str, Task] = {}
+
+    def __repr__(self) -> str:
+        return f"<NodeRecord {self.name} row {self.row}: {len(self.tasks)} pods>"
+
+
+class Rows:
+    """Some rows of the table as they are, or as they would be.
+
+    Attributes:
+        index: Which rows: all of them as a slice, or their numbers. A row may come more than once, each time with
+            another use.
+    """
+
+    __slots__ = ("allocatable", "index", "pipelined", "releasing", "used")
+
+    def __init__(
+        self,
+        index: slice | Ints,
+        allocatable: Ints,
+        used: Ints,
+        releasing: Ints,
+        pipelined: Ints,
+    ) -> None:
+        self.index = index
+        self.allocatable = allocatable
+        self.used = used
+        self.releasing = releasing
+        self.pipelined = pipelined
+
+    def __len__(self) -> int:
+        return len(self.allocatable)
+
+    def take(self, index: Ints) -> "Rows":
+        """Chosen rows as they are now, as a copy. Only for views of all rows."""
+        return Rows(
+            index,
+            self.allocatable[index],
+            self.used[index],
+            self.releasing[index],
+            self.pipelined[index],
+        )
+
+    def idle(self, column: int) -> Ints:
+        """What is free now, of one resource; negative where a node shrank below its use."""
+        return self.allocatable[:, column] - self.used[:, column]
+
+    def future_idle(self, column: int) -> Ints:
+        """What is free once terminating pods are gone and promised places are taken."""
+        return self.idle(column) + self.releasing[:, column] - self.pipelined[:, column]
+
+
+class NodeTable:
+    """All nodes.
+
+    Attributes:
+        records: Nodes by name, unseen ones included.
+        order: Records by row.
+        names: Names by row, as of the last `settle`.
+        layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
+        ports: Host ports in use: protocol and port to the pods on each node and address.
+        on_change: Called with row, old node (None for a new one) and new node.
+    """
+
+    __slots__ = (
+        "_allocatable",
+        "_axis",
+        "_is_settled",
+        "_pipelined",
+        "_releasing",
+        "_used",
+        "layout",
+        "names",
+        "on_change",
+        "order",
+        "ports",
+        "records",
+    )
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self.records: dict[str, NodeRecord] = {}
+        self.order: list[NodeRecord] = []
+        self.names: tuple[str, ...] = ()
+        self.layout = 0
+        self._is_settled = True
+        self.ports: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+        self.on_change: list[Callable[[int, Node | None, Node], None]] = []
+        shape = (_FIRST_CAPACITY, len(axis))
+        self._allocatable = np.zeros(shape, np.int64, order="F")
+        self._used = np.zeros(shape, np.int64, order="F")
+        self._releasing = np.zeros(shape, np.int64, order="F")
+        self._pipelined = np.zeros(shape, np.int64, order="F")
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def width(self) -> int:
+        """Columns that the table has; the axis may be ahead of it."""
+        return self._used.shape[1]
+
+    # -- events ------------------------------------------------------------------------------
+
+    def record(self, name: str) -> NodeRecord:
+        """The record of a name; a new one when nobody has named it yet."""
+        record = self.records.get(name)
+        if record is None:
+            record = self.records[name] = NodeRecord(name)
+        return record
+
+    def read(self, node: Node) -> Ints:
+        """What a node has to give, in column order; opens columns for new names.
+
+        Raises:
+            QuantityError: An amount cannot be read.
+        """
+        reported = node.status.allocatable
+        if reported is None:
+            reported = node.status.capacity
+        amounts = {
+            name: parse_milli(value)
+            for name, value in (reported or {}).items()
+            if not name.startswith("count/")
+        }
+        amounts.setdefault("pods", DEFAULT_PODS)
+        vector = self._axis.vector(amounts)
+        vector[SCORED_CPU] = min(vector[CPU], LARGEST_SCORED)
+        vector[SCORED_MEMORY] = min(vector[MEMORY], LARGEST_SCORED)
+        return vector
+
+    def set(self, node: Node, allocatable: Ints) -> bool:
+        """Take in a node and what `read` says it has to give; True when something that matters changed."""
+        record = self.record(node.metadata.name)
+        old = record.node
+        is_new = record.row < 0
+        if is_new:
+            self._append(record)
+            for task in record.tasks.values():
+                self._count_amounts(task, record, 1)
+        row = record.row
+        changed = is_new or not np.array_equal(self._allocatable[row], allocatable)
+        self._allocatable[row] = allocatable
+        if old is not None and not _same(old, node):
+            changed = True
+        record.node = node
+        if changed:
+            for listener in self.on_change:
+                listener(row, None if is_new else old, node)
+        return changed
+
+    def remove(self, name: str) -> bool:
+        """Forget a node; pods that are still on it keep their record. True when it was known."""
+        record = self.records.get(name)
+        if record is None or record.row < 0:
+            return False
+        record.row = -1
+        record.node = None
+        self._is_settled = False
+        self.drop_if_unused(record)
+        return True
+
+    def drop_if_unused(self, record: NodeRecord) -> None:
+        """Forget the record of a node that is neither there nor named by a pod."""
+        if record.row < 0 and not record.tasks:
+            self.records.pop(record.name, None)
+
+    def widen(self) -> None:
+        """Open the columns that the axis has gained."""
+        missing = len(self._axis) - self._used.shape[1]
+        if missing > 0:
+            self._resize(lambda array: np.pad(array, ((0, 0), (0, missing))))
+
+    def settle(self) -> None:
+        """Bring the rows into the order of names, without those of removed nodes."""
+        if self._is_settled:
+            return
+        present = sorted(
+            (record for row, record in enumerate(self.order) if record.row == row),
+            key=lambda record: record.name,
+        )
+        rows = np.array([record.row for record in present], dtype=np.int64)
+        capacity = max(_FIRST_CAPACITY, 2 * len(present))
+
+        def reorder(array: Ints) -> Ints:
+            sorted_array = np.zeros((capacity, array.shape[1]), np.int64, order="F")
+            sorted_array[: len(rows)] = array[rows]
+            return sorted_array
+
+        self._resize(reorder)
+        for row, record in enumerate(present):
+            record.row = row
+        self.order = present
+        self.names = tuple(record.name for record in present)
+        self.layout += 1
+        self._is_settled = True
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def add(self, task: Task, record: NodeRecord) -> None:
+        """Put a pod on a node and count it by its status."""
+        task.node = record
+        record.tasks[task.key] = task
+        self._count(task, record, 1)
+
+    def discard(self, task: Task) -> None:
+        """Undo `add`; the pod must have the status it had then."""
+        record = task.node
+        if record is None:
+            return
+        self._count(task, record, -1)
+        task.node = None
+        record.tasks.pop(task.key, None)
+
+    def _count(self, task: Task, record: NodeRecord, sign: int) -> None:
+        status = task.status
+        if status not in NEEDS_ROOM and status is not Status.PIPELINED:
+            return
+        for protocol, address, port in task.shape.host_ports:
+            users = self.ports.setdefault((protocol, port), {})
+            users[record.name, address] = users.get((record.name, address), 0) + sign
+        self._count_amounts(task, record, sign)
+
+    def _count_amounts(self, task: Task, record: NodeRecord, sign: int) -> None:
+        status = task.status
+        if record.row < 0 or (status not in NEEDS_ROOM and status is not Status.PIPELINED):
+            return
+        vector = task.shape.vector if sign > 0 else -task.shape.vector
+        if status is Status.PIPELINED:
+            self._pipelined[record.row] += vector
+            return
+        self._used[record.row] += vector
+        if status is Status.RELEASING:
+            self._releasing[record.row] += vector
+
+    def rows(self) -> Rows:
+        """All rows as they are, without a copy; they cannot be written to and follow every change."""
+        count = slice(0, len(self.order))
+        arrays = [
+            array[count]
+            for array in (self._allocatable, self._used, self._releasing, self._pipelined)
+        ]
+        for array in arrays:
+            array.flags.writeable = False
+        return Rows(count, *arrays)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _append(self, record: NodeRecord) -> None:
+        row = len(self.order)
+        capacity = len(self._used)
+        if row == capacity:
+            self._resize(lambda array: np.pad(array, ((0, capacity), (0, 0))))
+        record.row = row
+        self.order.append(record)
+        self._used[row] = self._releasing[row] = self._pipelined[row] = 0
+        self._is_settled = False
+
+    def _resize(self, change: Callable[[Ints], Ints]) -> None:
+        self._allocatable = np.asfortranarray(change(self._allocatable))
+        self._used = np.asfortranarray(change(self._used))
+        self._releasing = np.asfortranarray(change(self._releasing))
+        self._pipelined = np.asfortranarray(change(self._pipelined))
+
+
+def _same(old: Node, new: Node) -> bool:
+    return (
+        old.metadata.labels == new.metadata.labels
+        and old.metadata.annotations == new.metadata.annotations
+        and old.spec == new.spec
+        and old.is_ready == new.is_ready
+    )

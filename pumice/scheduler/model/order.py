@@ -1,0 +1,28 @@
+"""Names in the order that people count in: `w-2` before `w-10`."""
+
+import re
+
+__all__ = ["Natural", "natural", "trailing_index"]
+
+Natural = tuple[str | int, ...]
+"""Text and numbers in turn, beginning with text, so that any two compare."""
+
+_DIGITS = re.compile(r"([0-9]+)")
+_PARTS_WITH_INDEX = 3
+
+
+def natural(name: str) -> Natural:
+    """Sort key that compares digits as numbers."""
+    parts = _DIGITS.split(name)
+    return tuple(int(part) if place % 2 else part for place, part in enumerate(parts))
+
+
+def trailing_index(name: str) -> int:
+    """The number after the last dash of `job-task-3`, 0 for a name of fewer than three parts.
+
+    Source: scheduler specification, section a2.2, fallback of the task order.
+    """
+    parts = name.split("-")
+    if len(parts) < _PARTS_WITH_INDEX or not _DIGITS.fullmatch(parts[-1]):
+        return 0
+    return int(parts[-1])

@@ -1,0 +1,119 @@
+"""Node selectors, node affinity and tolerations, answered for all nodes at once.
+
+Semantics are Kubernetes' own: https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
+and https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pumice.api.nodes import Taint
+from pumice.api.pods import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Toleration,
+)
+from pumice.scheduler.model.axis import Bools
+from pumice.scheduler.model.facts import ABSENT, NodeFacts
+from pumice.scheduler.model.nodes import NodeTable
+
+__all__ = ["NodeMatcher", "tolerates"]
+
+_NAME_FIELD = "metadata.name"
+
+
+class NodeMatcher:
+    """Compiles selectors to masks over the rows of the table."""
+
+    __slots__ = ("_facts", "_table")
+
+    def __init__(self, table: NodeTable, facts: NodeFacts) -> None:
+        self._table = table
+        self._facts = facts
+
+    def labels(self, wanted: Mapping[str, str]) -> Bools:
+        """Nodes that have all these labels."""
+        mask = np.ones(len(self._table), dtype=np.bool_)
+        for key, value in sorted(wanted.items()):
+            mask &= self._facts.label(key).where(value.__eq__)
+        return mask
+
+    def selector(self, selector: NodeSelector) -> Bools:
+        """Nodes for which one of the terms holds; without terms none."""
+        mask = np.zeros(len(self._table), dtype=np.bool_)
+        for term in selector.node_selector_terms or ():
+            mask |= self.term(term)
+        return mask
+
+    def term(self, term: NodeSelectorTerm) -> Bools:
+        """Nodes for which every expression of a term holds; an empty term holds nowhere."""
+        expressions, fields = term.match_expressions or (), term.match_fields or ()
+        if not expressions and not fields:
+            return np.zeros(len(self._table), dtype=np.bool_)
+        mask = np.ones(len(self._table), dtype=np.bool_)
+        for requirement in expressions:
+            mask &= self._expression(requirement)
+        for requirement in fields:
+            mask &= self._field(requirement)
+        return mask
+
+    def _expression(self, requirement: NodeSelectorRequirement) -> Bools:
+        column = self._facts.label(requirement.key)
+        values = requirement.values or []
+        match requirement.operator:
+            case "In":
+                return column.where(set(values).__contains__)
+            case "NotIn":
+                return ~column.where(set(values).__contains__)
+            case "Exists":
+                present: Bools = column.codes != ABSENT
+                return present
+            case "DoesNotExist":
+                absent: Bools = column.codes == ABSENT
+                return absent
+            case "Gt" | "Lt" if len(values) == 1:
+                bound = _integer(values[0])
+                above = requirement.operator == "Gt"
+                return column.where(lambda value: _beyond(_integer(value), bound, above=above))
+        return np.zeros(len(self._table), dtype=np.bool_)
+
+    def _field(self, requirement: NodeSelectorRequirement) -> Bools:
+        mask = np.zeros(len(self._table), dtype=np.bool_)
+        if requirement.key != _NAME_FIELD or requirement.operator not in ("In", "NotIn"):
+            return mask
+        for name in requirement.values or ():
+            record = self._table.records.get(name)
+            if record is not None and record.row >= 0:
+                mask[record.row] = True
+        return mask if requirement.operator == "In" else ~mask
+
+
+def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
+    """Whether one of the tolerations accepts a taint."""
+    return any(
+        (not each.effect or each.effect == taint.effect)
+        and (
+            (each.operator == "Exists" and (not each.key or each.key == taint.key))
+            or (
+                each.operator in ("", "Equal")
+                and each.key == taint.key
+                and each.value == taint.value
+            )
+        )
+        for each in tolerations
+    )
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _beyond(value: int | None, bound: int | None, *, above: bool) -> bool:
+    if value is None or bound is None:
+        return False
+    return value > bound if above else value < bound

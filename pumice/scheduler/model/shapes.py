@@ -1,0 +1,186 @@
+"""Pod shapes: what pods have in common when the same nodes suit them equally well.
+
+The pods of a gang mostly differ in their names only. Requests, selector, affinity, tolerations and host
+ports are interned as one shape, and masks and scores are computed once a shape instead of once a pod.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from pumice.api.pods import Affinity, Container, NodeAffinity, PodSpec, Toleration
+from pumice.api.quantities import parse_milli
+from pumice.api.requests import pod_requests
+from pumice.scheduler.model.axis import (
+    CPU,
+    LARGEST_SCORED,
+    MEMORY,
+    PODS,
+    SCORED_CPU,
+    SCORED_MEMORY,
+    Axis,
+    Ints,
+)
+
+__all__ = ["HostPort", "Need", "PodShape", "ShapeTable"]
+
+DEFAULT_SCORED_CPU = 100
+"""Milli-CPU that a container without a request counts as when nodes are compared by their load."""
+DEFAULT_SCORED_MEMORY = 200 * 1024 * 1024 * 1000
+"""The same for memory: 200 MiB in milli-bytes. Both are kube-scheduler's (specification, c.12)."""
+
+HostPort = tuple[str, str, int]
+"""Protocol, address (`0.0.0.0` for all) and port."""
+
+
+class Need(NamedTuple):
+    """One resource that a node must have room for."""
+
+    column: int
+    amount: int
+    name: str
+
+
+class PodShape:
+    """One set of demands.
+
+    Attributes:
+        number: Identity, unique while the shape is in use.
+        vector: What it takes from a node, in column order.
+        needs: Resources that a node must have room for: CPU, memory, then the others by name.
+        is_empty: Whether it asks for nothing but a slot.
+        users: Pods that have it.
+    """
+
+    __slots__ = (
+        "host_ports",
+        "is_empty",
+        "key",
+        "needs",
+        "node_affinity",
+        "node_selector",
+        "number",
+        "tolerations",
+        "users",
+        "vector",
+    )
+
+    def __init__(
+        self, number: int, key: "ShapeKey", spec: PodSpec, vector: Ints, names: Sequence[str]
+    ) -> None:
+        self.number = number
+        self.key = key
+        self.vector = vector
+        self.needs = tuple(
+            Need(int(column), int(vector[column]), names[column])
+            for column in sorted(
+                np.flatnonzero(vector).tolist(),
+                key=lambda column: (min(column, PODS), names[column]),
+            )
+            if column not in (SCORED_CPU, SCORED_MEMORY)
+        )
+        self.is_empty = all(need.column == PODS for need in self.needs)
+        self.node_selector = dict(spec.node_selector or {})
+        self.node_affinity: NodeAffinity | None = (spec.affinity or Affinity()).node_affinity
+        self.tolerations: tuple[Toleration, ...] = tuple(spec.tolerations or ())
+        self.host_ports = key.host_ports
+        self.users = 0
+
+    def __repr__(self) -> str:
+        return f"<PodShape {self.number}: {self.users} pods>"
+
+
+class ShapeKey(msgspec.Struct, frozen=True):
+    """What makes two shapes one."""
+
+    requests: tuple[tuple[str, int], ...]
+    scored: tuple[int, int]
+    placement: bytes
+    host_ports: tuple[HostPort, ...]
+
+
+class ShapeTable:
+    """All shapes in use."""
+
+    __slots__ = ("_axis", "_next", "_shapes", "_width")
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self._shapes: dict[ShapeKey, PodShape] = {}
+        self._next = 0
+        self._width = len(axis)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def intern(self, spec: PodSpec) -> PodShape:
+        """The shape of a pod.
+
+        Raises:
+            QuantityError: A request cannot be read.
+        """
+        requests = pod_requests(spec)
+        key = ShapeKey(
+            tuple(sorted(requests.items())),
+            _scored(spec),
+            _ENCODER.encode((spec.node_selector, spec.affinity, spec.tolerations)),
+            tuple(sorted(set(_host_ports(spec)))),
+        )
+        shape = self._shapes.get(key)
+        if shape is None:
+            vector = self._axis.vector(requests)
+            vector[SCORED_CPU] = min(max(int(vector[CPU]), key.scored[0]), LARGEST_SCORED)
+            vector[SCORED_MEMORY] = min(max(int(vector[MEMORY]), key.scored[1]), LARGEST_SCORED)
+            shape = self._shapes[key] = PodShape(self._next, key, spec, vector, self._axis.names)
+            self._next += 1
+        return shape
+
+    def use(self, shape: PodShape) -> None:
+        """Count one more pod of a shape."""
+        shape.users += 1
+
+    def release(self, shape: PodShape) -> None:
+        """Count one pod less; a shape that nobody has any more is forgotten."""
+        shape.users -= 1
+        if shape.users == 0:
+            self._shapes.pop(shape.key, None)
+
+    def widen(self) -> None:
+        """Give the vectors a zero for every column that was opened since."""
+        width = len(self._axis)
+        if width == self._width:
+            return
+        self._width = width
+        for shape in self._shapes.values():
+            missing = width - len(shape.vector)
+            if missing:
+                shape.vector = np.pad(shape.vector, (0, missing))
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+def _scored(spec: PodSpec) -> tuple[int, int]:
+    cpu = memory = 0
+    for container in spec.containers or ():
+        cpu += _request(container, "cpu", DEFAULT_SCORED_CPU)
+        memory += _request(container, "memory", DEFAULT_SCORED_MEMORY)
+    return cpu, memory
+
+
+def _request(container: Container, name: str, default: int) -> int:
+    resources = container.resources
+    if resources is None:
+        return default
+    found = (resources.requests or {}).get(name, (resources.limits or {}).get(name))
+    return default if found is None else parse_milli(found)
+
+
+def _host_ports(spec: PodSpec) -> Iterator[HostPort]:
+    for container in spec.containers or ():
+        for port in container.ports or ():
+            number = port.host_port or (port.container_port if spec.host_network else 0)
+            if number:
+                yield (port.protocol or "TCP", port.host_ip or "0.0.0.0", number)

@@ -1,0 +1,166 @@
+"""A pod as scheduling sees it: a slim record with a status, a shape and a place.
+
+"Task" is Volcano's word for a pod that belongs to a gang. Pods of others are kept as tasks too, because they
+use up their nodes; they have no job.
+"""
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from pumice.api import keys
+from pumice.api.meta import parse_time
+from pumice.api.pods import Pod
+from pumice.scheduler.model.order import Natural, natural, trailing_index
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.results import PodVerdict
+
+if TYPE_CHECKING:
+    from pumice.scheduler.model.jobs import Job
+    from pumice.scheduler.model.nodes import NodeRecord
+
+__all__ = [
+    "ALLOCATED_LIKE",
+    "NEEDS_ROOM",
+    "READY",
+    "SCHEDULED",
+    "TITLES",
+    "Status",
+    "Task",
+    "status_of",
+]
+
+
+class Status(IntEnum):
+    """Where a pod stands (scheduler specification, a3.2); the number is the index of its counter."""
+
+    PENDING = 0
+    ALLOCATED = 1
+    PIPELINED = 2
+    BINDING = 3
+    BOUND = 4
+    RUNNING = 5
+    RELEASING = 6
+    SUCCEEDED = 7
+    FAILED = 8
+    UNKNOWN = 9
+
+
+TITLES = {status: status.name.capitalize() for status in Status}
+"""Statuses as messages show them, for example `Running`."""
+
+ALLOCATED_LIKE = frozenset({Status.BOUND, Status.BINDING, Status.RUNNING, Status.ALLOCATED})
+"""Pods that hold their place."""
+
+READY = ALLOCATED_LIKE | {Status.SUCCEEDED}
+"""Pods that count towards a gang's minimum."""
+
+SCHEDULED = frozenset({Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED})
+"""Pods whose placement the API server knows."""
+
+NEEDS_ROOM = frozenset(
+    {
+        Status.ALLOCATED,
+        Status.BINDING,
+        Status.BOUND,
+        Status.RUNNING,
+        Status.RELEASING,
+        Status.UNKNOWN,
+    }
+)
+"""Pods that use up their node."""
+
+_PHASES = {
+    "Running": Status.RUNNING,
+    "Succeeded": Status.SUCCEEDED,
+    "Failed": Status.FAILED,
+    "Unknown": Status.UNKNOWN,
+}
+_DEFAULT_PRIORITY = 1
+
+
+class Task:
+    """One pod.
+
+    Attributes:
+        key: `namespace/name`.
+        job: The gang it belongs to; None for pods that Pumice does not schedule.
+        role: Name of its task in the job, empty when it says none.
+        counts: The job's counters of the role, by status.
+        status: Where it stands, tentative decisions of the running cycle included.
+        node: Node that it is or will be on.
+        order: What the order falls back to: index in the name, age, name.
+        gates: Scheduling gates that hold it back, as text.
+        verdict: Reason and message that were last reported on the pod.
+    """
+
+    __slots__ = (
+        "counts",
+        "gates",
+        "job",
+        "key",
+        "name",
+        "namespace",
+        "node",
+        "order",
+        "priority",
+        "role",
+        "shape",
+        "status",
+        "verdict",
+    )
+
+    def __init__(self, pod: Pod, shape: PodShape) -> None:
+        meta, spec = pod.metadata, pod.spec
+        self.namespace = meta.namespace
+        self.name = meta.name
+        self.key = f"{meta.namespace}/{meta.name}"
+        self.shape = shape
+        self.role = meta.annotation(keys.TASK_SPEC) or meta.label(keys.TASK_SPEC)
+        self.priority = _priority(pod)
+        self.gates = ", ".join(str(gate.get("name", "")) for gate in spec.scheduling_gates or ())
+        self.order: tuple[int, float, Natural] = (
+            trailing_index(meta.name),
+            parse_time(meta.creation_timestamp) or 0.0,
+            natural(meta.name),
+        )
+        self.status = status_of(pod)
+        self.node: NodeRecord | None = None
+        self.job: Job | None = None
+        self.counts: list[int] = []
+        self.verdict: PodVerdict | None = None
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What must change for an event to matter, besides status, node and job."""
+        return (self.shape, self.role, self.priority, self.gates, self.order)
+
+    @property
+    def is_best_effort(self) -> bool:
+        """Whether it asks for nothing but a pod's slot."""
+        return self.shape.is_empty
+
+    def __repr__(self) -> str:
+        place = f" on {self.node.name}" if self.node else ""
+        return f"<Task {self.key} {TITLES[self.status]}{place}>"
+
+
+def status_of(pod: Pod) -> Status:
+    """Status that follows from what the API server says (scheduler specification, a3.2)."""
+    known = _PHASES.get(pod.status.phase)
+    if known is not None and known is not Status.RUNNING:
+        return known
+    if pod.metadata.deletion_timestamp:
+        return Status.RELEASING
+    if known is Status.RUNNING:
+        return known
+    return Status.BOUND if pod.spec.node_name else Status.PENDING
+
+
+def _priority(pod: Pod) -> int:
+    annotated = pod.metadata.annotation(keys.TASK_PRIORITY)
+    if annotated:
+        try:
+            return int(annotated)
+        except ValueError:
+            pass
+    return pod.spec.priority if pod.spec.priority is not None else _DEFAULT_PRIORITY

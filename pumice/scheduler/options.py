@@ -1,0 +1,75 @@
+"""What a configuration holds once it is read; `config.py` reads it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.specs import ActionSpec, PluginSpec
+
+__all__ = ["SWITCHES", "Config", "PluginOption"]
+
+SWITCHES: Mapping[str, bool] = {
+    "enableJobOrder": True,
+    "enableHierarchy": False,
+    "enableJobReady": True,
+    "enableJobPipelined": True,
+    "enableTaskOrder": True,
+    "enablePreemptable": True,
+    "enableReclaimable": True,
+    "enablePreemptive": True,
+    "enableQueueOrder": True,
+    "enabledClusterOrder": False,
+    "EnabledClusterOrder": False,
+    "enablePredicate": True,
+    "enableBestNode": True,
+    "enableNodeOrder": True,
+    "enableTargetJob": True,
+    "enableReservedNodes": True,
+    "enableJobEnqueued": True,
+    "enabledVictim": True,
+    "enableJobStarving": True,
+    "enabledOverused": True,
+    "enabledAllocatable": True,
+    "enabledHyperNodeOrder": True,
+    "enabledSubJobReady": True,
+    "enabledSubJobPipelined": True,
+    "enabledSubJobOrder": True,
+    "enabledHyperNodeGradient": True,
+}
+"""Switches of a plugin and their defaults, spelled as unevenly as Volcano spells them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOption:
+    """A plugin as the file configures it.
+
+    Attributes:
+        spec: The plugin.
+        tier: Number of its tier, from 0.
+        arguments: Its arguments.
+        switches: All switches with their values.
+    """
+
+    spec: PluginSpec
+    tier: int
+    arguments: Arguments
+    switches: Mapping[str, bool]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Config:
+    """A configuration that can be used.
+
+    Attributes:
+        actions: Steps of the cycle, each with its arguments.
+        plugins: Plugins in the order of their tiers.
+        warnings: What the file says in vain.
+    """
+
+    actions: tuple[tuple[ActionSpec, Arguments], ...]
+    plugins: tuple[PluginOption, ...]
+    warnings: tuple[str, ...] = ()
+
+    def has_action(self, name: str) -> bool:
+        """Whether an action is configured."""
+        return any(spec.name == name for spec, _ in self.actions)

@@ -1,0 +1,109 @@
+"""Phases and conditions of PodGroups, from counts (scheduler specification, d.3 and d.4)."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from pumice.api.meta import format_time
+from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import SCHEDULED, Status
+from pumice.scheduler.results import Reason
+
+__all__ = [
+    "SCHEDULED_REASON",
+    "is_releasing",
+    "next_conditions",
+    "next_phase",
+    "with_counters",
+]
+
+UNSCHEDULABLE_TYPE = "Unschedulable"
+SCHEDULED_TYPE = "Scheduled"
+SCHEDULED_REASON = "tasks in gang are ready to be scheduled"
+
+
+def next_phase(job: Job, phase: str, *, unschedulable: bool) -> str:
+    """Phase of a PodGroup at the end of a session.
+
+    Args:
+        job: The gang.
+        phase: Its phase so far, with what this session let into its queue as Inqueue.
+        unschedulable: Whether this session found it unschedulable.
+
+    A gang without any scheduled pod is never Running or Completed, not even with a minimum of 0.
+    """
+    if unschedulable and job.counts[Status.RUNNING]:
+        return "Unknown"
+    scheduled = sum(job.counts[status] for status in SCHEDULED) + job.releasing_placed
+    if scheduled and scheduled >= job.min_member:
+        done = job.counts[Status.SUCCEEDED] + job.counts[Status.FAILED]
+        return "Completed" if done == scheduled else "Running"
+    return phase if phase == "Inqueue" else "Pending"
+
+
+def is_releasing(job: Job) -> bool:
+    """Whether a gang is only short of pods because some are about to leave, so that nothing is wrong yet."""
+    if job.counts[Status.PENDING] or job.counts[Status.PIPELINED]:
+        return False
+    placed = job.releasing_placed
+    scheduled = sum(job.counts[status] for status in SCHEDULED)
+    return placed > 0 and scheduled + placed >= job.min_member
+
+
+def next_conditions(
+    before: Sequence[PodGroupCondition], finding: Reason | None, *, cycle: str, now: float
+) -> list[PodGroupCondition]:
+    """Conditions at the end of a session; unchanged ones keep their time.
+
+    Args:
+        before: Conditions so far.
+        finding: Why the gang cannot be scheduled; None when it can.
+        cycle: Identity of the session.
+        now: The moment, UNIX seconds.
+    """
+    if finding is None:
+        found = PodGroupCondition(type=SCHEDULED_TYPE, status="True", reason=SCHEDULED_REASON)
+    else:
+        found = PodGroupCondition(
+            type=UNSCHEDULABLE_TYPE, status="True", reason=finding.reason, message=finding.message
+        )
+    after: list[PodGroupCondition] = []
+    is_known = False
+    for condition in before:
+        wanted = condition
+        if condition.type == found.type:
+            is_known = True
+            wanted = found
+        elif condition.type in (SCHEDULED_TYPE, UNSCHEDULABLE_TYPE):
+            wanted = msgspec.structs.replace(condition, status="False")
+        after.append(condition if _same(condition, wanted) else _stamped(wanted, cycle, now))
+    if not is_known:
+        after.append(_stamped(found, cycle, now))
+    return after
+
+
+def with_counters(job: Job, phase: str, conditions: Sequence[PodGroupCondition]) -> PodGroupStatus:
+    """The whole status; no conditions are spelled as they were before."""
+    return PodGroupStatus(
+        phase=phase,
+        conditions=list(conditions) if conditions else job.status.conditions,
+        running=job.counts[Status.RUNNING],
+        succeeded=job.counts[Status.SUCCEEDED],
+        failed=job.counts[Status.FAILED],
+    )
+
+
+def _same(one: PodGroupCondition, other: PodGroupCondition) -> bool:
+    return (one.type, one.status, one.reason, one.message) == (
+        other.type,
+        other.status,
+        other.reason,
+        other.message,
+    )
+
+
+def _stamped(condition: PodGroupCondition, cycle: str, now: float) -> PodGroupCondition:
+    return msgspec.structs.replace(
+        condition, transition_id=cycle, last_transition_time=format_time(now)
+    )

@@ -1,0 +1,1 @@
+"""What decides within the steps: one plugin a file, registered in `pumice/scheduler/registry.py`."""

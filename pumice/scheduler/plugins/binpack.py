@@ -1,0 +1,84 @@
+"""binpack: prefer the fuller node (scheduler specification, c.3).
+
+`score = 100 · binpack.weight · Σ part_r / Σ w_r` over the resources that the pod asks for and that have a
+weight, with `part_r = (request_r + used_r) · w_r / allocatable_r`.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import Floats
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.points import PodClass
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Binpack", "pack_score", "resource_weights"]
+
+
+class Binpack:
+    """Scores nodes by how full they would be."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._weight = arguments.integer("binpack.weight")
+        self._weights = resource_weights(arguments)
+
+    def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002
+        """Register the scorer, unless its weight is 0."""
+        if self._weight:
+            register.node_score(self._score, scope="row")
+
+    def _score(self, pods: PodClass, rows: Rows) -> Floats | None:
+        return pack_score(pods, rows, self._weights, self._weight)
+
+
+def resource_weights(arguments: Arguments) -> dict[str, int]:
+    """Weight of each resource that counts; a negative one is 1."""
+    names = [name.strip() for name in arguments.text("binpack.resources").split(",")]
+    weights = {
+        "cpu": arguments.integer("binpack.cpu"),
+        "memory": arguments.integer("binpack.memory"),
+        **{name: arguments.integer(f"binpack.resources.{name}") for name in names if name},
+    }
+    return {name: weight if weight >= 0 else 1 for name, weight in weights.items()}
+
+
+def pack_score(
+    pods: PodClass, rows: Rows, weights: Mapping[str, int], weight: int
+) -> Floats | None:
+    """How full nodes would be; 0 where the pod does not fit."""
+    parts = np.zeros(len(rows))
+    fits = np.ones(len(rows), dtype=np.bool_)
+    total = 0
+    for need in pods.shape.needs:
+        resource_weight = weights.get(need.name)
+        if resource_weight is None:
+            continue
+        total += resource_weight
+        if resource_weight == 0:
+            continue
+        allocatable = rows.allocatable[:, need.column]
+        future = rows.used[:, need.column] + need.amount
+        fits &= (future <= allocatable) | (allocatable == 0)
+        full = future * float(resource_weight) / np.maximum(allocatable, 1)
+        parts += np.where(allocatable == 0, 0.0, full)
+    if total == 0:
+        return None
+    return np.where(fits, parts * (100.0 * weight / total), 0.0)
+
+
+SPEC = PluginSpec(
+    name="binpack",
+    summary="Prefers the node that is fuller already, so that whole nodes stay free.",
+    build=Binpack,
+    arguments=(
+        Argument("binpack.weight", 1, "Weight of the plugin; 0 turns it off."),
+        Argument("binpack.cpu", 1, "Weight of CPU."),
+        Argument("binpack.memory", 1, "Weight of memory."),
+        Argument("binpack.resources", "", "Other resources that count, separated by commas."),
+        Argument("binpack.resources.", 1, "Weight of one of the other resources.", is_prefix=True),
+    ),
+)

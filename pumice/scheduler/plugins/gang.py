@@ -1,0 +1,118 @@
+"""gang: a job gets its minimum or nothing (scheduler specification, d.1 and d.2)."""
+
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import READY, Status
+from pumice.scheduler.points import Vote
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.results import Reason
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Gang", "is_pipelined", "is_ready", "is_starving", "why_invalid"]
+
+_VALID = (*READY, Status.PIPELINED, Status.PENDING)
+_PROMISED = (*READY, Status.PIPELINED)
+
+
+class Gang:
+    """All or nothing."""
+
+    def __init__(self, _arguments: Arguments) -> None:
+        self._backfilled = False
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the checks."""
+        self._backfilled = "backfill" in session.actions
+        register.job_valid(why_invalid)
+        register.job_order(self._is_ready)
+        register.job_ready(self._is_ready)
+        register.job_pipelined(self._vote)
+        register.job_starving(is_starving)
+
+    def _is_ready(self, job: Job) -> bool:
+        return is_ready(job, backfilled=self._backfilled)
+
+    def _vote(self, job: Job) -> Vote:
+        return Vote.PERMIT if is_pipelined(job, backfilled=self._backfilled) else Vote.REJECT
+
+
+def why_invalid(job: Job) -> Reason | None:
+    """Why a job cannot reach its minimum with the pods that it has, whatever the nodes are."""
+    if _counts_roles(job):
+        lacking = {
+            role: (job.role_count(role, _VALID), minimum)
+            for role, minimum in sorted(job.min_task.items())
+            if job.role_count(role, _VALID) < minimum
+        }
+        if lacking:
+            listed = ", ".join(
+                f"{role}: {has} of {needs}" for role, (has, needs) in lacking.items()
+            )
+            return Reason(
+                "NotEnoughPodsOfTask",
+                f"Not enough valid pods of each task for gang-scheduling, {listed}",
+                {"tasks": {role: {"valid": v, "min": m} for role, (v, m) in lacking.items()}},
+            )
+    if job.valid < job.min_member:
+        return Reason(
+            "NotEnoughTasks",
+            f"Not enough valid tasks for gang-scheduling, valid: {job.valid}, min: {job.min_member}",
+            {"valid": job.valid, "min": job.min_member},
+        )
+    return None
+
+
+def is_ready(job: Job, *, backfilled: bool = False) -> bool:
+    """Whether a job has its minimum.
+
+    Args:
+        job: The job.
+        backfilled: Whether waiting pods without requests count already, because a later action finds them a place.
+    """
+    waiting = job.pending_empty if backfilled else 0
+    if job.ready + waiting < job.min_member:
+        return False
+    return not job.min_task or _has_roles(job, READY, backfilled=backfilled)
+
+
+def is_pipelined(job: Job, *, backfilled: bool = False) -> bool:
+    """Whether a job has its minimum once promised places are free."""
+    waiting = job.pending_empty if backfilled else 0
+    if job.counts[Status.PIPELINED] + job.ready + waiting < job.min_member:
+        return False
+    return not job.min_task or _has_roles(job, _PROMISED, backfilled=backfilled)
+
+
+def is_starving(job: Job) -> bool:
+    """Whether a job has less than its minimum, promised places included."""
+    return job.counts[Status.PIPELINED] + job.ready < job.min_member
+
+
+def _counts_roles(job: Job) -> bool:
+    """Minimums of roles that add up to more than the job's own are not looked at."""
+    return bool(job.min_task) and job.min_member >= job.min_task_total
+
+
+def _has_roles(
+    job: Job, statuses: tuple[Status, ...] | frozenset[Status], *, backfilled: bool
+) -> bool:
+    if not _counts_roles(job):
+        return True
+    for role, minimum in job.min_task.items():
+        count = job.role_count(role, statuses)
+        if backfilled and count < minimum:
+            count += sum(
+                task.role == role and task.is_best_effort and task.status is Status.PENDING
+                for task in job.tasks.values()
+            )
+        if count < minimum:
+            return False
+    return True
+
+
+SPEC = PluginSpec(
+    name="gang",
+    summary="A job gets the minimum of its pods, and of each task, or nothing.",
+    build=Gang,
+)

@@ -1,0 +1,254 @@
+"""nodegroup: which groups of nodes a queue may use, and which it would rather use (specification, c.10).
+
+A node belongs to the group that its label `volcano.sh/nodegroup-name` names; a queue says in `spec.affinity`
+what it wants. By default the words mean what the design says they mean:
+
+* required groups, if there are any, are the only ones besides the preferred;
+* without them every group will do, the preferred ones first;
+* a group in required anti-affinity is never used, whatever else is said of it;
+* a group in preferred anti-affinity is used when nothing else has room.
+
+Preferences come before the scores of other plugins, whatever their ranges. Mode `volcano` is what Volcano
+ships: a queue must name every group that it uses, preferred anti-affinity beats required, and the score is
+added to the others.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.api import keys
+from pumice.api.quantities import QuantityError, parse_milli
+from pumice.api.queues import NodeGroupTerms, Queue, QueueAffinity
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.model.facts import ABSENT
+from pumice.scheduler.model.nodes import NodeRecord, Rows
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Task
+from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "GroupRules", "NodeGroup"]
+
+_REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
+
+Limits = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRules:
+    """What a queue says about node groups.
+
+    Attributes:
+        required: Groups to use.
+        preferred: Groups to use first, in order.
+        forbidden: Groups never to use.
+        avoided: Groups to use last.
+    """
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    avoided: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, affinity: QueueAffinity) -> "GroupRules":
+        """Rules of a queue's affinity."""
+        wanted = affinity.node_group_affinity or NodeGroupTerms()
+        unwanted = affinity.node_group_anti_affinity or NodeGroupTerms()
+        return cls(
+            tuple(wanted.required),
+            tuple(wanted.preferred),
+            tuple(unwanted.required),
+            tuple(unwanted.preferred),
+        )
+
+    def allows(self, group: str) -> bool:
+        """Whether a group may be used, as the design says."""
+        if group in self.forbidden:
+            return False
+        if group in self.avoided or group in self.preferred:
+            return True
+        return group in self.required if self.required else True
+
+    def allows_as_volcano(self, group: str) -> bool:
+        """Whether a group may be used, as Volcano decides: what is said last counts."""
+        if group in self.avoided:
+            return True
+        if group in self.forbidden:
+            return False
+        return group in self.required or group in self.preferred
+
+    def score(self, group: str, *, ordered: bool) -> float:
+        """How much a group is wanted.
+
+        Args:
+            group: The group.
+            ordered: Whether earlier preferred groups are worth more than later ones.
+        """
+        if group in self.avoided:
+            return _AVOIDED
+        score = _REQUIRED if group in self.required else 0.0
+        if group in self.preferred:
+            count = len(self.preferred)
+            rank = self.preferred.index(group) if ordered else 0
+            score += _PREFERRED * (count - rank) / count
+        return score
+
+
+class NodeGroup:
+    """Filters and scores nodes by the wishes of the queue."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._is_volcano = arguments.text("nodegroup.mode") == "volcano"
+        self._is_strict = arguments.flag("strict")
+        self._is_open = arguments.flag("nodegroup.open")
+        self._is_ordered = arguments.flag("enablePreferredOrder")
+        self._is_hierarchical = False
+        self._limits: dict[str, Limits | None] = {}
+        self._used: dict[tuple[str, str], Ints] = {}
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the filter and the scorer."""
+        self._session = session
+        self._is_hierarchical = register.is_on("enableHierarchy")
+        register.node_filter(self._judge)
+        register.node_score(self._score, ranked=not self._is_volcano)
+        for name, queue in sorted(session.queues.items()):
+            text = queue.metadata.annotation(keys.NODE_GROUP_LIMITS)
+            if text:
+                self._limits[name] = _read_limits(text)
+        if self._limits:
+            self._count_used()
+            register.node_filter(self._judge_limits, scope="all")
+            register.on_allocate(lambda task, record: self._note(task, record, 1))
+            register.on_deallocate(lambda task, record: self._note(task, record, -1))
+
+    # -- wishes ------------------------------------------------------------------------------
+
+    def _rules(self, queue: str) -> GroupRules | None:
+        """Rules of a queue, or with `enableHierarchy` of its nearest ancestor that has some."""
+        seen: set[str] = set()
+        name = queue
+        while name not in seen:
+            seen.add(name)
+            found: Queue | None = self._session.queues.get(name)
+            affinity = found.spec.affinity if found else None
+            if affinity is not None:
+                return GroupRules.of(affinity)
+            if not self._is_hierarchical:
+                return None
+            name = (found.spec.parent if found else "") or keys.ROOT_QUEUE
+        return None
+
+    def _judge(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+        rules = self._rules(pods.queue)
+        text = f"node(s) are in no node group that queue {pods.queue} may use"
+        if rules is None:
+            if self._is_open:
+                return None
+            refused = np.ones(len(self._session.node_names), dtype=np.int64)
+            if not self._is_strict:
+                refused[self._session.facts.label(keys.NODE_GROUP).codes == ABSENT] = 0
+            return Verdict(refused, (text,))
+        allows = rules.allows_as_volcano if self._is_volcano else rules.allows
+        codes = self._by_group(lambda group: float(not allows(group)), absent=1.0)
+        return Verdict(codes.astype(np.int64), (text,))
+
+    def _score(self, pods: PodClass, _rows: Rows) -> Floats | None:
+        rules = self._rules(pods.queue)
+        if rules is None:
+            return None
+        return self._by_group(lambda group: rules.score(group, ordered=self._is_ordered))
+
+    def _by_group(self, answer: Callable[[str], float], absent: float = 0.0) -> Floats:
+        column = self._session.facts.label(keys.NODE_GROUP)
+        answers = np.array([*(answer(group) for group in column.values), absent])
+        by_row: Floats = answers[column.codes]
+        return by_row
+
+    # -- limits ------------------------------------------------------------------------------
+
+    def _count_used(self) -> None:
+        for job in self._session.jobs.values():
+            if job.queue in self._limits:
+                for task in job.tasks.values():
+                    if task.node is not None and task.status in ALLOCATED_LIKE:
+                        self._note(task, task.node, 1)
+
+    def _note(self, task: Task, record: NodeRecord, sign: int) -> None:
+        queue = task.job.queue if task.job else ""
+        group = record.node.metadata.label(keys.NODE_GROUP) if record.node else ""
+        if queue not in self._limits or not group:
+            return
+        used = self._used.get((queue, group))
+        vector = sign * task.shape.vector
+        self._used[queue, group] = vector if used is None else used + vector
+
+    def _judge_limits(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        if pods.queue not in self._limits:
+            return None
+        limits = self._limits[pods.queue]
+        if limits is None:
+            text = f"node group limits of queue {pods.queue} cannot be read"
+            return Verdict(np.ones(len(rows), dtype=np.int64), (text,))
+        codes = self._by_group(lambda group: float(self._exceeds(pods, group, limits)))
+        text = f"node group limits of queue {pods.queue} exceeded"
+        return Verdict(codes.astype(np.int64)[rows.index], (text,))
+
+    def _exceeds(self, pods: PodClass, group: str, limits: Limits) -> bool:
+        used = self._used.get((pods.queue, group))
+        for resource, limit in limits.get(group, {}).items():
+            column = self._session.column(resource)
+            if column is None:
+                continue
+            wanted = int(pods.shape.vector[column])
+            if wanted and wanted + (int(used[column]) if used is not None else 0) > limit:
+                return True
+        return False
+
+
+def _read_limits(text: str) -> Limits | None:
+    """Limits by group and resource in milli-units; None when the text cannot be read."""
+    try:
+        document = json.loads(text)
+        return {
+            str(group): {str(name): parse_milli(value) for name, value in resources.items()}
+            for group, resources in document.items()
+        }
+    except (ValueError, AttributeError, QuantityError):
+        return None
+
+
+SPEC = PluginSpec(
+    name="nodegroup",
+    summary="Keeps the pods of a queue to the node groups that the queue names.",
+    build=NodeGroup,
+    arguments=(
+        Argument(
+            "strict",
+            True,
+            "Whether nodes of no group are closed to queues that name none.",
+        ),
+        Argument(
+            "nodegroup.open",
+            False,
+            "Whether queues that name no groups may use every node; Pumice's own configuration says so.",
+        ),
+        Argument(
+            "enablePreferredOrder",
+            False,
+            "Whether earlier preferred groups are worth more than later ones.",
+        ),
+        Argument(
+            "nodegroup.mode",
+            "design",
+            "`design`: what the words say; `volcano`: what Volcano makes of them.",
+            choices=("design", "volcano"),
+        ),
+    ),
+)

@@ -1,0 +1,143 @@
+"""nodeorder: kube-scheduler's scores, each 0 to 100, weighted and summed (scheduler specification, c.12)."""
+
+import numpy as np
+
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Floats, Ints
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.selectors import tolerates
+from pumice.scheduler.points import PodClass
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "NodeOrder", "balanced", "least_allocated", "most_allocated"]
+
+_FULL = 100
+_GPU = "nvidia.com/gpu"
+
+
+class NodeOrder:
+    """Scores by load, balance, preferred node affinity and preferred taints."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._least = arguments.integer("leastrequested.weight")
+        self._most = arguments.integer("mostrequested.weight")
+        self._balanced = arguments.integer("balancedresource.weight")
+        self._affinity = arguments.integer("nodeaffinity.weight")
+        self._taints = arguments.integer("tainttoleration.weight")
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the scorers whose weight is not 0."""
+        self._session = session
+        if self._affinity:
+            register.node_score(self._node_affinity)
+        if self._taints:
+            register.node_score(self._taint_toleration)
+        if self._least or self._most or self._balanced:
+            register.node_score(self._load, scope="row")
+
+    def _load(self, pods: PodClass, rows: Rows) -> Floats:
+        score: Ints = np.zeros(len(rows), dtype=np.int64)
+        if self._least:
+            score = score + self._least * least_allocated(pods, rows)
+        if self._most:
+            score = score + self._most * most_allocated(pods, rows)
+        if self._balanced:
+            score = score + self._balanced * balanced(pods, rows)
+        return score.astype(np.float64)
+
+    def _node_affinity(self, pods: PodClass, _rows: Rows) -> Floats | None:
+        affinity = pods.shape.node_affinity
+        terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else None
+        if not terms:
+            return None
+        sums = np.zeros(len(self._session.node_names), dtype=np.int64)
+        for term in terms:
+            sums += term.weight * self._session.matcher.term(term.preference)
+        most = int(np.where(pods.allowed, sums, 0).max(initial=0))
+        if most <= 0:
+            return None
+        return self._affinity * (sums * _FULL // most).astype(np.float64)
+
+    def _taint_toleration(self, pods: PodClass, _rows: Rows) -> Floats | None:
+        facts = self._session.facts
+        counts = np.array(
+            [
+                sum(
+                    taint.effect == "PreferNoSchedule"
+                    and not tolerates(pods.shape.tolerations, taint)
+                    for taint in taints
+                )
+                for taints in facts.taint_sets
+            ],
+            dtype=np.int64,
+        )
+        by_row = counts[facts.taint_codes]
+        most = int(np.where(pods.allowed, by_row, 0).max(initial=0))
+        if most == 0:
+            return None
+        return self._taints * (_FULL - by_row * _FULL // most).astype(np.float64)
+
+
+def least_allocated(pods: PodClass, rows: Rows) -> Ints:
+    """0 to 100, more for nodes with more left."""
+    cpu = _left(pods, rows, SCORED_CPU)
+    return (cpu + _left(pods, rows, SCORED_MEMORY)) // 2
+
+
+def most_allocated(pods: PodClass, rows: Rows) -> Ints:
+    """0 to 100, more for fuller nodes."""
+    cpu = _full(pods, rows, SCORED_CPU)
+    return (cpu + _full(pods, rows, SCORED_MEMORY)) // 2
+
+
+def balanced(pods: PodClass, rows: Rows) -> Ints:
+    """0 to 100, more where CPU and memory (and GPUs, for pods that ask for them) are used evenly."""
+    cpu = _fraction(pods, rows, CPU)
+    memory = _fraction(pods, rows, MEMORY)
+    gpu = next((need.column for need in pods.shape.needs if need.name == _GPU), None)
+    if gpu is None:
+        deviation = np.abs(cpu - memory) / 2
+    else:
+        third = _fraction(pods, rows, gpu)
+        mean = (cpu + memory + third) / 3
+        squares = (cpu - mean) ** 2 + (memory - mean) ** 2 + (third - mean) ** 2
+        deviation = np.sqrt(squares / 3)
+    return np.floor((1 - deviation) * _FULL).astype(np.int64)
+
+
+def _left(pods: PodClass, rows: Rows, column: int) -> Ints:
+    allocatable = rows.allocatable[:, column]
+    left = allocatable - rows.used[:, column] - pods.shape.vector[column]
+    percent: Ints = np.maximum(left, 0) * _FULL // np.maximum(allocatable, 1)
+    return percent
+
+
+def _full(pods: PodClass, rows: Rows, column: int) -> Ints:
+    allocatable = rows.allocatable[:, column]
+    used = rows.used[:, column] + pods.shape.vector[column]
+    return np.where(used > allocatable, 0, used) * _FULL // np.maximum(allocatable, 1)
+
+
+def _fraction(pods: PodClass, rows: Rows, column: int) -> Floats:
+    used = rows.used[:, column] + pods.shape.vector[column]
+    fraction: Floats = np.minimum(used / np.maximum(rows.allocatable[:, column], 1), 1.0)
+    return fraction
+
+
+SPEC = PluginSpec(
+    name="nodeorder",
+    summary="Scores nodes as kube-scheduler does: load, balance, preferred affinity, preferred taints.",
+    build=NodeOrder,
+    arguments=(
+        Argument("leastrequested.weight", 1, "Prefer nodes with more left."),
+        Argument("mostrequested.weight", 0, "Prefer fuller nodes."),
+        Argument("balancedresource.weight", 1, "Prefer nodes whose resources are used evenly."),
+        Argument("nodeaffinity.weight", 2, "Weight of preferred node affinity."),
+        Argument("tainttoleration.weight", 3, "Avoid nodes with PreferNoSchedule taints."),
+        Argument("podaffinity.weight", 2, "Affinity between pods.", is_absent=True),
+        Argument("imagelocality.weight", 1, "Nodes that have the image.", is_absent=True),
+        Argument("podtopologyspread.weight", 2, "Topology spread.", is_absent=True),
+    ),
+)

@@ -1,0 +1,141 @@
+"""predicates: nodes that a pod may not use (scheduler specification, g.1).
+
+Cordoned nodes, node selector and required node affinity, taints that nothing tolerates, and host ports that are
+taken. Room for the requests is checked by the session itself, for every configuration.
+"""
+
+import numpy as np
+
+from pumice.api.nodes import Taint
+from pumice.api.pods import NodeSelector
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.selectors import tolerates
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Predicates"]
+
+_CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_HARD = ("NoSchedule", "NoExecute")
+_ANY_ADDRESS = "0.0.0.0"
+
+
+class Predicates:
+    """Filters of nodes by shape; the fixed ones are kept for as long as nodes do not change."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._affinity = arguments.flag("predicate.NodeAffinityEnable")
+        self._taints = arguments.flag("predicate.TaintTolerationEnable")
+        self._ports = arguments.flag("predicate.NodePortsEnable")
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the filters."""
+        self._session = session
+        register.node_filter(self._unschedulable)
+        if self._affinity:
+            register.node_filter(self._node_affinity)
+        if self._taints:
+            register.node_filter(self._untolerated)
+        if self._ports:
+            register.node_filter(self._port_conflicts, scope="row")
+
+    def _unschedulable(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+        cordoned = self._session.facts.unschedulable
+        if not cordoned.any() or tolerates(pods.shape.tolerations, _CORDON):
+            return None
+        return Verdict(cordoned.astype(np.int64), ("node(s) were unschedulable",))
+
+    def _node_affinity(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+        shape = pods.shape
+        if not shape.node_selector and _required(shape) is None:
+            return None
+        matches = self._session.facts.cached(
+            ("node affinity", shape.key), lambda: self._matches(shape)
+        )
+        codes: Ints = (~matches).astype(np.int64)
+        return Verdict(codes, ("node(s) didn't match Pod's node affinity/selector",))
+
+    def _matches(self, shape: PodShape) -> Bools:
+        matcher = self._session.matcher
+        mask = matcher.labels(shape.node_selector)
+        required = _required(shape)
+        if required is not None:
+            mask &= matcher.selector(required)
+        return mask
+
+    def _untolerated(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+        facts = self._session.facts
+        texts: list[str] = []
+        answers = np.zeros(len(facts.taint_sets), dtype=np.int64)
+        for place, taints in enumerate(facts.taint_sets):
+            taint = next(
+                (
+                    taint
+                    for taint in taints
+                    if taint.effect in _HARD and not tolerates(pods.shape.tolerations, taint)
+                ),
+                None,
+            )
+            if taint is None:
+                continue
+            text = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+            if text not in texts:
+                texts.append(text)
+            answers[place] = 1 + texts.index(text)
+        return Verdict(answers[facts.taint_codes], tuple(texts)) if texts else None
+
+    def _port_conflicts(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        wanted = pods.shape.host_ports
+        if not wanted:
+            return None
+        taken = np.zeros(len(self._session.node_names), dtype=np.int64)
+        for protocol, address, port in wanted:
+            users = self._session.host_ports.get((protocol, port), {})
+            for (node, used_address), count in users.items():
+                row = self._session.row_of(node)
+                if count and row >= 0 and _overlap(address, used_address):
+                    taken[row] = 1
+        text = "node(s) didn't have free ports for the requested pod ports"
+        return Verdict(taken[rows.index], (text,))
+
+
+def _required(shape: PodShape) -> NodeSelector | None:
+    affinity = shape.node_affinity
+    return affinity.required_during_scheduling_ignored_during_execution if affinity else None
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or _ANY_ADDRESS in (one, other)
+
+
+SPEC = PluginSpec(
+    name="predicates",
+    summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports.",
+    build=Predicates,
+    arguments=(
+        Argument("predicate.NodeAffinityEnable", True, "Look at node selector and node affinity."),
+        Argument("predicate.NodePortsEnable", True, "Look at host ports."),
+        Argument("predicate.TaintTolerationEnable", True, "Look at taints."),
+        Argument("predicate.PodAffinityEnable", True, "Affinity between pods.", is_absent=True),
+        Argument("predicate.NodeVolumeLimitsEnable", True, "Volume limits.", is_absent=True),
+        Argument("predicate.VolumeZoneEnable", True, "Volume zones.", is_absent=True),
+        Argument("predicate.PodTopologySpreadEnable", True, "Topology spread.", is_absent=True),
+        Argument("predicate.VolumeBindingEnable", True, "Volume binding.", is_absent=True),
+        Argument(
+            "predicate.DynamicResourceAllocationEnable",
+            True,
+            "Dynamic resource allocation.",
+            is_absent=True,
+        ),
+        Argument(
+            "predicate.CacheEnable",
+            False,
+            "Volcano's cache by template; answers are always kept by shape here.",
+        ),
+    ),
+)

@@ -1,0 +1,172 @@
+"""task-topology: keep the pods of a job together, or apart, as the job asks (specification, c.11).
+
+The default mode, `bucket`, is the design's: pods are placed bucket by bucket, and a node scores the number of
+pods of the bucket that are on it or still fit on it; one that carries a pod which this one should be apart
+from scores 0, and 1 less for each further one. Unless a weight is given, that comes before all other scores,
+whatever their ranges, so that a bucket is not torn apart by a percent of load.
+
+Mode `volcano` is what Volcano ships: the fullest bucket first, anew after each pod, and
+`(pods on the node + pods that fit + repulsion) · weight · 100 / largest bucket` added to the other scores.
+"""
+
+import numpy as np
+
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import Floats
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import NodeRecord, Rows
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.points import SortKey
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.topology.buckets import Bucket, Buckets
+from pumice.scheduler.topology.rules import TopologyError, check_rules, read_rules
+from pumice.scheduler.topology.stacks import Stacks
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "TaskTopology", "role_in"]
+
+_WEIGHT = "task-topology.weight"
+_MODE = "task-topology.mode"
+_FULL = 100.0
+_OUTSIDE = (1, 0, 0, 0, 0)
+
+
+class TaskTopology:
+    """Orders pods by bucket and scores nodes by how much of a bucket they can hold."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._is_volcano = arguments.text(_MODE) == "volcano"
+        self._weight = arguments.integer(_WEIGHT)
+        self._is_ranked = not self._is_volcano and not arguments.is_set(_WEIGHT)
+        self._jobs: dict[str, Buckets] = {}
+        self._stacks = Stacks()
+        self._places: dict[str, dict[int, int]] = {}
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Build the buckets of the jobs that ask for it."""
+        self._session = session
+        for job in session.waiting:
+            if job.group is None or not job.counts[Status.PENDING]:
+                continue
+            try:
+                buckets = self._read(job)
+            except TopologyError as error:
+                session.warn(job, "TaskTopologyIgnored", f"task-topology is ignored: {error}")
+                continue
+            if buckets is not None:
+                self._jobs[job.key] = buckets
+                fullest = sorted(buckets.all, key=lambda each: (-len(each.pending), each.index))
+                self._places[job.key] = {
+                    bucket.index: place for place, bucket in enumerate(fullest)
+                }
+        if not self._jobs:
+            return
+        register.task_order(self.task_key, moves=self._is_volcano)
+        register.task_score(self.score, ranked=self._is_ranked)
+        register.on_allocate(self._on_allocate)
+        register.on_deallocate(self._on_deallocate)
+
+    def _read(self, job: Job) -> Buckets | None:
+        annotations = job.group.metadata.annotations if job.group else None
+        rules = read_rules(annotations, job.key) if annotations else None
+        if rules is None:
+            return None
+        named = rules.tasks | set(job.min_task)
+        roles = {task.key: role_in(task, named) for task in job.tasks.values()}
+        check_rules(rules, {*roles.values(), *job.min_task}, job.key)
+        return Buckets(
+            rules,
+            job.tasks.values(),
+            lambda task: roles[task.key],
+            outside=() if self._is_volcano else rules.conflicts(),
+            as_volcano=self._is_volcano,
+        )
+
+    # -- order -------------------------------------------------------------------------------
+
+    def task_key(self, task: Task) -> SortKey:
+        """Pods of one bucket follow each other, those in no bucket come last."""
+        buckets = self._jobs.get(task.job.key) if task.job else None
+        bucket = buckets.of(task) if buckets else None
+        if task.job is None or buckets is None or bucket is None:
+            return _OUTSIDE
+        if self._is_volcano:
+            place = (-len(bucket.pending), bucket.index)
+        else:
+            place = (self._places[task.job.key][bucket.index], 0)
+        return (0, *place, buckets.rank(task), -buckets.type(task))
+
+    # -- scores ------------------------------------------------------------------------------
+
+    def score(self, task: Task, rows: Rows) -> Floats | None:
+        """How much of the pod's bucket each node can hold."""
+        buckets = self._jobs.get(task.job.key) if task.job else None
+        bucket = buckets.of(task) if buckets else None
+        if buckets is None or bucket is None:
+            return None
+        counts = self.counts(task, buckets, bucket, rows)
+        if self._is_ranked:
+            return counts
+        return counts * (self._weight * _FULL / buckets.largest)
+
+    def counts(self, task: Task, buckets: Buckets, bucket: Bucket, rows: Rows) -> Floats:
+        """Pods of the bucket that are or fit on each node, as the mode counts them."""
+        others = buckets.others(task, bucket)
+        fitting = self._stacks.of(task, others, buckets.role_of).fitting(rows)
+        counts = fitting.astype(np.float64)
+        for node, number in bucket.on_node.items():
+            row = self._session.row_of(node)
+            if row >= 0:
+                counts[row] += number
+        for node in buckets.placed:
+            row = self._session.row_of(node)
+            repelling = buckets.conflicts(task, node)
+            if row >= 0 and repelling:
+                counts[row] = counts[row] - repelling if self._is_volcano else 1 - repelling
+        counts[fitting == 0] = 0
+        return counts
+
+    # -- placements --------------------------------------------------------------------------
+
+    def _on_allocate(self, task: Task, record: NodeRecord) -> None:
+        buckets = self._jobs.get(task.job.key) if task.job else None
+        if buckets is not None:
+            buckets.place(task, record.name)
+
+    def _on_deallocate(self, task: Task, record: NodeRecord) -> None:
+        buckets = self._jobs.get(task.job.key) if task.job else None
+        if buckets is not None:
+            buckets.take_back(task, record.name)
+
+
+def role_in(task: Task, known: set[str]) -> str:
+    """Task of a pod: what it says, or else the longest known one that its name ends with.
+
+    `tf-ps-0` of a job without labels is a `ps`, as in Volcano 1.9.
+    """
+    if task.role:
+        return task.role
+    stem = task.name.rpartition("-")[0]
+    fitting = [role for role in known if role and f"-{stem}".endswith(f"-{role}")]
+    return max(fitting, key=lambda role: (len(role), role), default="")
+
+
+SPEC = PluginSpec(
+    name="task-topology",
+    summary="Keeps the pods of a job together or apart as the job's annotations ask.",
+    build=TaskTopology,
+    arguments=(
+        Argument(
+            _WEIGHT,
+            1,
+            "Weight in the sum of scores; left out, buckets come before all other scores.",
+        ),
+        Argument(
+            _MODE,
+            "bucket",
+            "`bucket`: bucket by bucket, as designed; `volcano`: order and scores as Volcano has them.",
+            choices=("bucket", "volcano"),
+        ),
+    ),
+)

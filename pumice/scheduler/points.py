@@ -1,0 +1,192 @@
+"""The extension points of a session: what plugins may decide, each a typed list.
+
+Plugins register functions when a session opens. The order of tiers, and of plugins in a tier, is the
+order of the lists; how several answers are combined is the session's business (`session.py`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from pumice.api.queues import Queue
+from pumice.scheduler.model.axis import Bools, Floats, Ints
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import NodeRecord, Rows
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.results import Reason
+
+__all__ = [
+    "Extension",
+    "Extensions",
+    "FilterPoint",
+    "PodClass",
+    "Scope",
+    "ScorePoint",
+    "SortKey",
+    "TaskScorePoint",
+    "Verdict",
+    "Vote",
+]
+
+T = TypeVar("T")
+
+SortKey = Any
+"""Something that compares with its like; the smaller comes first."""
+
+Scope = Literal["fixed", "row", "all"]
+"""What a placement changes about an answer: nothing, the row of the node, or any row."""
+
+
+class Vote(IntEnum):
+    """A vote on a job."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A filter's answer for some rows.
+
+    Attributes:
+        codes: 0 where the node will do, else 1 + the place of the reason in `texts`.
+        texts: Reasons, as they are counted in `0/3 nodes are unavailable: …`.
+    """
+
+    codes: Ints
+    texts: tuple[str, ...]
+
+
+class PodClass:
+    """Pods to which the same nodes are equally good: one shape, asking for one queue.
+
+    Attributes:
+        shape: What the pods ask for.
+        queue: Queue that pays.
+        allowed: Nodes that pass the fixed filters; set before scores are asked for.
+    """
+
+    __slots__ = ("allowed", "queue", "shape")
+
+    def __init__(self, shape: PodShape, queue: str, allowed: Bools) -> None:
+        self.shape = shape
+        self.queue = queue
+        self.allowed = allowed
+
+
+class Judge(Protocol):
+    """Which of these rows a class of pods may use; None when there is nothing to object to."""
+
+    def __call__(self, pods: PodClass, rows: Rows, /) -> Verdict | None:
+        """Judge rows."""
+
+
+class Score(Protocol):
+    """How good these rows are for a class of pods; None when they are all the same."""
+
+    def __call__(self, pods: PodClass, rows: Rows, /) -> Floats | None:
+        """Score rows."""
+
+
+class TaskScore(Protocol):
+    """How good all rows are for one pod; None when they are all the same."""
+
+    def __call__(self, task: Task, rows: Rows, /) -> Floats | None:
+        """Score rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterPoint:
+    """A filter of nodes and how far a placement changes its answers."""
+
+    judge: Judge
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePoint:
+    """A scorer of nodes.
+
+    Attributes:
+        score: The function.
+        scope: How far a placement changes its answers.
+        is_ranked: Whether its best nodes are the only ones that the sum of the other scores may choose from.
+    """
+
+    score: Score
+    scope: Scope
+    is_ranked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScorePoint:
+    """A scorer that looks at the single pod; ranked ones come after the ranked ones of classes."""
+
+    score: TaskScore
+    is_ranked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Extension(Generic[T]):
+    """One registered function.
+
+    Attributes:
+        tier: Number of its tier.
+        plugin: Who registered it.
+        call: The function.
+    """
+
+    tier: int
+    plugin: str
+    call: T
+
+
+@dataclass(slots=True)
+class Extensions:
+    """Everything that plugins have registered for one session.
+
+    Orders are given by sort keys: keys of several plugins are compared one after the other, which is the same
+    as asking comparators until one of them decides.
+
+    Attributes:
+        queue_order: Which queue goes first.
+        job_order: Which job of a queue goes first.
+        task_order: Which pod of a job goes first.
+        moving_task_order: Whether any of these keys changes while a job is placed.
+        job_valid: Why a job cannot be tried at all.
+        job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why.
+        job_enqueued: Told when a job has entered.
+        job_ready: Whether a job may be committed; all must agree.
+        job_pipelined: Whether a job may keep its promises until the end of the session.
+        job_starving: Whether a job is below what it needs.
+        overused: Whether a queue has had enough; one is enough.
+        allocatable: Why a queue cannot take a pod.
+        filters: Which nodes a pod may use; all must agree.
+        scores: How good nodes are; summed.
+        task_scores: The same for single pods.
+        on_allocate: Told when a pod gets or is promised a place.
+        on_deallocate: Told when it loses it again.
+    """
+
+    queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)
+    job_order: list[Extension[Callable[[Job], SortKey]]] = field(default_factory=list)
+    task_order: list[Extension[Callable[[Task], SortKey]]] = field(default_factory=list)
+    moving_task_order: bool = False
+    job_valid: list[Extension[Callable[[Job], Reason | None]]] = field(default_factory=list)
+    job_enqueueable: list[Extension[Callable[[Job], Vote | Reason]]] = field(default_factory=list)
+    job_enqueued: list[Extension[Callable[[Job], None]]] = field(default_factory=list)
+    job_ready: list[Extension[Callable[[Job], bool]]] = field(default_factory=list)
+    job_pipelined: list[Extension[Callable[[Job], Vote]]] = field(default_factory=list)
+    job_starving: list[Extension[Callable[[Job], bool]]] = field(default_factory=list)
+    overused: list[Extension[Callable[[Queue], bool]]] = field(default_factory=list)
+    allocatable: list[Extension[Callable[[Queue, Task], Reason | None]]] = field(
+        default_factory=list
+    )
+    filters: list[Extension[FilterPoint]] = field(default_factory=list)
+    scores: list[Extension[ScorePoint]] = field(default_factory=list)
+    task_scores: list[Extension[TaskScorePoint]] = field(default_factory=list)
+    on_allocate: list[Extension[Callable[[Task, NodeRecord], None]]] = field(default_factory=list)
+    on_deallocate: list[Extension[Callable[[Task, NodeRecord], None]]] = field(default_factory=list)

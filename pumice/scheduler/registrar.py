@@ -1,0 +1,121 @@
+"""Where plugins register: only what their switches in the configuration leave on is listed."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pumice.api.queues import Queue
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import NodeRecord
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.options import PluginOption
+from pumice.scheduler.points import (
+    Extension,
+    Extensions,
+    FilterPoint,
+    Judge,
+    Scope,
+    Score,
+    ScorePoint,
+    SortKey,
+    TaskScore,
+    TaskScorePoint,
+    Vote,
+)
+from pumice.scheduler.results import Reason
+
+__all__ = ["Registrar"]
+
+T = TypeVar("T")
+
+
+class Registrar:
+    """The door through which one plugin enters a session."""
+
+    __slots__ = ("_extensions", "_option")
+
+    def __init__(self, extensions: Extensions, option: PluginOption) -> None:
+        self._extensions = extensions
+        self._option = option
+
+    def is_on(self, switch: str) -> bool:
+        """Whether a switch of the plugin is on."""
+        return self._option.switches[switch]
+
+    def _add(self, points: list[Extension[T]], call: T, switch: str | None = None) -> None:
+        if switch is None or self._option.switches[switch]:
+            points.append(Extension(self._option.tier, self._option.spec.name, call))
+
+    def queue_order(self, key: Callable[[Queue], SortKey]) -> None:
+        """Say which queue goes first: the one with the smaller key."""
+        self._add(self._extensions.queue_order, key, "enableQueueOrder")
+
+    def job_order(self, key: Callable[[Job], SortKey]) -> None:
+        """Say which job of a queue goes first.
+
+        While a session runs, the key of a job may only grow, and only while that job has its turn.
+        """
+        self._add(self._extensions.job_order, key, "enableJobOrder")
+
+    def task_order(self, key: Callable[[Task], SortKey], *, moves: bool = False) -> None:
+        """Say which pod of a job goes first; `moves` when placing one pod changes the key of another."""
+        self._add(self._extensions.task_order, key, "enableTaskOrder")
+        self._extensions.moving_task_order |= moves and self.is_on("enableTaskOrder")
+
+    def job_valid(self, check: Callable[[Job], Reason | None]) -> None:
+        """Say why a job cannot be tried at all. Has no switch."""
+        self._add(self._extensions.job_valid, check)
+
+    def job_enqueueable(self, vote: Callable[[Job], Vote | Reason]) -> None:
+        """Vote on whether a job may enter its queue; a Reason rejects."""
+        self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued")
+
+    def job_enqueued(self, told: Callable[[Job], None]) -> None:
+        """Hear that a job has entered its queue."""
+        self._add(self._extensions.job_enqueued, told, "enableJobEnqueued")
+
+    def job_ready(self, check: Callable[[Job], bool]) -> None:
+        """Say whether what a job has been given may be committed."""
+        self._add(self._extensions.job_ready, check, "enableJobReady")
+
+    def job_pipelined(self, vote: Callable[[Job], Vote]) -> None:
+        """Vote on whether a job that is not ready may keep its promises until the end."""
+        self._add(self._extensions.job_pipelined, vote, "enableJobPipelined")
+
+    def job_starving(self, check: Callable[[Job], bool]) -> None:
+        """Say whether a job is below what it needs."""
+        self._add(self._extensions.job_starving, check, "enableJobStarving")
+
+    def overused(self, check: Callable[[Queue], bool]) -> None:
+        """Say whether a queue has had enough."""
+        self._add(self._extensions.overused, check, "enabledOverused")
+
+    def allocatable(self, check: Callable[[Queue, Task], Reason | None]) -> None:
+        """Say why a queue cannot take a pod."""
+        self._add(self._extensions.allocatable, check, "enabledAllocatable")
+
+    def node_filter(self, judge: Judge, *, scope: Scope = "fixed") -> None:
+        """Say which nodes a class of pods may use."""
+        self._add(self._extensions.filters, FilterPoint(judge, scope), "enablePredicate")
+
+    def node_score(self, score: Score, *, scope: Scope = "fixed", ranked: bool = False) -> None:
+        """Say how good nodes are for a class of pods.
+
+        Args:
+            score: The function. Its values must follow from the rows that it is given alone.
+            scope: How far a placement changes its values.
+            ranked: Let the best nodes of this scorer be the only ones that later scorers and the sum of
+                the unranked may choose from. For intentions that must not drown in a sum.
+        """
+        self._add(self._extensions.scores, ScorePoint(score, scope, ranked), "enableNodeOrder")
+
+    def task_score(self, score: TaskScore, *, ranked: bool = False) -> None:
+        """Say how good nodes are for a single pod; asked anew for every pod."""
+        self._add(self._extensions.task_scores, TaskScorePoint(score, ranked), "enableNodeOrder")
+
+    def on_allocate(self, told: Callable[[Task, NodeRecord], None]) -> None:
+        """Hear that a pod has got, or was promised, a place."""
+        self._add(self._extensions.on_allocate, told)
+
+    def on_deallocate(self, told: Callable[[Task, NodeRecord], None]) -> None:
+        """Hear that a pod has lost its place again."""
+        self._add(self._extensions.on_deallocate, told)

@@ -1,0 +1,140 @@
+"""Which plugins and actions there are: one visible list, passed around as a value.
+
+Others come from the entry points `pumice.scheduler_plugins` and `pumice.scheduler_actions`: each names a
+`PluginSpec` or an `ActionSpec`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from pumice.scheduler.actions import allocate, enqueue
+from pumice.scheduler.plugins import (
+    binpack,
+    gang,
+    nodegroup,
+    nodeorder,
+    predicates,
+    priority,
+    task_topology,
+)
+from pumice.scheduler.specs import ActionSpec, PluginSpec
+
+__all__ = [
+    "PLANNED_ACTIONS",
+    "PLANNED_PLUGINS",
+    "Registry",
+    "builtin_registry",
+    "default_registry",
+]
+
+PLANNED_PLUGINS = frozenset(
+    {
+        "capacity",
+        "cdp",
+        "conformance",
+        "deviceshare",
+        "drf",
+        "extender",
+        "network-topology-aware",
+        "numa-aware",
+        "overcommit",
+        "pdb",
+        "proportion",
+        "rescheduling",
+        "reservation",
+        "resource-strategy-fit",
+        "resourcequota",
+        "sla",
+        "tdm",
+        "usage",
+    }
+)
+"""Volcano's plugins that Pumice does not have yet: a configuration may name them, they do nothing."""
+
+PLANNED_ACTIONS = frozenset(
+    {
+        "backfill",
+        "elect",
+        "gangpreempt",
+        "gangreclaim",
+        "preempt",
+        "reclaim",
+        "reserve",
+        "shuffle",
+    }
+)
+"""The same for actions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Plugins and actions by name."""
+
+    plugins: Mapping[str, PluginSpec]
+    actions: Mapping[str, ActionSpec]
+
+    def extended(
+        self, plugins: Iterable[PluginSpec] = (), actions: Iterable[ActionSpec] = ()
+    ) -> "Registry":
+        """A registry with more of them.
+
+        Raises:
+            ValueError: A name is taken.
+        """
+        more_plugins = {**self.plugins}
+        more_actions = {**self.actions}
+        for plugin in plugins:
+            if plugin.name in more_plugins:
+                raise ValueError(f"scheduler plugin {plugin.name} is registered twice")
+            more_plugins[plugin.name] = plugin
+        for action in actions:
+            if action.name in more_actions:
+                raise ValueError(f"scheduler action {action.name} is registered twice")
+            more_actions[action.name] = action
+        return Registry(more_plugins, more_actions)
+
+
+def builtin_registry() -> Registry:
+    """What Pumice brings along."""
+    return Registry({}, {}).extended(
+        plugins=(
+            priority.SPEC,
+            gang.SPEC,
+            predicates.SPEC,
+            nodeorder.SPEC,
+            binpack.SPEC,
+            task_topology.SPEC,
+            nodegroup.SPEC,
+        ),
+        actions=(enqueue.SPEC, allocate.SPEC),
+    )
+
+
+def default_registry() -> Registry:
+    """What Pumice brings along and what is installed.
+
+    Raises:
+        ValueError: An entry point names something else than a spec, or a name that is taken.
+    """
+    return builtin_registry().extended(
+        plugins=_installed("pumice.scheduler_plugins", PluginSpec),
+        actions=_installed("pumice.scheduler_actions", ActionSpec),
+    )
+
+
+T = TypeVar("T")
+
+
+def _installed(group: str, kind: type[T]) -> list[T]:
+    found: list[T] = []
+    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+        spec = entry.load()
+        if not isinstance(spec, kind):
+            raise ValueError(
+                f"entry point {entry.name} of {group} ({entry.value}) must name a "
+                f"{kind.__name__}, found {type(spec).__name__}"
+            )
+        found.append(spec)
+    return found

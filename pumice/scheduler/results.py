@@ -1,0 +1,85 @@
+"""What a cycle says: who goes where, what becomes of each gang, and why the rest waits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pumice.api.podgroups import PodGroupStatus
+
+__all__ = ["CycleResult", "Event", "PodVerdict", "Reason"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something waits.
+
+    Attributes:
+        reason: One word, for example `NotEnoughResources`.
+        message: One sentence.
+        details: The same as data, ready for JSON.
+    """
+
+    reason: str
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PodVerdict:
+    """What the condition `PodScheduled=False` of a waiting pod should say.
+
+    Attributes:
+        reason: `Unschedulable`, `Schedulable` (it would fit, its gang does not) or `SchedulingGated`.
+        message: One sentence.
+    """
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that the owner of an object should hear about.
+
+    Attributes:
+        kind: Kind of the object, `PodGroup`.
+        namespace: Its namespace.
+        name: Its name.
+        type: `Normal` or `Warning`.
+        reason: One word.
+        message: One sentence.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """Outcome of one cycle.
+
+    Attributes:
+        binds: Pods to bind, `namespace/name` to node.
+        pipelined: Pods that get a node once terminating pods have left it; nothing to be done yet.
+        evicted: Pods to delete so that others fit.
+        pod_groups: Statuses that changed and are to be written.
+        all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
+        pending: Why each waiting gang waits; valid until the state is touched again.
+        pods: Conditions of waiting pods that changed.
+        events: What to tell the owners.
+        decided: Pods that were looked at: placed, promised a place or refused.
+    """
+
+    binds: dict[str, str]
+    pipelined: dict[str, str]
+    evicted: list[str]
+    pod_groups: dict[str, PodGroupStatus]
+    all_pod_groups: Mapping[str, PodGroupStatus]
+    pending: Mapping[str, Reason]
+    pods: dict[str, PodVerdict]
+    events: list[Event]
+    decided: int

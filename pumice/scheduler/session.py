@@ -1,0 +1,260 @@
+"""A session: one cycle's view of the state, the plugins' answers combined, and what has been decided.
+
+How answers are combined is Volcano's (scheduler specification, a2.2): orders are decided by the first plugin
+that sees a difference, checks must all agree, votes count tier by tier.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, TypeVar
+
+from pumice.api.meta import parse_time
+from pumice.api.queues import Queue
+from pumice.scheduler.board import Board
+from pumice.scheduler.explain import FitFailure
+from pumice.scheduler.ledger import Ledger
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.options import Config
+from pumice.scheduler.points import (
+    Extension,
+    Extensions,
+    FilterPoint,
+    PodClass,
+    SortKey,
+    Verdict,
+    Vote,
+)
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.results import Event, Reason
+from pumice.scheduler.state import ClusterState
+from pumice.scheduler.statement import Outbox, Statement
+from pumice.scheduler.view import SessionView
+
+__all__ = ["Outcome", "Session"]
+
+T = TypeVar("T")
+
+
+class Outcome:
+    """What happened to a job in this session.
+
+    Attributes:
+        refusal: Why it was not tried, or not let in.
+        failed: First pod for which there was no node, and why.
+        tentative: Where pods would have gone, had the whole gang fitted.
+        refused: Pods that were not placed for a reason of their own, such as the queue's limit.
+    """
+
+    __slots__ = ("failed", "refusal", "refused", "tentative")
+
+    def __init__(self) -> None:
+        self.refusal: Reason | None = None
+        self.failed: tuple[Task, FitFailure] | None = None
+        self.tentative: dict[str, str] = {}
+        self.refused: Reason | None = None
+
+
+class Session:
+    """State, plugins and decisions of one cycle.
+
+    Attributes:
+        state: The cluster; only statements change it.
+        config: What is configured.
+        now: The moment, UNIX seconds.
+        view: What plugins see.
+        extensions: What plugins have registered.
+        outcomes: What happened to jobs, by key.
+        events: What to tell the owners.
+        outbox: What has been committed.
+        entered: Jobs that were let into their queue.
+        pipelined: Pods that are promised a place, and the node.
+        decided: Pods that were placed, promised a place or refused.
+    """
+
+    def __init__(self, state: ClusterState, config: Config, now: float) -> None:
+        self.state = state
+        self.config = config
+        self.now = now
+        self.outbox = Outbox()
+        self.outcomes: dict[str, Outcome] = {}
+        self.events: list[Event] = []
+        self.entered: dict[str, Job] = {}
+        self.pipelined: dict[str, str] = {}
+        self.decided = 0
+        self._kept: list[Statement] = []
+        self._boards: dict[tuple[int, str], Board] = {}
+        actions = frozenset(spec.name for spec, _ in config.actions)
+        self.view = SessionView(state, now, actions, self.events)
+        self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
+        self.extensions = Extensions()
+        self.extensions.filters.append(Extension(-1, "", FilterPoint(self._readiness, "fixed")))
+        for option in config.plugins:
+            plugin = option.spec.build(option.arguments)
+            plugin.open(self.view, Registrar(self.extensions, option))
+
+    def outcome(self, job: Job) -> Outcome:
+        """What happened to a job so far."""
+        found = self.outcomes.get(job.key)
+        if found is None:
+            found = self.outcomes[job.key] = Outcome()
+        return found
+
+    # -- who takes part ----------------------------------------------------------------------
+
+    def is_pending(self, job: Job) -> bool:
+        """Whether a job has not been let into its queue, in this session neither."""
+        return job.is_pending and job.key not in self.entered
+
+    def queue_of(self, job: Job) -> Queue | None:
+        """The open queue of a job, or None after noting why there is none."""
+        queue = self.state.queues.get(job.queue)
+        if queue is None:
+            message = f"queue {job.queue} does not exist; create it or name another in spec.queue"
+            self.outcome(job).refusal = Reason("QueueNotFound", message, {"queue": job.queue})
+            return None
+        if not queue.is_open:
+            state = queue.status.state
+            message = f"queue {job.queue} is {state} and takes nothing in; it must be Open"
+            details = {"queue": job.queue, "state": state}
+            self.outcome(job).refusal = Reason("QueueClosed", message, details)
+            return None
+        return queue
+
+    # -- orders ------------------------------------------------------------------------------
+
+    def queue_key(self, queue: Queue) -> SortKey:
+        """Place of a queue among queues; the older and then the name decide in the end."""
+        keys = [each.call(queue) for each in self.extensions.queue_order]
+        created = parse_time(queue.metadata.creation_timestamp) or 0.0
+        return (*keys, created, queue.metadata.name)
+
+    def job_key(self, job: Job) -> SortKey:
+        """Place of a job among the jobs of its queue."""
+        keys = [each.call(job) for each in self.extensions.job_order]
+        return (*keys, job.created, job.key)
+
+    def task_key(self, task: Task) -> SortKey:
+        """Place of a pod among the pods of its job."""
+        keys: list[Any] = [each.call(task) for each in self.extensions.task_order]
+        return (*keys, task.order)
+
+    # -- questions ---------------------------------------------------------------------------
+
+    def why_invalid(self, job: Job) -> Reason | None:
+        """Why a job cannot be tried at all."""
+        return _first(each.call(job) for each in self.extensions.job_valid)
+
+    def why_not_enqueueable(self, job: Job) -> Reason | None:
+        """Why a job may not enter its queue, by votes."""
+        for _, tier in _tiers(self.extensions.job_enqueueable):
+            permitted = False
+            for each in tier:
+                vote = each.call(job)
+                if isinstance(vote, Reason):
+                    return vote
+                if vote is Vote.REJECT:
+                    return Reason("Rejected", f"plugin {each.plugin} does not let it in")
+                permitted |= vote is Vote.PERMIT
+            if permitted:
+                return None
+        return None
+
+    def is_ready(self, job: Job) -> bool:
+        """Whether what a job has may be committed."""
+        return all(each.call(job) for each in self.extensions.job_ready)
+
+    def is_pipelined(self, job: Job) -> bool:
+        """Whether a job may keep its promises until the end of the session, by votes."""
+        for _, tier in _tiers(self.extensions.job_pipelined):
+            votes = [each.call(job) for each in tier]
+            if Vote.REJECT in votes:
+                return False
+            if Vote.PERMIT in votes:
+                return True
+        return True
+
+    def is_starving(self, job: Job) -> bool:
+        """Whether a job is below what it needs; the first tier that has an opinion decides."""
+        for _, tier in _tiers(self.extensions.job_starving):
+            return all(each.call(job) for each in tier)
+        return False
+
+    def is_overused(self, queue: Queue) -> bool:
+        """Whether a queue has had enough."""
+        return any(each.call(queue) for each in self.extensions.overused)
+
+    def why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
+        """Why a queue cannot take a pod."""
+        return _first(each.call(queue, task) for each in self.extensions.allocatable)
+
+    # -- decisions ---------------------------------------------------------------------------
+
+    def board(self, task: Task, queue: str) -> Board:
+        """The board of a pod's class."""
+        key = (task.shape.number, queue)
+        board = self._boards.get(key)
+        if board is None:
+            board = self._boards[key] = Board(
+                task.shape,
+                queue,
+                self.view.rows,
+                self.extensions,
+                self.ledger,
+                self.view.node_names,
+            )
+        return board
+
+    def statement(self) -> Statement:
+        """An empty statement."""
+        return Statement(
+            self.state.nodes,
+            self.ledger,
+            self.outbox,
+            self.extensions.on_allocate,
+            self.extensions.on_deallocate,
+        )
+
+    def commit(self, statement: Statement) -> None:
+        """Let a statement's decisions leave the session."""
+        self.pipelined.update(statement.promises)
+        statement.commit()
+
+    def enter(self, job: Job) -> None:
+        """Let a job into its queue."""
+        self.entered[job.key] = job
+        for each in self.extensions.job_enqueued:
+            each.call(job)
+
+    def keep(self, statement: Statement) -> None:
+        """Let a statement count until the end of the session, without committing it."""
+        self._kept.append(statement)
+        self.pipelined.update(statement.promises)
+
+    def close(self) -> None:
+        """Undo what must not outlive the session."""
+        for statement in reversed(self._kept):
+            statement.discard()
+        self._kept.clear()
+        for task in reversed(self.outbox.promises):
+            self.state.nodes.discard(task)
+            if task.job is not None:
+                task.job.move(task, Status.PENDING)
+        self.outbox.promises.clear()
+
+    def _readiness(self, _pods: PodClass, _rows: Rows) -> Verdict | None:
+        unready = self.state.facts.unready
+        if not unready.any():
+            return None
+        codes: Ints = unready.astype("int64")
+        return Verdict(codes, ("node(s) were not ready",))
+
+
+def _first(reasons: Iterable[Reason | None]) -> Reason | None:
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _tiers(points: Sequence[Extension[T]]) -> Iterator[tuple[int, Iterator[Extension[T]]]]:
+    return groupby(points, key=lambda point: point.tier)

@@ -1,0 +1,190 @@
+"""Scheduling cycles over objects at hand: the same core as in the cluster, without a cluster.
+
+A simulation owns the objects and plays the part of API server and kubelets: between two cycles pods
+that were bound start running, and evicted or terminating pods are gone. What is given is honoured:
+a pod's node and phase, a PodGroup's phase. Nothing here looks at a clock; the moment of a cycle is
+an argument.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from pumice.api import keys
+from pumice.api.meta import ObjectMeta, parse_time
+from pumice.api.nodes import Node, PriorityClass
+from pumice.api.podgroups import PodGroup, PodGroupStatus
+from pumice.api.pods import Pod, PodStatus
+from pumice.api.quantities import QuantityError
+from pumice.api.queues import Queue
+from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
+
+__all__ = ["Simulation", "World", "WorldError", "with_priorities"]
+
+T = TypeVar("T", Node, PodGroup, Pod)
+
+
+class WorldError(ValueError):
+    """An object that scheduling cannot read; the message names it."""
+
+
+@dataclass(slots=True)
+class World:
+    """The objects that a simulation starts from.
+
+    Attributes:
+        nodes: The nodes.
+        queues: The queues; `default` is there without being given.
+        priority_classes: The priority classes.
+        pod_groups: The gangs.
+        pods: Their pods, and pods of others that only take room.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    queues: list[Queue] = field(default_factory=list)
+    priority_classes: list[PriorityClass] = field(default_factory=list)
+    pod_groups: list[PodGroup] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)
+
+    def newest(self) -> float:
+        """The newest time that stands in any object, in UNIX seconds; 0 when none does."""
+        metas: list[ObjectMeta] = [
+            each.metadata
+            for kind in (self.nodes, self.queues, self.priority_classes, self.pod_groups, self.pods)
+            for each in kind
+        ]
+        texts: list[str | None] = []
+        for meta in metas:
+            texts += (meta.creation_timestamp, meta.deletion_timestamp)
+        for group in self.pod_groups:
+            texts += [each.last_transition_time for each in group.status.conditions or ()]
+        for pod in self.pods:
+            texts.append(pod.status.start_time)
+            texts += [each.last_transition_time for each in pod.status.conditions or ()]
+        # Times of one format order as text, but manifests may mix zones and fractions.
+        return max((moment for text in set(texts) if (moment := parse_time(text))), default=0.0)
+
+
+class Simulation:
+    """A world on its way through scheduling cycles."""
+
+    def __init__(
+        self, world: World, config: Config, *, scheduler_names: tuple[str, ...] = ("volcano",)
+    ) -> None:
+        """Take a world in.
+
+        Args:
+            world: Where to start; it is not changed.
+            config: How to schedule.
+            scheduler_names: Whose pods are placed; others only take room.
+
+        Raises:
+            WorldError: A quantity cannot be read.
+        """
+        self._config = config
+        self._state = ClusterState(
+            scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE
+        )
+        self._pods: dict[str, Pod] = {}
+        self._result: CycleResult | None = None
+        self._nodes = len({node.metadata.name for node in world.nodes})
+        if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in world.queues):
+            self._state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
+        for queue in world.queues:
+            self._state.set_queue(queue)
+        for priority_class in world.priority_classes:
+            self._state.set_priority_class(priority_class)
+        for node in world.nodes:
+            _take_in(self._state.set_node, node)
+        for group in world.pod_groups:
+            self.put_pod_group(group)
+        for pod in with_priorities(world.pods, world.priority_classes):
+            self.put_pod(pod)
+
+    def cycle(self, now: float) -> CycleResult:
+        """Run one cycle.
+
+        Args:
+            now: The moment, in UNIX seconds.
+        """
+        self._result = run_cycle(self._state, self._config, now)
+        return self._result
+
+    def advance(self) -> None:
+        """Let the cluster do its part after a cycle: bound pods run, evicted and terminating ones go."""
+        binds = self._result.binds if self._result else {}
+        evicted = frozenset(self._result.evicted if self._result else ())
+        for key, pod in list(self._pods.items()):
+            if key in evicted or pod.metadata.deletion_timestamp:
+                self.remove_pod(pod)
+                continue
+            node = binds.get(key, pod.spec.node_name)
+            if node and pod.status.phase in ("", "Pending"):
+                spec = replace(pod.spec, node_name=node)
+                self.put_pod(replace(pod, spec=spec, status=PodStatus(phase="Running")))
+
+    def put_pod(self, pod: Pod) -> None:
+        """Create or change a pod.
+
+        Raises:
+            WorldError: A quantity cannot be read.
+        """
+        _take_in(self._state.set_pod, pod)
+        self._pods[f"{pod.metadata.namespace}/{pod.metadata.name}"] = pod
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Delete a pod."""
+        self._pods.pop(f"{pod.metadata.namespace}/{pod.metadata.name}", None)
+        self._state.remove_pod(pod.metadata.namespace, pod.metadata.name)
+
+    def put_pod_group(self, group: PodGroup) -> None:
+        """Create or change a PodGroup.
+
+        Raises:
+            WorldError: A quantity cannot be read.
+        """
+        _take_in(self._state.set_pod_group, group)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self._nodes
+
+    @property
+    def pods(self) -> Mapping[str, Pod]:
+        """The pods as they stand, by `namespace/name`."""
+        return self._pods
+
+    @property
+    def pod_groups(self) -> dict[str, PodGroupStatus]:
+        """Status of every PodGroup after the last cycle, by `namespace/name`."""
+        return dict(self._result.all_pod_groups) if self._result else {}
+
+    @property
+    def pending(self) -> dict[str, Reason]:
+        """What waits after the last cycle, and why, by `namespace/name` of the PodGroup."""
+        return dict(self._result.pending) if self._result else {}
+
+
+def _take_in(put: Callable[[T], bool], obj: T) -> None:
+    try:
+        put(obj)
+    except QuantityError as error:
+        meta = obj.metadata
+        name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+        raise WorldError(f"{type(obj).__name__}/{name}: {error}") from error
+
+
+def with_priorities(pods: Iterable[Pod], classes: Iterable[PriorityClass]) -> Iterable[Pod]:
+    """Pods with `spec.priority` filled in from their PriorityClass, as the API server does."""
+    known = list(classes)
+    values = {each.metadata.name: each.value for each in known}
+    default = next((each.value for each in known if each.global_default), None)
+    for pod in pods:
+        value = values.get(pod.spec.priority_class_name, default)
+        if pod.spec.priority is None and value is not None:
+            yield replace(pod, spec=replace(pod.spec, priority=value))
+        else:
+            yield pod

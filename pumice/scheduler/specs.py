@@ -1,0 +1,55 @@
+"""What a plugin and an action are to the rest: a name, its arguments, and how to make or run it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from pumice.scheduler.arguments import Argument, Arguments
+
+if TYPE_CHECKING:
+    from pumice.scheduler.registrar import Registrar
+    from pumice.scheduler.session import Session
+    from pumice.scheduler.view import SessionView
+
+__all__ = ["ActionSpec", "Plugin", "PluginSpec"]
+
+
+class Plugin(Protocol):
+    """A plugin of one session: it registers what it has to say, and reads the view to find it out."""
+
+    def open(self, session: "SessionView", register: "Registrar") -> None:
+        """Register functions for this session."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSpec:
+    """A scheduler plugin.
+
+    Attributes:
+        name: Name in the configuration file.
+        summary: What it decides, one sentence.
+        build: Makes the plugin for one session.
+        arguments: Arguments that it understands.
+    """
+
+    name: str
+    summary: str
+    build: Callable[[Arguments], Plugin]
+    arguments: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSpec:
+    """A step of the cycle.
+
+    Attributes:
+        name: Name in the configuration file.
+        summary: What it does, one sentence.
+        run: Does it.
+        arguments: Arguments that it understands, under `configurations`.
+    """
+
+    name: str
+    summary: str
+    run: Callable[["Session", Arguments], None]
+    arguments: tuple[Argument, ...] = ()

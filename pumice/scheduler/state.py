@@ -1,0 +1,311 @@
+"""The state of the cluster, kept current by events; nothing is copied for a cycle.
+
+Every `set_…` takes an object as the API server shows it, finds out whether anything changed that scheduling
+looks at, and moves just that. `version` stands still when nothing did, which is what makes an idle
+cycle free.
+"""
+
+from collections.abc import Iterable
+
+from pumice.api import keys
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import Node, PriorityClass
+from pumice.api.podgroups import PodGroup, PodGroupStatus
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.facts import NodeFacts
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.selectors import NodeMatcher
+from pumice.scheduler.model.shapes import ShapeTable
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.results import Reason
+
+__all__ = ["ClusterState"]
+
+
+class ClusterState:
+    """Nodes, pods, gangs, queues and priorities.
+
+    What a cycle decides is *assumed*: a bound pod holds its place (status Binding) until an event confirms
+    it or `forget` takes it back, and PodGroup statuses count as written.
+
+    Attributes:
+        scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
+        default_queue: Queue of PodGroups that name none.
+        version: Grows with every change that matters to scheduling.
+        cycles: Cycles that were run on it.
+        settled: Version and configuration of a cycle after which there was nothing left to do.
+        dirty: Gangs whose pods or PodGroup changed since the last cycle.
+        waiting: Gangs that a cycle may have something to do for.
+        pending: Why a gang waits, as of the last cycle.
+        statuses: Status of every PodGroup, as it is or is about to be written.
+        warned: What the owners of a gang have been warned about, so that they hear it once.
+    """
+
+    def __init__(
+        self,
+        scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,),
+        default_queue: str = keys.DEFAULT_QUEUE,
+    ) -> None:
+        self.scheduler_names = scheduler_names
+        self.default_queue = default_queue
+        self.axis = Axis()
+        self.shapes = ShapeTable(self.axis)
+        self.nodes = NodeTable(self.axis)
+        self.facts = NodeFacts(self.nodes)
+        self.matcher = NodeMatcher(self.nodes, self.facts)
+        self.tasks: dict[str, Task] = {}
+        self.jobs: dict[str, Job] = {}
+        self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
+        self.priority_classes: dict[str, PriorityClass] = {}
+        self.version = 0
+        self.cycles = 0
+        self.settled: tuple[int, object] | None = None
+        self.dirty: dict[str, None] = {}
+        self.waiting: dict[str, Job] = {}
+        self.pending: dict[str, Reason] = {}
+        self.statuses: dict[str, PodGroupStatus] = {}
+        self.warned: dict[str, set[str]] = {}
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def set_node(self, node: Node) -> bool:
+        """Take in a node.
+
+        Raises:
+            QuantityError: An amount cannot be read; the state is as before.
+        """
+        allocatable = self.nodes.read(node)
+        self._widen()
+        return self._changed(self.nodes.set(node, allocatable))
+
+    def remove_node(self, name: str) -> bool:
+        """Forget a node; its pods stay known until they are removed themselves."""
+        return self._changed(self.nodes.remove(name))
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def set_pod(self, pod: Pod) -> bool:
+        """Take in a pod; one that was bound by a cycle and is still unassigned stays assumed.
+
+        Raises:
+            QuantityError: A request cannot be read; the state is as before.
+        """
+        task = Task(pod, self.shapes.intern(pod.spec))
+        group = self._group_of(pod)
+        node = pod.spec.node_name
+        old = self.tasks.get(task.key)
+        if old is not None:
+            if old.status is Status.BINDING and task.status is Status.PENDING and old.node:
+                task.status, node = Status.BINDING, old.node.name
+            if self._is_same(old, task, group, node):
+                return False
+            task.verdict = old.verdict
+        self._widen()
+        self.shapes.use(task.shape)
+        if old is not None:
+            self._drop(old)
+        self.tasks[task.key] = task
+        if node:
+            self.nodes.add(task, self.nodes.record(node))
+        if group:
+            job = self._job(pod.metadata.namespace, group)
+            job.add(task)
+            self._touch(job)
+        return self._changed(True)
+
+    def remove_pod(self, namespace: str, name: str) -> bool:
+        """Forget a pod."""
+        task = self.tasks.get(f"{namespace}/{name}")
+        if task is None:
+            return False
+        self._drop(task)
+        return self._changed(True)
+
+    def forget(self, namespace: str, name: str) -> bool:
+        """Take back the assumption that a pod is bound: the API server refused. It waits again."""
+        task = self.tasks.get(f"{namespace}/{name}")
+        if task is None or task.status is not Status.BINDING or task.job is None:
+            return False
+        record = task.node
+        self.nodes.discard(task)
+        if record is not None:
+            self.nodes.drop_if_unused(record)
+        task.job.move(task, Status.PENDING)
+        self._touch(task.job)
+        return self._changed(True)
+
+    # -- gangs, queues, priorities -----------------------------------------------------------
+
+    def set_pod_group(self, group: PodGroup) -> bool:
+        """Take in a PodGroup.
+
+        Raises:
+            QuantityError: An amount of `minResources` cannot be read; the state is as before.
+        """
+        key = f"{group.metadata.namespace}/{group.metadata.name}"
+        job = self.jobs.get(key) or Job(group.metadata.namespace, group.metadata.name)
+        old = job.group
+        if (
+            old is not None
+            and old.spec == group.spec
+            and job.status == group.status
+            and old.metadata.annotations == group.metadata.annotations
+            and old.metadata.creation_timestamp == group.metadata.creation_timestamp
+        ):
+            return False
+        job.set_group(group, self.default_queue)
+        job.priority = self._priority(job)
+        self.jobs[key] = job
+        self.statuses[job.key] = job.status
+        self._touch(job)
+        return self._changed(True)
+
+    def remove_pod_group(self, namespace: str, name: str) -> bool:
+        """Forget a PodGroup; pods that name it wait until it is there again."""
+        job = self.jobs.get(f"{namespace}/{name}")
+        if job is None or job.group is None:
+            return False
+        job.set_group(None, self.default_queue)
+        self.statuses.pop(job.key, None)
+        self._touch(job)
+        return self._changed(True)
+
+    def set_queue(self, queue: Queue) -> bool:
+        """Take in a Queue."""
+        old = self.queues.get(queue.metadata.name)
+        if (
+            old is not None
+            and old.spec == queue.spec
+            and old.is_open == queue.is_open
+            and old.metadata.annotations == queue.metadata.annotations
+            and old.metadata.creation_timestamp == queue.metadata.creation_timestamp
+        ):
+            return False
+        self.queues[queue.metadata.name] = queue
+        return self._changed(True)
+
+    def remove_queue(self, name: str) -> bool:
+        """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
+        known = self.queues.pop(name, None) is not None
+        if name == self.default_queue:
+            self.queues[name] = _implied(name)
+        return self._changed(known)
+
+    def set_priority_class(self, priority_class: PriorityClass) -> bool:
+        """Take in a PriorityClass."""
+        name = priority_class.metadata.name
+        old = self.priority_classes.get(name)
+        self.priority_classes[name] = priority_class
+        if (
+            old is not None
+            and old.value == priority_class.value
+            and old.global_default == priority_class.global_default
+        ):
+            return False
+        return self._reprioritise()
+
+    def remove_priority_class(self, name: str) -> bool:
+        """Forget a PriorityClass; who names it has priority 0."""
+        if self.priority_classes.pop(name, None) is None:
+            return False
+        return self._reprioritise()
+
+    # -- for cycles --------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Bring rows and columns into order; a cycle does this first."""
+        self._widen()
+        self.nodes.settle()
+        self.facts.settle()
+
+    def assume_status(self, job: Job, status: PodGroupStatus) -> None:
+        """Count a PodGroup's status as written."""
+        job.status = status
+        self.statuses[job.key] = status
+        self._index(job)
+
+    def assume_bound(self, pods: Iterable[str]) -> None:
+        """Note that pods were bound by a cycle."""
+        tasks = [self.tasks[pod] for pod in pods]
+        for task in tasks:
+            task.verdict = None
+        jobs = {task.job.key: task.job for task in tasks if task.job}
+        for job in jobs.values():
+            self._touch(job)
+        self._changed(bool(jobs))
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _changed(self, changed: bool) -> bool:
+        self.version += changed
+        return changed
+
+    def _group_of(self, pod: Pod) -> str:
+        if pod.spec.scheduler_name not in self.scheduler_names:
+            return ""
+        meta = pod.metadata
+        return meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
+
+    def _is_same(self, old: Task, new: Task, group: str, node: str) -> bool:
+        return (
+            old.status is new.status
+            and old.facts == new.facts
+            and (old.job.name if old.job else "") == group
+            and (old.node.name if old.node else "") == node
+        )
+
+    def _job(self, namespace: str, name: str) -> Job:
+        key = f"{namespace}/{name}"
+        job = self.jobs.get(key)
+        if job is None:
+            job = self.jobs[key] = Job(namespace, name)
+        return job
+
+    def _drop(self, task: Task) -> None:
+        del self.tasks[task.key]
+        record = task.node
+        self.nodes.discard(task)
+        if record is not None:
+            self.nodes.drop_if_unused(record)
+        job = task.job
+        if job is not None:
+            job.discard(task)
+            self._touch(job)
+        self.shapes.release(task.shape)
+
+    def _touch(self, job: Job) -> None:
+        self.dirty[job.key] = None
+        self._index(job)
+
+    def _index(self, job: Job) -> None:
+        if job.is_waiting:
+            self.waiting[job.key] = job
+        else:
+            self.waiting.pop(job.key, None)
+        if job.group is None and not job.tasks:
+            self.jobs.pop(job.key, None)
+            self.warned.pop(job.key, None)
+
+    def _priority(self, job: Job) -> int:
+        name = job.group.spec.priority_class_name if job.group else ""
+        if name:
+            named = self.priority_classes.get(name)
+            return named.value if named else 0
+        defaults = (each for each in self.priority_classes.values() if each.global_default)
+        return max((each.value for each in defaults), default=0)
+
+    def _reprioritise(self) -> bool:
+        for job in self.jobs.values():
+            job.priority = self._priority(job)
+        return self._changed(True)
+
+    def _widen(self) -> None:
+        self.nodes.widen()
+        self.shapes.widen()
+
+
+def _implied(name: str) -> Queue:
+    return Queue(metadata=ObjectMeta(name=name))

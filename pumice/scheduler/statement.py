@@ -1,0 +1,150 @@
+"""Tentative decisions: each one takes effect in the session at once, and leaves it only by `commit`.
+
+`discard` undoes them in reverse order and restores every column and counter exactly (scheduler
+specification, section e; an evicted pod gets back the status that it had, not always Running).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+
+from pumice.scheduler.ledger import Ledger
+from pumice.scheduler.model.nodes import NodeRecord, NodeTable
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.points import Extension
+
+__all__ = ["Decision", "Outbox", "Statement"]
+
+Handlers = Sequence[Extension[Callable[[Task, NodeRecord], None]]]
+
+
+class Decision(Enum):
+    """What a statement can do to a pod."""
+
+    ALLOCATE = "allocate"
+    PIPELINE = "pipeline"
+    EVICT = "evict"
+
+
+class Outbox:
+    """What leaves the session.
+
+    Attributes:
+        binds: Committed placements.
+        evicted: Committed evictions.
+        promises: Places promised for later; they end with the session.
+    """
+
+    __slots__ = ("binds", "evicted", "promises")
+
+    def __init__(self) -> None:
+        self.binds: dict[str, str] = {}
+        self.evicted: list[str] = []
+        self.promises: list[Task] = []
+
+
+class Statement:
+    """A list of decisions on the pods of one job, or for its sake."""
+
+    __slots__ = ("_ledger", "_nodes", "_on_allocate", "_on_deallocate", "_outbox", "_steps")
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        ledger: Ledger,
+        outbox: Outbox,
+        on_allocate: Handlers,
+        on_deallocate: Handlers,
+    ) -> None:
+        self._nodes = nodes
+        self._ledger = ledger
+        self._outbox = outbox
+        self._on_allocate = on_allocate
+        self._on_deallocate = on_deallocate
+        self._steps: list[tuple[Decision, Task, NodeRecord, Status]] = []
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @property
+    def placements(self) -> Mapping[str, str]:
+        """Pods with a tentative place that is free, and the node."""
+        return self._nodes_of(Decision.ALLOCATE)
+
+    @property
+    def promises(self) -> Mapping[str, str]:
+        """Pods with a place that is about to become free, and the node."""
+        return self._nodes_of(Decision.PIPELINE)
+
+    def _nodes_of(self, wanted: Decision) -> Mapping[str, str]:
+        return {
+            task.key: record.name for decision, task, record, _ in self._steps if decision is wanted
+        }
+
+    def allocate(self, task: Task, record: NodeRecord) -> None:
+        """Give a pending pod a place that is free."""
+        self._steps.append((Decision.ALLOCATE, task, record, task.status))
+        _move(task, Status.ALLOCATED)
+        self._nodes.add(task, record)
+        self._ledger.log.append(record.row)
+        for handler in self._on_allocate:
+            handler.call(task, record)
+
+    def pipeline(self, task: Task, record: NodeRecord) -> None:
+        """Promise a pending pod a place that is about to become free."""
+        self._steps.append((Decision.PIPELINE, task, record, task.status))
+        self._ledger.promises += 1
+        _move(task, Status.PIPELINED)
+        self._nodes.add(task, record)
+        self._ledger.log.append(record.row)
+        for handler in self._on_allocate:
+            handler.call(task, record)
+
+    def evict(self, task: Task) -> None:
+        """Make a placed pod leave its node."""
+        record = task.node
+        assert record is not None
+        self._steps.append((Decision.EVICT, task, record, task.status))
+        self._ledger.releases = True
+        self._replace(task, record, Status.RELEASING)
+        for handler in self._on_deallocate:
+            handler.call(task, record)
+
+    def commit(self) -> None:
+        """Let the decisions leave the session."""
+        for decision, task, record, _ in self._steps:
+            if decision is Decision.ALLOCATE:
+                _move(task, Status.BINDING)
+                self._outbox.binds[task.key] = record.name
+            elif decision is Decision.PIPELINE:
+                self._outbox.promises.append(task)
+            else:
+                self._outbox.evicted.append(task.key)
+        self._steps.clear()
+
+    def discard(self) -> None:
+        """Undo the decisions."""
+        while self._steps:
+            decision, task, record, before = self._steps.pop()
+            if decision is Decision.EVICT:
+                self._replace(task, record, before)
+                for handler in self._on_allocate:
+                    handler.call(task, record)
+                continue
+            self._nodes.discard(task)
+            _move(task, before)
+            self._ledger.log.append(record.row)
+            for handler in self._on_deallocate:
+                handler.call(task, record)
+
+    def _replace(self, task: Task, record: NodeRecord, status: Status) -> None:
+        self._nodes.discard(task)
+        _move(task, status)
+        self._nodes.add(task, record)
+        self._ledger.log.append(record.row)
+
+
+def _move(task: Task, status: Status) -> None:
+    if task.job is None:
+        task.status = status
+    else:
+        task.job.move(task, status)

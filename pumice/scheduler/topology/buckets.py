@@ -1,0 +1,213 @@
+"""Buckets: pods that are meant for one node (scheduler specification, c.11; the Bucket design).
+
+A pod goes into the bucket that attracts it most, of equals into the lighter one, and into a new one if all of
+them repel it. Pods that are placed already make a bucket of their node.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from pumice.scheduler.model.axis import MEMORY, PODS
+from pumice.scheduler.model.order import Natural, natural
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.topology.rules import NONE, TopologyRules
+
+__all__ = ["Bucket", "Buckets", "weight_of"]
+
+_MILLI_MEBIBYTE = 1000 * 1024 * 1024
+_MILLI_POD = 1000
+
+
+@dataclass(slots=True)
+class Bucket:
+    """Pods that are meant for one node.
+
+    Attributes:
+        index: Number in the order of opening, from 0.
+        roles: How many pods of each task are in it.
+        members: Those that had no place when the session opened, in the order of placing.
+        pending: Those of them that still have none.
+        on_node: Those with a place, by node.
+        weight: Size of the waiting ones, for balance between buckets.
+        size: Pods that were in it when the session opened.
+    """
+
+    index: int
+    roles: Counter[str] = field(default_factory=Counter)
+    members: list[Task] = field(default_factory=list)
+    pending: dict[str, Task] = field(default_factory=dict)
+    on_node: Counter[str] = field(default_factory=Counter)
+    weight: float = 0.0
+    size: int = 0
+
+
+class Buckets:
+    """The buckets of a job for one session.
+
+    Attributes:
+        all: Buckets in the order of opening.
+        largest: Pods in the largest one.
+        placed: How many pods of each task the job has on each node.
+        role_of: Task of a pod.
+    """
+
+    def __init__(
+        self,
+        rules: TopologyRules,
+        tasks: Iterable[Task],
+        role_of: Callable[[Task], str],
+        *,
+        outside: Iterable[str] = (),
+        as_volcano: bool = False,
+    ) -> None:
+        """Build the buckets.
+
+        Args:
+            rules: What the job says.
+            tasks: Its pods.
+            role_of: Task of a pod.
+            outside: Tasks that are left out of all buckets.
+            as_volcano: Sort `w-10` before `w-2`, and do not count pods that were placed before this session
+                as repelling others.
+        """
+        self.role_of = role_of
+        self._attraction = rules.attraction()
+        left_out = set(outside)
+        self._types = {role: kind for role, kind in rules.types().items() if role not in left_out}
+        self._ranks = {role: rank for rank, role in reversed(list(enumerate(rules.order)))}
+        self._unranked = len(rules.order)
+        self._bucket_of: dict[str, Bucket] = {}
+        self.all: list[Bucket] = []
+        self.placed: dict[str, Counter[str]] = {}
+        self._build(tasks, as_volcano=as_volcano)
+        self.largest = max((bucket.size for bucket in self.all), default=0)
+
+    def _build(self, tasks: Iterable[Task], *, as_volcano: bool) -> None:
+        def by_name(task: Task) -> Natural:
+            return (task.name,) if as_volcano else natural(task.name)
+
+        counted = [task for task in tasks if task.status in _COUNTED]
+        for task in counted:
+            if task.node is not None and not as_volcano:
+                self._note_placed(task, task.node.name, 1)
+        members = sorted(
+            (task for task in counted if self.role_of(task) in self._types),
+            key=lambda task: (
+                task.node is None,
+                task.node.name if task.node else "",
+                self.rank(task),
+                -self.type(task),
+                by_name(task),
+            ),
+        )
+        of_node: dict[str, Bucket] = {}
+        for task in members:
+            if task.node is not None:
+                node = task.node.name
+                bucket = of_node.get(node) or self._open()
+                of_node[node] = bucket
+                bucket.on_node[node] += 1
+            else:
+                bucket = self._choose(task)
+                bucket.members.append(task)
+                bucket.pending[task.key] = task
+                bucket.weight += weight_of(task)
+            bucket.roles[self.role_of(task)] += 1
+            bucket.size += 1
+            self._bucket_of[task.key] = bucket
+
+    def _open(self) -> Bucket:
+        bucket = Bucket(len(self.all))
+        self.all.append(bucket)
+        return bucket
+
+    def _choose(self, task: Task) -> Bucket:
+        role = self.role_of(task)
+        best: Bucket | None = None
+        best_draw = 0
+        for bucket in self.all:
+            draw = self._attraction.of(role, bucket.roles)
+            if (
+                best is None
+                or draw > best_draw
+                or (draw == best_draw and bucket.weight < best.weight)
+            ):
+                best, best_draw = bucket, draw
+        return self._open() if best is None or best_draw < 0 else best
+
+    # -- questions ---------------------------------------------------------------------------
+
+    def of(self, task: Task) -> Bucket | None:
+        """The bucket of a pod; None for one that is in none."""
+        return self._bucket_of.get(task.key)
+
+    def rank(self, task: Task) -> int:
+        """Place of a pod's task in the order that the user gave; unlisted ones come last."""
+        return self._ranks.get(self.role_of(task), self._unranked)
+
+    def type(self, task: Task) -> int:
+        """Type of a pod's task, the stronger the higher."""
+        return self._types.get(self.role_of(task), NONE)
+
+    def conflicts(self, task: Task, node: str) -> int:
+        """Pods of the job on a node that a pod should not be with."""
+        placed = self.placed.get(node)
+        return self._attraction.repulsion(self.role_of(task), placed) if placed else 0
+
+    def others(self, task: Task, bucket: Bucket) -> list[Task]:
+        """Pods of a bucket that wait beside a pod, in the order of placing."""
+        pending = bucket.pending
+        return [each for each in bucket.members if each.key in pending and each is not task]
+
+    # -- placements --------------------------------------------------------------------------
+
+    def place(self, task: Task, node: str) -> None:
+        """Count a pod as placed on a node."""
+        self._note_placed(task, node, 1)
+        bucket = self.of(task)
+        if bucket is None:
+            return
+        if bucket.pending.pop(task.key, None) is not None:
+            bucket.weight -= weight_of(task)
+        bucket.on_node[node] += 1
+
+    def take_back(self, task: Task, node: str) -> None:
+        """Undo `place`; also for a pod that leaves its node for good."""
+        self._note_placed(task, node, -1)
+        bucket = self.of(task)
+        if bucket is None:
+            return
+        bucket.on_node[node] -= 1
+        if task.status is Status.PENDING:
+            bucket.pending[task.key] = task
+            bucket.weight += weight_of(task)
+
+    def _note_placed(self, task: Task, node: str, step: int) -> None:
+        self.placed.setdefault(node, Counter())[self.role_of(task)] += step
+
+
+_COUNTED = frozenset(
+    {
+        Status.PENDING,
+        Status.ALLOCATED,
+        Status.PIPELINED,
+        Status.BINDING,
+        Status.BOUND,
+        Status.RUNNING,
+    }
+)
+"""Pods that are, or will be, on a node; the terminating and the finished are not waited for."""
+
+
+def weight_of(task: Task) -> float:
+    """Size of a pod: milli-CPU, memory in MiB, one for the pod, and milli-units of everything else."""
+    total = 0.0
+    for need in task.shape.needs:
+        if need.column == MEMORY:
+            total += need.amount / _MILLI_MEBIBYTE
+        elif need.column == PODS:
+            total += need.amount / _MILLI_POD
+        else:
+            total += need.amount
+    return total

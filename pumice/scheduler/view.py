@@ -1,0 +1,90 @@
+"""What plugins see of a session: everything, and none of it to be changed."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from pumice.api.queues import Queue
+from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.facts import NodeFacts
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import NodeTable, Rows
+from pumice.scheduler.model.selectors import NodeMatcher
+from pumice.scheduler.results import Event
+from pumice.scheduler.state import ClusterState
+
+__all__ = ["SessionView"]
+
+
+class SessionView:
+    """A read-only view of the cluster for one session.
+
+    Attributes:
+        now: The moment, UNIX seconds.
+        rows: All nodes; their columns cannot be written to and follow every placement.
+        node_names: Names of the nodes by row.
+        facts: Labels and taints in columns.
+        matcher: Selectors as masks.
+        jobs: Gangs by key.
+        queues: Queues by name.
+        waiting: Gangs that this session may do something for, in the order of their keys.
+        actions: Names of the configured actions.
+    """
+
+    __slots__ = (
+        "_axis",
+        "_events",
+        "_nodes",
+        "_warned",
+        "actions",
+        "facts",
+        "jobs",
+        "matcher",
+        "node_names",
+        "now",
+        "queues",
+        "rows",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        state: ClusterState,
+        now: float,
+        actions: frozenset[str],
+        events: list[Event],
+    ) -> None:
+        self._axis: Axis = state.axis
+        self._nodes: NodeTable = state.nodes
+        self._events = events
+        self._warned = state.warned
+        self.now = now
+        self.rows: Rows = state.nodes.rows()
+        self.node_names: Sequence[str] = state.nodes.names
+        self.facts: NodeFacts = state.facts
+        self.matcher: NodeMatcher = state.matcher
+        self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
+        self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
+        self.waiting: Sequence[Job] = tuple(state.waiting[key] for key in sorted(state.waiting))
+        self.actions = actions
+
+    def column(self, resource: str) -> int | None:
+        """Column of a resource; None when no node and no pod has ever named it."""
+        return self._axis.find(resource)
+
+    @property
+    def host_ports(self) -> Mapping[tuple[str, int], Mapping[tuple[str, str], int]]:
+        """Ports in use: protocol and port to the pods on each node and address."""
+        return MappingProxyType(self._nodes.ports)
+
+    def row_of(self, node: str) -> int:
+        """Row of a node, -1 when it is not there."""
+        record = self._nodes.records.get(node)
+        return record.row if record is not None else -1
+
+    def warn(self, job: Job, reason: str, message: str) -> None:
+        """Tell the owner of a gang, once, that something in it is ignored."""
+        warned = self._warned.setdefault(job.key, set())
+        if message in warned:
+            return
+        warned.add(message)
+        self._events.append(Event("PodGroup", job.namespace, job.name, "Warning", reason, message))

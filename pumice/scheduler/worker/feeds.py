@@ -1,0 +1,122 @@
+"""From watch caches into the scheduler's state."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol, TypeVar
+
+from pumice.api import kinds
+from pumice.api.kinds import Kind
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import Node, PriorityClass
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.quantities import QuantityError
+from pumice.api.queues import Queue
+from pumice.cluster.cache import Change, WatchCache, wait_synced
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+from pumice.scheduler import ClusterState
+
+__all__ = ["Caches"]
+
+logger = logging.getLogger(__name__)
+
+
+class _Object(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+T = TypeVar("T", bound=_Object)
+
+
+class Caches:
+    """What the scheduler watches.
+
+    Attributes:
+        nodes: The nodes.
+        pods: All pods: ours wait for a place, others take room.
+        pod_groups: The gangs.
+        queues: The queues.
+        priority_classes: The priority classes.
+    """
+
+    def __init__(self, client: Client, clock: Clock | None = None) -> None:
+        """Describe the caches; each must `run`."""
+        self.nodes = WatchCache(client, kinds.NODE, Node, clock=clock)
+        self.pods = WatchCache(client, kinds.POD, Pod, clock=clock)
+        self.pod_groups = WatchCache(client, kinds.POD_GROUP, PodGroup, clock=clock)
+        self.queues = WatchCache(client, kinds.QUEUE, Queue, clock=clock)
+        self.priority_classes = WatchCache(client, kinds.PRIORITY_CLASS, PriorityClass, clock=clock)
+
+    @property
+    def all(self) -> tuple[WatchCache[Any], ...]:
+        """Every cache."""
+        return (self.nodes, self.queues, self.priority_classes, self.pod_groups, self.pods)
+
+    @property
+    def synced(self) -> bool:
+        """Whether every cache has taken in its first list."""
+        return all(cache.synced.is_set() for cache in self.all)
+
+    async def wait_synced(self) -> None:
+        """Wait until every cache has taken in its first list."""
+        await wait_synced(*self.all)
+
+    @contextmanager
+    def feeding(self, state: ClusterState, news: asyncio.Event) -> Iterator[None]:
+        """Tell a state everything that is known, and every change for as long as the block lasts.
+
+        Args:
+            state: What to feed.
+            news: Set whenever something that matters changed.
+        """
+
+        def by_name(remove: Callable[[str], bool]) -> Callable[[ObjectMeta], bool]:
+            return lambda meta: remove(meta.name)
+
+        def by_both(remove: Callable[[str, str], bool]) -> Callable[[ObjectMeta], bool]:
+            return lambda meta: remove(meta.namespace, meta.name)
+
+        with ExitStack() as stack:
+            for end in (
+                _feed(
+                    self.priority_classes,
+                    state.set_priority_class,
+                    by_name(state.remove_priority_class),
+                    news,
+                ),
+                _feed(self.queues, state.set_queue, by_name(state.remove_queue), news),
+                _feed(self.nodes, state.set_node, by_name(state.remove_node), news),
+                _feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group), news),
+                _feed(self.pods, state.set_pod, by_both(state.remove_pod), news),
+            ):
+                stack.callback(end)
+            yield
+
+
+def _feed(
+    cache: WatchCache[T],
+    put: Callable[[T], bool],
+    drop: Callable[[ObjectMeta], bool],
+    news: asyncio.Event,
+) -> Callable[[], None]:
+    kind: Kind = cache.kind
+
+    def told(change: Change, old: T | None, new: T | None) -> None:
+        del change
+        mattered = False
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            # A later object of the same name starts without what was assumed of the earlier one.
+            mattered = drop(old.metadata)
+        if new is not None:
+            try:
+                mattered = put(new) or mattered
+            except QuantityError as error:
+                logger.error("%s %s is skipped: %s", kind.kind, new.metadata.name, error)
+        if mattered:
+            news.set()
+
+    return cache.subscribe(told)

@@ -1,0 +1,64 @@
+"""What the scheduler counts."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+__all__ = ["SchedulerMetrics"]
+
+_CYCLE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_WAIT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class SchedulerMetrics:
+    """Counters of one scheduler.
+
+    Attributes:
+        registry: Where they are registered; a registry of their own unless one is given.
+        cycles: Cycles run.
+        cycle_seconds: Duration of a cycle, without what follows from it.
+        decided: Pods that cycles placed or refused.
+        binds: Bindings by result: `bound`, `gone`, `failed`.
+        bind_seconds: From a decision to the API server's answer.
+        evictions: Evictions by result.
+        writes: Statuses and conditions written, by kind and result.
+        pending: PodGroups that wait, after the last cycle.
+        nodes: Nodes known.
+        leading: 1 while this process schedules.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        """Register the counters."""
+        self.registry = registry or CollectorRegistry()
+        name = "pumice_scheduler_"
+        self.cycles = Counter(f"{name}cycles", "Scheduling cycles run.", registry=self.registry)
+        self.cycle_seconds = Histogram(
+            f"{name}cycle_seconds",
+            "Duration of a scheduling cycle.",
+            buckets=_CYCLE_SECONDS,
+            registry=self.registry,
+        )
+        self.decided = Counter(
+            f"{name}decided_pods", "Pods that cycles placed or refused.", registry=self.registry
+        )
+        self.binds = Counter(f"{name}binds", "Bindings.", ["result"], registry=self.registry)
+        self.bind_seconds = Histogram(
+            f"{name}bind_seconds",
+            "From a decision to the API server's answer.",
+            buckets=_WAIT_SECONDS,
+            registry=self.registry,
+        )
+        self.evictions = Counter(
+            f"{name}evictions", "Evictions.", ["result"], registry=self.registry
+        )
+        self.writes = Counter(
+            f"{name}status_writes",
+            "Statuses and conditions written.",
+            ["kind", "result"],
+            registry=self.registry,
+        )
+        self.pending = Gauge(
+            f"{name}pending_pod_groups", "PodGroups that wait.", registry=self.registry
+        )
+        self.nodes = Gauge(f"{name}nodes", "Nodes known.", registry=self.registry)
+        self.leading = Gauge(
+            f"{name}leading", "1 while this process schedules.", registry=self.registry
+        )

@@ -1,0 +1,37 @@
+"""Settings of the scheduler's process; what to schedule by stands in its configuration file."""
+
+from dataclasses import dataclass
+
+from pumice.api import keys
+
+__all__ = ["WorkerSettings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """How the worker works.
+
+    Attributes:
+        scheduler_names: `schedulerName` of the pods that are placed; others only take room.
+        default_queue: Queue of PodGroups that name none.
+        period: Longest time between two cycles, in seconds.
+        debounce: Time for which changes are gathered before a cycle, in seconds: a Job's pods arrive
+            one after the other, and a cycle a pod would be a cycle in vain.
+        concurrent_binds: Bindings under way at once.
+        concurrent_writes: Writes of statuses and conditions under way at once, of each kind.
+        leader_elect: Whether to schedule only while holding the Lease.
+        lease_name: Name of the Lease.
+        lease_namespace: Its namespace.
+        identity: Name of this process among the candidates.
+    """
+
+    scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,)
+    default_queue: str = keys.DEFAULT_QUEUE
+    period: float = 1.0
+    debounce: float = 0.02
+    concurrent_binds: int = 64
+    concurrent_writes: int = 16
+    leader_elect: bool = False
+    lease_name: str = "pumice-scheduler"
+    lease_namespace: str = "default"
+    identity: str = "pumice-scheduler"

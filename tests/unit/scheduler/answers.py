@@ -1,0 +1,68 @@
+"""What the plugins of a configuration answer about one pod: which nodes, how good, and why not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.points import PodClass
+from pumice.scheduler.session import Session
+from tests.unit.scheduler.scenes import NOW, Scene
+
+__all__ = ["Answers", "ask", "open_session"]
+
+
+@dataclass
+class Answers:
+    """Answers by node, in the order of their names.
+
+    Attributes:
+        allowed: Whether every filter lets the pod use it.
+        score: Sum of all scores, whether allowed or not.
+    """
+
+    allowed: list[bool]
+    score: list[float]
+
+
+def open_session(scene: Scene) -> Session:
+    """A session on the scene as it is."""
+    scene.state.settle()
+    return Session(scene.state, scene.config, NOW)
+
+
+def ask(scene: Scene, pod: str, queue: str = "default", session: Session | None = None) -> Answers:
+    """Ask all filters and scorers about a pod of the scene, as if it paid from a queue."""
+    session = session or open_session(scene)
+    task: Task = scene.state.tasks[pod]
+    rows = session.view.rows
+    allowed = np.ones(len(rows), dtype=np.bool_)
+    pods = PodClass(task.shape, queue, allowed)
+    for filtering in session.extensions.filters:
+        verdict = filtering.call.judge(pods, rows)
+        if verdict is not None:
+            allowed &= verdict.codes == 0
+    total = np.zeros(len(rows))
+    for scoring in session.extensions.scores:
+        score = scoring.call.score(pods, rows)
+        if score is not None:
+            total = total + score
+    return Answers(allowed.tolist(), total.tolist())
+
+
+def queue_rules(
+    aff_req: Sequence[str] = (),
+    aff_pref: Sequence[str] = (),
+    anti_req: Sequence[str] = (),
+    anti_pref: Sequence[str] = (),
+) -> dict[str, object]:
+    """`spec.affinity` of a queue, as manifests spell it."""
+    required, preferred = (
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "preferredDuringSchedulingIgnoredDuringExecution",
+    )
+    return {
+        "nodeGroupAffinity": {required: list(aff_req), preferred: list(aff_pref)},
+        "nodeGroupAntiAffinity": {required: list(anti_req), preferred: list(anti_pref)},
+    }

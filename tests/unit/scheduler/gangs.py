@@ -1,0 +1,35 @@
+"""Gangs made of statuses: `Running@node-1`, `Pending`, `BE Pending` (a pod without requests)."""
+
+from collections.abc import Sequence
+
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.state import ClusterState
+from tests.unit.scheduler.scenes import pod, pod_group
+
+__all__ = ["gang"]
+
+
+def gang(
+    minimum: int,
+    tasks: Sequence[str] = (),
+    *,
+    phase: str = "Inqueue",
+    roles: dict[str, int] | None = None,
+    min_task: dict[str, int] | None = None,
+) -> Job:
+    """A gang whose pods have these statuses."""
+    state = ClusterState()
+    options = {"minTask": min_task} if min_task else {}
+    state.set_pod_group(pod_group(["ns", "gang", "default", minimum, phase, options]))
+    rows = [(f"task-{index + 1}", "", text) for index, text in enumerate(tasks)]
+    for role, count in (roles or {}).items():
+        rows += [(f"{role}-{index}", role, "Pending") for index in range(count)]
+    job = state.jobs["ns/gang"]
+    for name, role, text in rows:
+        is_empty = text.startswith("BE ")
+        title, _, node = text.removeprefix("BE ").partition("@")
+        cpu = 0 if is_empty else 1
+        state.set_pod(pod(["ns", name, node, "Pending", cpu, 0, "gang", {"role": role}]))
+        job.move(state.tasks[f"ns/{name}"], Status[title.upper()])
+    return job

@@ -1,0 +1,42 @@
+"""All or nothing, counted."""
+
+from typing import Any
+
+import pytest
+
+from pumice.scheduler.plugins.gang import is_pipelined, is_ready, is_starving, why_invalid
+from tests.unit.scheduler.gangs import gang
+from tests.unit.scheduler.scenes import case_id, load_cases
+
+
+@pytest.mark.parametrize("case", load_cases("gangs.yaml", "counters"), ids=case_id)
+def test_counters(case: dict[str, Any]) -> None:
+    job = gang(case["min"], case["tasks"])
+    backfilled = case["backfilled"]
+    assert {
+        "pending_empty": job.pending_empty,
+        "ready": is_ready(job, backfilled=backfilled),
+        "pipelined": is_pipelined(job, backfilled=backfilled),
+        "starving": is_starving(job),
+    } == case["expect"]
+
+
+@pytest.mark.parametrize("case", load_cases("gangs.yaml", "valid"), ids=case_id)
+def test_why_invalid(case: dict[str, Any]) -> None:
+    reason = why_invalid(gang(case["min"], roles=case["roles"], min_task=case.get("minTask")))
+    assert (reason.reason if reason else None) == case["expect"]
+    if reason is not None:
+        assert reason.message == case["message"]
+
+
+def test_a_job_is_not_ready_before_each_task_has_its_minimum() -> None:
+    job = gang(2, ["Running@a", "Running@a"], roles={"ps": 1}, min_task={"ps": 1})
+    assert not is_ready(job)
+    assert is_ready(gang(2, ["Running@a", "Running@a"], min_task={"": 2}))
+
+
+def test_backfilled_pods_count_for_their_task() -> None:
+    job = gang(2, ["BE Pending", "Running@a"], min_task={"": 2})
+    assert is_ready(job, backfilled=True)
+    assert is_pipelined(job, backfilled=True)
+    assert not is_ready(job)

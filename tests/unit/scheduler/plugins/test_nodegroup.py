@@ -1,0 +1,114 @@
+"""Which node groups a queue may use and prefers."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.scheduler.answers import ask, queue_rules
+from tests.unit.scheduler.scenes import Scene, config_text, load_cases, load_document, pod_group
+
+LABEL = "volcano.sh/nodegroup-name"
+POD = ["c1", "p1", "", "Pending", 2, "4Gi", "pg1"]
+NODES = [["n1", 2, "4Gi", {"labels": {LABEL: "group1"}}]] + [
+    [f"n{number}", 4, "16Gi", {"labels": {LABEL: f"group{number}"}}] for number in (2, 3, 4)
+]
+NODES.append(["n5", 4, "16Gi"])
+
+
+def _queue(name: str, rules: dict[str, Any]) -> list[Any]:
+    parent = rules.get("parent", "")
+    wishes = {key: value for key, value in rules.items() if key != "parent"}
+    return [name, {"parent": parent} | ({"affinity": queue_rules(**wishes)} if wishes else {})]
+
+
+CASES = [(case, mode) for case in load_cases("node_groups.yaml", "cases") for mode in case["modes"]]
+
+
+@pytest.mark.parametrize(
+    ("case", "mode"), CASES, ids=[f"{case['id']}-{mode}" for case, mode in CASES]
+)
+def test_wishes(case: dict[str, Any], mode: str) -> None:
+    rules = load_document("node_groups.yaml")["queues"]
+    on = ["Predicate", "NodeOrder"] + (["Hierarchy"] if case.get("hierarchy") else [])
+    arguments = case.get("args", {}) | {"nodegroup.mode": mode}
+    scene = Scene(
+        {
+            "nodes": NODES,
+            "queues": [_queue(name, dict(rules[name])) for name in rules],
+            "podgroups": [["c1", "pg1", case["queue"], 1, "Inqueue"]],
+            "pods": [POD],
+        },
+        config_text([[{"nodegroup": on, "args": arguments}]]),
+    )
+    answers = ask(scene, "c1/p1", case["queue"])
+    assert answers.allowed == [bool(each) for each in case["allowed"]]
+    assert answers.score == case["score"]
+
+
+@pytest.mark.parametrize(
+    "case", load_cases("node_groups.yaml", "limits"), ids=lambda case: str(case["id"])
+)
+def test_limits(case: dict[str, Any]) -> None:
+    scene = _limited(case["limits"])
+    if case.get("running"):
+        scene.add_pod(["c1", "r1", "n1", "Running", 2, "4Gi", "pg1"])
+    assert ask(scene, "c1/p1", "q").allowed == [bool(each) for each in case["allowed"]]
+
+
+def test_limits_are_kept_current_while_pods_are_placed() -> None:
+    """The first pod fits the limit of group1, the second one has to go elsewhere."""
+    scene = _limited('{"group1": {"cpu": "3", "memory": "8Gi"}}')
+    scene.add_pod(["c1", "p2", *POD[2:]])
+    result = scene.cycle()
+    assert result.binds == {"c1/p1": "n1", "c1/p2": "n2"}
+
+
+def test_an_undone_placement_frees_the_limit_again() -> None:
+    """The gang of two does not fit; what it took of the limit tentatively is there for the next one."""
+    scene = _limited('{"group1": {"cpu": "3"}, "group2": {"cpu": "1"}}', minimum=2)
+    scene.add_pod(["c1", "p2", *POD[2:]])
+    scene.state.set_pod_group(_group("pg2"))
+    scene.add_pod(["c1", "q1", "", "Pending", 2, "4Gi", "pg2"])
+    result = scene.cycle()
+    assert result.binds == {"c1/q1": "n1"}
+    assert "node group limits of queue q exceeded" in result.pending["c1/pg1"].message
+
+
+def test_a_preferred_group_comes_before_all_other_scores() -> None:
+    """By load, everything speaks for n2; the queue speaks for group1."""
+    scene = _limited(None)
+    scene.add_pod(["c1", "other", "n2", "Running", 8, "32Gi", ""])
+    assert scene.cycle().binds == {"c1/p1": "n1"}
+
+
+def test_an_avoided_group_is_used_when_nothing_else_has_room() -> None:
+    affinity = queue_rules(anti_pref=["group1"])
+    scene = Scene(
+        {
+            "nodes": NODES[:2],
+            "queues": [["q", {"affinity": affinity}]],
+            "podgroups": [["c1", "pg1", "q", 3, "Inqueue"]],
+            "pods": [["c1", f"p{index}", *POD[2:]] for index in range(3)],
+        }
+    )
+    assert scene.cycle().binds == {"c1/p0": "n2", "c1/p1": "n2", "c1/p2": "n1"}
+
+
+def _group(name: str, minimum: int = 1) -> Any:
+    return pod_group(["c1", name, "q", minimum, "Inqueue"])
+
+
+def _limited(limits: str | None, minimum: int = 1) -> Scene:
+    affinity = queue_rules(aff_req=["group1", "group2"], aff_pref=["group1"])
+    annotations = {"volcano.sh/nodegroup-resource-limits": limits} if limits else {}
+    return Scene(
+        {
+            "nodes": [
+                [f"n{number}", 16, "64Gi", {"pods": 32, "labels": {LABEL: f"group{number}"}}]
+                for number in (1, 2)
+            ],
+            "queues": [["q", {"affinity": affinity, "annotations": annotations}]],
+            "podgroups": [["c1", "pg1", "q", minimum, "Inqueue"]],
+            "pods": [POD],
+        }
+    )

@@ -1,0 +1,274 @@
+"""Clusters from rows: a case names nodes, queues, gangs and pods, a scene runs cycles over them.
+
+Rows are those of the case files:
+
+* node: `[name, cpu, memory, {pods, labels, taints, unschedulable, ready, resources}]`, 110 pods unless said
+* queue: `[name, {fields of the spec, state, annotations}]`
+* podgroup: `[namespace, name, queue, minMember, phase, {minTask, prio, minRes, annotations, created}]`
+* pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, …}]`
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from pumice.api.nodes import Node, PriorityClass
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.scheduler import ClusterState, Config, CycleResult, Registry, load_config, run_cycle
+from pumice.scheduler.options import SWITCHES
+
+NOW = 1_700_000_000.0
+CASES = Path(__file__).parents[2] / "cases" / "scheduler"
+
+Raw = dict[str, Any]
+
+_SWITCH_OF = {name.removeprefix("enabled").removeprefix("enable"): name for name in SWITCHES}
+
+
+def load_document(file: str) -> Any:
+    """A case file."""
+    return yaml.safe_load((CASES / file).read_text())
+
+
+def load_cases(file: str, section: str | None = None) -> list[Raw]:
+    """Rows of a case file, or of one of its sections."""
+    document = load_document(file)
+    rows: list[Raw] = document[section] if section else document
+    return rows
+
+
+def case_id(case: Raw) -> str:
+    """Name of a case in test reports."""
+    return str(case.get("title") or case["id"]).replace(" ", "-")
+
+
+def config_text(
+    tiers: Sequence[Sequence[Raw | str]], actions: Sequence[str] = ("enqueue", "allocate")
+) -> str:
+    """A configuration file.
+
+    A plugin is its name, with all switches at their defaults, or `{name: [switches that are on], args: {…}}`
+    with the others off.
+    """
+    document: Raw = {"actions": ", ".join(actions), "tiers": []}
+    for tier in tiers:
+        plugins = []
+        for entry in tier:
+            if isinstance(entry, str):
+                plugins.append({"name": entry})
+                continue
+            rest = dict(entry)
+            arguments = rest.pop("args", {})
+            ((name, switches),) = rest.items()
+            option: Raw = {"name": name, "arguments": arguments}
+            if switches is not None:
+                option |= {_SWITCH_OF[key]: key in switches for key in _SWITCH_OF}
+            plugins.append(option)
+        document["tiers"].append({"plugins": plugins})
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def node(row: Sequence[Any]) -> Node:
+    """A node from its row."""
+    name, cpu, memory, *rest = row
+    options: Raw = rest[0] if rest else {}
+    amounts = {
+        "cpu": str(cpu),
+        "memory": str(memory),
+        "pods": str(options.get("pods", 110)),
+        **{key: str(value) for key, value in options.get("resources", {}).items()},
+    }
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "labels": options.get("labels", {})},
+            "spec": {
+                "unschedulable": options.get("unschedulable", False),
+                "taints": options.get("taints", []),
+            },
+            "status": {
+                "allocatable": amounts,
+                "conditions": [{"type": "Ready", "status": str(options.get("ready", True))}],
+            },
+        },
+        Node,
+    )
+
+
+def queue(row: Sequence[Any]) -> Queue:
+    """A queue from its row."""
+    name, *rest = row
+    options: Raw = dict(rest[0]) if rest else {}
+    state = options.pop("state", "Open")
+    annotations = options.pop("annotations", {})
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "annotations": annotations},
+            "spec": {"weight": 1} | options,
+            "status": {"state": state},
+        },
+        Queue,
+    )
+
+
+def pod_group(row: Sequence[Any]) -> PodGroup:
+    """A PodGroup from its row."""
+    namespace, name, queue_name, minimum, phase, *rest = row
+    options: Raw = rest[0] if rest else {}
+    spec: Raw = {"minMember": minimum, "queue": queue_name}
+    if "minTask" in options:
+        spec["minTaskMember"] = options["minTask"]
+    if "prio" in options:
+        spec["priorityClassName"] = options["prio"]
+    if "minRes" in options:
+        spec["minResources"] = options["minRes"]
+    return msgspec.convert(
+        {
+            "metadata": {
+                "namespace": namespace,
+                "name": name,
+                "annotations": options.get("annotations", {}),
+                "creationTimestamp": options.get("created"),
+            },
+            "spec": spec,
+            "status": {"phase": phase, "conditions": options.get("conditions", [])},
+        },
+        PodGroup,
+    )
+
+
+def pod_manifest(row: Sequence[Any]) -> Raw:
+    """A pod's manifest from its row."""
+    namespace, name, node_name, phase, cpu, memory, group, *rest = row
+    options: Raw = dict(rest[0]) if rest else {}
+    requests = {
+        key: str(value)
+        for key, value in {
+            "cpu": cpu,
+            "memory": memory,
+            **options.get("resources", {}),
+        }.items()
+        if str(value) != "0"
+    }
+    annotations = {"scheduling.k8s.io/group-name": group} if group else {}
+    if "role" in options:
+        annotations["volcano.sh/task-spec"] = options["role"]
+    ports = [{"containerPort": port, "hostPort": port} for port in options.get("ports", [])]
+    spec: Raw = {
+        "schedulerName": options.get("scheduler", "volcano"),
+        "containers": [{"name": "c", "resources": {"requests": requests}, "ports": ports}],
+        "nodeSelector": options.get("selector", {}),
+        "tolerations": options.get("tolerations", []),
+        "schedulingGates": [{"name": gate} for gate in options.get("gates", [])],
+    }
+    if "affinity" in options:
+        spec["affinity"] = options["affinity"]
+    if "prio" in options:
+        spec["priority"] = options["prio"]
+    if node_name:
+        spec["nodeName"] = node_name
+    metadata: Raw = {
+        "namespace": namespace,
+        "name": name,
+        "annotations": annotations | options.get("annotations", {}),
+        "labels": options.get("labels", {}),
+        "creationTimestamp": options.get("created"),
+    }
+    if options.get("deleting"):
+        metadata["deletionTimestamp"] = "2024-01-01T00:00:00Z"
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def pod(row: Sequence[Any]) -> Pod:
+    """A pod from its row."""
+    return msgspec.convert(pod_manifest(row), Pod)
+
+
+def expand(row: Raw) -> list[list[Any]]:
+    """Rows of a `pod_sets` entry: `{pg, role, count, cpu, memory, …}` makes `<pg>-<role>-<i>`."""
+    options = {key: value for key, value in row.items() if key not in _SET_FIELDS}
+    stem = f"{row['pg']}-{row['role']}" if row.get("role") else str(row["pg"])
+    if row.get("role"):
+        options["role"] = row["role"]
+    return [
+        [
+            row.get("ns", "ns"),
+            f"{stem}-{index}",
+            "",
+            "Pending",
+            row.get("cpu", 1),
+            row.get("memory", "1Gi"),
+            row["pg"],
+            options,
+        ]
+        for index in range(row["count"])
+    ]
+
+
+_SET_FIELDS = ("pg", "role", "count", "cpu", "memory", "ns")
+
+
+class Scene:
+    """A cluster of a case, and cycles over it."""
+
+    def __init__(self, case: Raw, config: Config | str | None = None, **state: Any) -> None:
+        self.state = ClusterState(**state)
+        if not isinstance(config, Config):
+            config = load_config(config)
+        self.config = config
+        self.pods: dict[str, Raw] = {}
+        for row in case.get("nodes", []):
+            self.state.set_node(node(row))
+        for row in case.get("queues", []):
+            self.state.set_queue(queue(row))
+        for name, value in case.get("classes", {}).items():
+            self.state.set_priority_class(
+                msgspec.convert({"metadata": {"name": name}, "value": value}, PriorityClass)
+            )
+        for row in case.get("podgroups", []):
+            self.state.set_pod_group(pod_group(row))
+        for row in case.get("pods", []):
+            self.add_pod(row)
+        for entry in case.get("pod_sets", []):
+            for row in expand(entry):
+                self.add_pod(row)
+
+    def add_pod(self, row: Sequence[Any]) -> None:
+        """Add or replace a pod."""
+        manifest = pod_manifest(row)
+        self.pods[f"{row[0]}/{row[1]}"] = manifest
+        self.state.set_pod(msgspec.convert(manifest, Pod))
+
+    def cycle(self, now: float = NOW) -> CycleResult:
+        """One cycle."""
+        return run_cycle(self.state, self.config, now)
+
+    def start(self, result: CycleResult) -> None:
+        """Let the bound pods run, and let terminating ones go."""
+        for key, node_name in result.binds.items():
+            manifest = self.pods[key]
+            manifest["spec"]["nodeName"] = node_name
+            manifest["status"]["phase"] = "Running"
+            self.state.set_pod(msgspec.convert(manifest, Pod))
+        for key, manifest in list(self.pods.items()):
+            if "deletionTimestamp" in manifest["metadata"]:
+                self.state.remove_pod(*key.split("/"))
+                del self.pods[key]
+
+    def phase(self, key: str) -> str:
+        """Phase of a PodGroup."""
+        return self.state.statuses[key].phase
+
+    def conditions(self, key: str) -> dict[str, str]:
+        """Conditions of a PodGroup: type to status."""
+        return {each.type: each.status for each in self.state.statuses[key].conditions or ()}
+
+
+def with_plugins(registry: Registry, *specs: Any) -> Registry:
+    """A registry in which these plugins take the place of others of their names."""
+    plugins: Mapping[str, Any] = {**registry.plugins, **{spec.name: spec for spec in specs}}
+    return Registry(plugins, registry.actions)

@@ -1,0 +1,123 @@
+"""Boards stay what a new board would say, however many placements lie between."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.scheduler.board import NOWHERE, Board
+from pumice.scheduler.session import Session
+from tests.unit.scheduler.answers import open_session
+from tests.unit.scheduler.scenes import Scene, config_text
+
+SPREADING = config_text([["gang"], ["predicates", "nodeorder"]])
+PACKING = config_text([["gang"], ["predicates", "binpack", {"nodeorder": None, "args": {}}]])
+LIMITED = config_text([["gang"], ["predicates", "nodeorder", "nodegroup"]])
+
+
+def _scene(config: str, **options: Any) -> Scene:
+    labels = {"volcano.sh/nodegroup-name": "g"}
+    limits = {"volcano.sh/nodegroup-resource-limits": '{"g": {"cpu": "9"}}'}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": ["g"]}
+    return Scene(
+        {
+            "nodes": [
+                [f"n{number}", 4 + number % 3, "16Gi", {"labels": labels}] for number in range(6)
+            ],
+            "queues": [
+                ["default", {"annotations": limits, "affinity": {"nodeGroupAffinity": required}}]
+            ],
+            "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+            "pods": [
+                *(["ns", f"a{i}", "", "Pending", 1, "1Gi", "g", options] for i in range(30)),
+                *(["ns", f"b{i}", "", "Pending", "500m", "3Gi", "g"] for i in range(30)),
+            ],
+        },
+        config,
+    )
+
+
+def _fresh(session: Session, board: Board) -> Board:
+    return Board(
+        board.pods.shape,
+        board.pods.queue,
+        session.view.rows,
+        session.extensions,
+        session.ledger,
+        session.view.node_names,
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [(SPREADING, {}), (PACKING, {}), (LIMITED, {}), (SPREADING, {"ports": [80]})],
+    ids=["spreading", "packing", "limited", "ports"],
+)
+def test_rows_follow_placements_of_all_classes_and_their_undoing(
+    config: str, options: dict[str, Any], seed: int
+) -> None:
+    dice = random.Random(seed)
+    scene = _scene(config, **options)
+    session = open_session(scene)
+    tasks = scene.state.tasks
+    waiting = {kind: [tasks[f"ns/{kind}{i}"] for i in range(30)] for kind in "ab"}
+    statements = []
+    for _ in range(40):
+        statement = session.statement()
+        kind = dice.choice("ab")
+        for task in waiting[kind][: dice.randrange(1, 6)]:
+            board = session.board(task, "default")
+            row = board.best(task)
+            assert row == _fresh(session, board).best(task)
+            if row == NOWHERE:
+                break
+            statement.allocate(task, scene.state.nodes.order[row])
+            board.taken(row)
+        statements.append(statement)
+        if dice.random() < 0.6:
+            dice.choice(statements).discard()
+        waiting["ab"[dice.randrange(2)]].sort(key=lambda task: task.node is not None)
+        for line in waiting.values():
+            line.sort(key=lambda task: task.node is not None)
+            if line[0].node is not None:
+                return
+
+
+def test_the_first_of_equal_nodes_by_name_is_taken() -> None:
+    scene = Scene(
+        {
+            "nodes": [["b", 4, "8Gi"], ["a", 4, "8Gi"], ["c", 4, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+            "pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]],
+        },
+        config_text([["nodeorder"]]),
+    )
+    assert scene.cycle().binds == {"ns/p": "a"}
+
+
+def test_reasons_are_those_of_the_moment() -> None:
+    """Full by the gang's own pods: the reason for the third pod counts the places of the first two."""
+    scene = Scene(
+        {
+            "nodes": [["n1", 1, "8Gi"], ["n2", 1, "512Mi"]],
+            "podgroups": [["ns", "g", "default", 2, "Inqueue"]],
+            "pods": [["ns", f"p{i}", "", "Pending", 1, "1Gi", "g"] for i in range(2)],
+        }
+    )
+    session = open_session(scene)
+    task = scene.state.tasks["ns/p0"]
+    board = session.board(task, "default")
+    assert board.why_not().counts == {"Insufficient memory": 1}
+    session.statement().allocate(task, scene.state.nodes.order[0])
+    assert board.why_not().counts == {"Insufficient cpu": 1, "Insufficient memory": 1}
+
+
+def test_a_session_without_nodes_has_no_best_one() -> None:
+    scene = Scene({"pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]]})
+    session = open_session(scene)
+    task = scene.state.tasks["ns/p"]
+    board = session.board(task, "default")
+    assert (board.best(task), board.best_later(task)) == (NOWHERE, NOWHERE)
+    assert np.array_equal(board.pods.allowed, [])

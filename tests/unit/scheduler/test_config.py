@@ -1,0 +1,170 @@
+"""The configuration file: Volcano's format, its quirks, and what is said about mistakes."""
+
+import pytest
+
+from pumice.scheduler import ConfigError, load_config
+from pumice.scheduler.options import SWITCHES
+from pumice.scheduler.registry import PLANNED_ACTIONS, PLANNED_PLUGINS, builtin_registry
+
+VOLCANO_DEFAULT = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+"""
+
+
+def _errors(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load_config(text)
+    return [str(error) for error in caught.value.errors]
+
+
+def test_the_default_is_quiet_and_complete() -> None:
+    config = load_config()
+    assert config.warnings == ()
+    assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate"]
+    assert [(option.tier, option.spec.name) for option in config.plugins] == [
+        (0, "priority"),
+        (0, "gang"),
+        (1, "predicates"),
+        (1, "nodeorder"),
+        (1, "binpack"),
+        (1, "task-topology"),
+        (1, "nodegroup"),
+    ]
+
+
+def test_volcanos_own_file_is_accepted_with_warnings() -> None:
+    config = load_config(VOLCANO_DEFAULT)
+    assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate"]
+    assert config.warnings == (
+        "actions: backfill is not part of this version, ignored",
+        "tiers[0].plugins[2]: plugin conformance is not part of this version, ignored",
+        "tiers[1].plugins[0]: plugin overcommit is not part of this version, ignored",
+        "tiers[1].plugins[1]: plugin drf is not part of this version, ignored",
+        "tiers[1].plugins[3]: plugin proportion is not part of this version, ignored",
+    )
+
+
+def test_switches_have_volcanos_defaults() -> None:
+    (option,) = load_config("actions: allocate\ntiers: [{plugins: [{name: gang}]}]").plugins
+    off = {name for name, is_on in option.switches.items() if not is_on}
+    assert off == {"enableHierarchy", "enabledClusterOrder", "EnabledClusterOrder"}
+    assert len(SWITCHES) == 26
+
+
+def test_a_switch_is_read() -> None:
+    text = "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobOrder: false}]}]"
+    (option,) = load_config(text).plugins
+    assert option.switches["enableJobOrder"] is False
+
+
+def test_blanks_around_actions_do_not_matter() -> None:
+    config = load_config('actions: "  enqueue ,allocate  "')
+    assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate"]
+
+
+def test_action_arguments_come_from_configurations() -> None:
+    text = (
+        "actions: allocate\n"
+        "configurations: [{name: allocate, arguments: {predicateErrorCacheEnable: false}}]"
+    )
+    ((_, arguments),) = load_config(text).actions
+    assert arguments.flag("predicateErrorCacheEnable") is False
+
+
+def test_unknown_names_are_errors_with_a_guess() -> None:
+    text = "actions: enqueue, alocate\ntiers: [{plugins: [{name: gnag}]}, {plugins: [{}]}]"
+    action, plugin, nameless = _errors(text)
+    assert action == (
+        "actions: unknown action 'alocate' (did you mean \"allocate\"?); there are allocate, "
+        "enqueue [SCHED-UNKNOWN-ACTION]"
+    )
+    assert plugin == (
+        "tiers[0].plugins[0].name: unknown plugin 'gnag' (did you mean \"gang\"?); there are "
+        "binpack, gang, nodegroup, nodeorder, predicates, priority, task-topology "
+        "[SCHED-UNKNOWN-PLUGIN]"
+    )
+    assert nameless == (
+        "tiers[1].plugins[0].name: must be the name of a plugin, found None [SCHED-UNKNOWN-PLUGIN]"
+    )
+
+
+def test_unknown_fields_are_warned_about_with_a_guess() -> None:
+    text = "actions: allocate\ntier: []\ntiers: [{plugins: [{name: gang, enabledJobOrder: false}]}]"
+    assert load_config(text).warnings == (
+        'tier: unknown field, ignored (did you mean "tiers"?)',
+        'tiers[0].plugins[0].enabledJobOrder: unknown field, ignored (did you mean "enableJobOrder"?)',
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("actions: [", "must be a YAML document: "),
+        ("[]", "must be a mapping with text keys, found a list [SCHED-TYPE]"),
+        (
+            "tiers: []",
+            'actions: must name actions, separated by commas, such as "allocate, enqueue',
+        ),
+        ("actions: allocate\ntiers: {}", "tiers: must be a list, found a mapping [SCHED-TYPE]"),
+        (
+            "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobOrder: 'no'}]}]",
+            "tiers[0].plugins[0].enableJobOrder: must be true or false, found 'no' [SCHED-TYPE]",
+        ),
+        (
+            "actions: allocate\nconfigurations: [{name: alocate}]",
+            "configurations[0].name: must be the name of an action, found 'alocate' (did you mean",
+        ),
+        (
+            "actions: allocate\ntiers: [{plugins: [{name: gang, arguments: 3}]}]",
+            "tiers[0].plugins[0].arguments: must be a mapping with text keys, found 3 [SCHED-TYPE]",
+        ),
+    ],
+)
+def test_what_cannot_be_read(text: str, error: str) -> None:
+    assert _errors(text)[0].startswith(error)
+
+
+def test_hierarchical_drf_and_proportion_conflict_in_one_tier() -> None:
+    drf, proportion = "{name: drf, enableHierarchy: true}", "{name: proportion}"
+    (error,) = _errors(f"actions: allocate\ntiers: [{{plugins: [{drf}, {proportion}]}}]")
+    assert error.startswith("tiers[0].plugins: proportion and hierarchical drf conflict")
+    load_config(f"actions: allocate\ntiers: [{{plugins: [{drf}]}}, {{plugins: [{proportion}]}}]")
+
+
+def test_a_plugin_named_twice_counts_once() -> None:
+    config = load_config("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: gang}]}]")
+    assert len(config.plugins) == 1
+    assert config.warnings == ("tiers[0].plugins[1]: gang is named twice, ignored",)
+
+
+def test_metrics_settings_are_accepted() -> None:
+    config = load_config("actions: allocate\nmetrics: {type: prometheus}")
+    assert config.warnings == ("metrics: not part of this version, ignored",)
+
+
+def test_what_is_built_is_not_planned() -> None:
+    registry = builtin_registry()
+    assert not PLANNED_PLUGINS & set(registry.plugins)
+    assert not PLANNED_ACTIONS & set(registry.actions)
+
+
+def test_names_are_registered_once() -> None:
+    registry = builtin_registry()
+    with pytest.raises(ValueError, match="scheduler plugin gang is registered twice"):
+        registry.extended(plugins=[registry.plugins["gang"]])
+    with pytest.raises(ValueError, match="scheduler action allocate is registered twice"):
+        registry.extended(actions=[registry.actions["allocate"]])

@@ -1,0 +1,163 @@
+"""The cycle as a whole: what it reports, what it leaves out, what it costs to do nothing."""
+
+from dataclasses import fields
+from typing import Any
+
+from pumice.scheduler import CycleResult, load_config, run_cycle
+from tests.unit.scheduler.scenes import NOW, Scene, node, pod_group
+
+WAITING: dict[str, Any] = {
+    "nodes": [["n1", 1, "8Gi"]],
+    "podgroups": [
+        ["ns", "fits", "default", 1, "Pending"],
+        ["ns", "waits", "default", 2, "Pending"],
+    ],
+    "pod_sets": [{"pg": "fits", "count": 1}, {"pg": "waits", "count": 2}],
+}
+
+
+def test_only_what_changed_is_reported() -> None:
+    scene = Scene(WAITING)
+    first = scene.cycle()
+    assert sorted(first.pod_groups) == ["ns/fits", "ns/waits"]
+    assert sorted(first.all_pod_groups) == ["ns/fits", "ns/waits"]
+    assert first.decided == 2
+    scene.cycle()
+    third = scene.cycle(NOW + 100)
+    assert third.pod_groups == {}
+    assert sorted(third.all_pod_groups) == ["ns/fits", "ns/waits"]
+    assert list(third.pending) == ["ns/waits"]
+
+
+def test_a_cycle_after_which_nothing_changed_is_not_run() -> None:
+    scene = Scene(WAITING)
+    scene.cycle()
+    scene.cycle()
+    scene.cycle()
+    cycles = scene.state.cycles
+    again = scene.cycle()
+    assert scene.state.cycles == cycles
+    assert again.decided == 0
+    assert list(again.pending) == ["ns/waits"]
+
+
+def test_another_configuration_is_a_change() -> None:
+    scene = Scene(WAITING)
+    for _ in range(4):
+        scene.cycle()
+    cycles = scene.state.cycles
+    run_cycle(scene.state, load_config("actions: allocate"), NOW)
+    assert scene.state.cycles == cycles + 1
+
+
+def test_new_room_wakes_up_who_waits() -> None:
+    scene = Scene(WAITING)
+    for _ in range(4):
+        scene.cycle()
+    scene.state.set_node(node(["n2", 2, "8Gi"]))
+    result = scene.cycle()
+    assert result.binds == {"ns/waits-0": "n2", "ns/waits-1": "n2"}
+    assert result.pending == {}
+    assert scene.conditions("ns/waits") == {"Unschedulable": "False", "Scheduled": "True"}
+
+
+def test_a_status_that_could_not_be_written_is_reported_again() -> None:
+    """The writer shows the state what the API server has, and the next cycle says it once more."""
+    scene = Scene(WAITING)
+    first = scene.cycle()
+    scene.state.set_pod_group(pod_group(["ns", "fits", "default", 1, "Pending"]))
+    assert scene.cycle().pod_groups["ns/fits"].phase == first.pod_groups["ns/fits"].phase
+
+
+def test_a_life_from_queue_to_completion() -> None:
+    scene = Scene(
+        {**WAITING, "podgroups": WAITING["podgroups"][:1], "pod_sets": WAITING["pod_sets"][:1]}
+    )
+    result = scene.cycle()
+    assert scene.phase("ns/fits") == "Inqueue"
+    scene.start(result)
+    running = scene.cycle()
+    assert running.pod_groups["ns/fits"].phase == "Running"
+    assert running.pod_groups["ns/fits"].running == 1
+    scene.add_pod(["ns", "fits-0", "n1", "Succeeded", 1, "1Gi", "fits"])
+    done = scene.cycle()
+    assert done.pod_groups["ns/fits"].phase == "Completed"
+    assert (done.pod_groups["ns/fits"].running, done.pod_groups["ns/fits"].succeeded) == (0, 1)
+
+
+def test_a_gang_that_loses_pods_while_running_is_unknown() -> None:
+    scene = Scene(
+        {
+            "nodes": [["n1", 2, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 2, "Running"]],
+            "pods": [
+                ["ns", "g-0", "n1", "Running", 2, "1Gi", "g"],
+                ["ns", "g-1", "", "Pending", 2, "1Gi", "g"],
+            ],
+        }
+    )
+    result = scene.cycle()
+    assert result.pod_groups["ns/g"].phase == "Unknown"
+    assert result.pending["ns/g"].reason == "NotEnoughResources"
+
+
+def test_a_failed_gang_is_completed_and_waits_for_nothing() -> None:
+    scene = Scene(
+        {
+            "nodes": [["n1", 2, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 2, "Running"]],
+            "pods": [["ns", f"g-{i}", "n1", "Failed", 2, "1Gi", "g"] for i in range(2)],
+        }
+    )
+    result = scene.cycle()
+    assert result.pod_groups["ns/g"].phase == "Completed"
+    assert result.pending == {}
+
+
+def test_pods_are_told_why_they_wait() -> None:
+    scene = Scene(
+        {
+            "nodes": [["n1", 1, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 3, "Inqueue"]],
+            "pod_sets": [{"pg": "g", "count": 3}],
+        }
+    )
+    result = scene.cycle()
+    gang = result.pending["ns/g"].message
+    assert {key: (each.reason, each.message) for key, each in result.pods.items()} == {
+        "ns/g-0": (
+            "Schedulable",
+            "Pod ns/g-0 can possibly be assigned to n1, once minAvailable is satisfied",
+        ),
+        "ns/g-1": ("Unschedulable", "0/1 nodes are unavailable: 1 Insufficient cpu."),
+        "ns/g-2": ("Unschedulable", gang),
+    }
+
+
+def test_reasons_come_as_data_too() -> None:
+    reason = Scene(WAITING).cycle().pending["ns/waits"]
+    assert reason.reason == "NotEnoughResources"
+    assert reason.details == {
+        "minMember": 2,
+        "tasks": 2,
+        "schedulable": 0,
+        "pending": {"Schedulable": 0, "SchedulingGated": 0, "Unschedulable": 2},
+        "pod": "ns/waits-0",
+        "nodes": 1,
+        "reasons": [{"reason": "Insufficient cpu", "count": 1, "examples": ["n1"]}],
+    }
+
+
+def test_reasons_go_with_their_gang() -> None:
+    scene = Scene(WAITING)
+    scene.cycle()
+    scene.state.remove_pod_group("ns", "waits")
+    assert scene.cycle().pending["ns/waits"].reason == "PodGroupNotFound"
+    for index in range(2):
+        scene.state.remove_pod("ns", f"waits-{index}")
+    assert scene.cycle().pending == {}
+
+
+def test_the_result_has_no_other_fields_than_documented() -> None:
+    documented = CycleResult.__doc__ or ""
+    assert all(f"    {field.name}: " in documented for field in fields(CycleResult))

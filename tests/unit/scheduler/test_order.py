@@ -1,0 +1,18 @@
+"""Names in the order in which people count."""
+
+import pytest
+
+from pumice.scheduler.model.order import natural, trailing_index
+
+
+def test_numbers_in_names_are_numbers() -> None:
+    names = ["w-10", "w-2", "w", "2-w", "w-2-b", "w-2-a10", "w-2-a9"]
+    assert sorted(names, key=natural) == ["2-w", "w", "w-2", "w-2-a9", "w-2-a10", "w-2-b", "w-10"]
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [("job-worker-12", 12), ("a-b-c-3", 3), ("web-3", 0), ("web", 0), ("job-worker-x", 0), ("", 0)],
+)
+def test_index_of_a_pod(name: str, index: int) -> None:
+    assert trailing_index(name) == index

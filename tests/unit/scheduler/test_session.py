@@ -1,0 +1,201 @@
+"""How the answers of several plugins are combined."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pumice.scheduler import Registry, builtin_registry, load_config
+from pumice.scheduler.arguments import NO_ARGUMENTS, Arguments
+from pumice.scheduler.points import Vote
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.results import Reason
+from pumice.scheduler.session import Session
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from tests.unit.scheduler.answers import open_session
+from tests.unit.scheduler.scenes import Scene, config_text
+
+GANG = {"podgroups": [["ns", "g", "default", 1, "Pending", {"minRes": {"cpu": 1}}]]}
+
+
+def _plugin(name: str, register: Callable[[Registrar], None]) -> PluginSpec:
+    """A plugin that registers something."""
+
+    class Test:
+        def __init__(self, _arguments: Arguments) -> None:
+            pass
+
+        def open(self, _session: SessionView, registrar: Registrar) -> None:
+            register(registrar)
+
+    return PluginSpec(name, "A test's plugin.", Test)
+
+
+def _registry(*plugins: PluginSpec) -> Registry:
+    return builtin_registry().extended(plugins=plugins)
+
+
+def _session(tiers: list[list[str]], *plugins: PluginSpec) -> Session:
+    return open_session(Scene(GANG, load_config(config_text(tiers), _registry(*plugins))))
+
+
+def _enqueueable(**votes: Vote | Reason) -> list[PluginSpec]:
+    return [
+        _plugin(name, lambda register, vote=vote: register.job_enqueueable(lambda _job: vote))  # type: ignore[misc]
+        for name, vote in votes.items()
+    ]
+
+
+NO = Reason("No", "no")
+
+
+@pytest.mark.parametrize(
+    ("tiers", "votes", "reason"),
+    [
+        ([["a"]], {"a": Vote.PERMIT}, None),
+        ([["a"]], {"a": Vote.ABSTAIN}, None),
+        ([["a", "b"]], {"a": Vote.PERMIT, "b": NO}, "No"),
+        ([["a", "b"]], {"a": Vote.PERMIT, "b": Vote.REJECT}, "Rejected"),
+        ([["a"], ["b"]], {"a": Vote.PERMIT, "b": NO}, None),
+        ([["a"], ["b"]], {"a": Vote.ABSTAIN, "b": NO}, "No"),
+        ([["gang"]], {}, None),
+    ],
+)
+def test_votes_count_tier_by_tier(
+    tiers: list[list[str]], votes: dict[str, Vote | Reason], reason: str | None
+) -> None:
+    session = _session(tiers, *_enqueueable(**votes))
+    found = session.why_not_enqueueable(session.state.jobs["ns/g"])
+    assert (found.reason if found else None) == reason
+
+
+def test_a_rejected_gang_stays_pending_and_says_why() -> None:
+    (spec,) = _enqueueable(quota=Reason("QuotaExceeded", "queue default is full", {"cpu": 1}))
+    config = load_config(config_text([["gang", "quota"]]), _registry(spec))
+    scene = Scene(GANG, config)
+    result = scene.cycle()
+    assert scene.phase("ns/g") == "Pending"
+    assert scene.conditions("ns/g") == {"Unschedulable": "True"}
+    assert result.pending["ns/g"] == Reason("QuotaExceeded", "queue default is full", {"cpu": 1})
+    assert [event.message for event in result.events] == ["queue default is full"]
+
+
+def test_gangs_without_minimum_resources_enter_without_a_vote() -> None:
+    (spec,) = _enqueueable(quota=NO)
+    config = load_config(config_text([["gang", "quota"]]), _registry(spec))
+    scene = Scene({"podgroups": [["ns", "g", "default", 1, "Pending"]]}, config)
+    scene.cycle()
+    assert scene.phase("ns/g") == "Inqueue"
+
+
+def test_who_entered_is_told_to_all() -> None:
+    told: list[str] = []
+    spec = _plugin("t", lambda register: register.job_enqueued(lambda job: told.append(job.key)))
+    scene = Scene(GANG, load_config(config_text([["t"]]), _registry(spec)))
+    scene.cycle()
+    assert told == ["ns/g"]
+
+
+@pytest.mark.parametrize(
+    ("tiers", "votes", "kept"),
+    [
+        ([["a"]], {"a": Vote.PERMIT}, True),
+        ([["a", "b"]], {"a": Vote.PERMIT, "b": Vote.REJECT}, False),
+        ([["a"], ["b"]], {"a": Vote.PERMIT, "b": Vote.REJECT}, True),
+        ([["a"], ["b"]], {"a": Vote.ABSTAIN, "b": Vote.REJECT}, False),
+        ([["binpack"]], {}, True),
+    ],
+)
+def test_promises_are_kept_by_votes(
+    tiers: list[list[str]], votes: dict[str, Vote], kept: bool
+) -> None:
+    plugins = [
+        _plugin(name, lambda register, vote=vote: register.job_pipelined(lambda _job: vote))  # type: ignore[misc]
+        for name, vote in votes.items()
+    ]
+    session = _session(tiers, *plugins)
+    assert session.is_pipelined(session.state.jobs["ns/g"]) is kept
+
+
+@pytest.mark.parametrize(
+    ("tiers", "starving"),
+    [([["yes", "no"]], False), ([["yes"], ["no"]], True), ([["no"], ["yes"]], False), ([], False)],
+)
+def test_the_first_tier_with_an_opinion_says_who_starves(
+    tiers: list[list[str]], starving: bool
+) -> None:
+    session = _session(
+        tiers,
+        _plugin("yes", lambda register: register.job_starving(lambda _job: True)),
+        _plugin("no", lambda register: register.job_starving(lambda _job: False)),
+    )
+    assert session.is_starving(session.state.jobs["ns/g"]) is starving
+
+
+def test_the_first_plugin_that_sees_a_difference_orders() -> None:
+    by_name = _plugin("by-name", lambda register: register.job_order(lambda job: job.name))
+    scene = Scene(
+        {"podgroups": [["ns", "z", "default", 1, "Pending"], ["ns", "a", "default", 1, "Pending"]]},
+        load_config(config_text([["gang"], ["by-name"]]), _registry(by_name)),
+    )
+    session = open_session(scene)
+    assert sorted(session.view.waiting, key=session.job_key)[0].name == "a"
+    scene.add_pod(["ns", "z-0", "n", "Running", 1, "1Gi", "z"])
+    scene.add_pod(["ns", "z-1", "", "Pending", 1, "1Gi", "z"])
+    assert session.job_key(scene.state.jobs["ns/a"]) < session.job_key(scene.state.jobs["ns/z"])
+
+
+def test_an_overused_queue_gets_no_turn() -> None:
+    spec = _plugin("greedy", lambda register: register.overused(lambda _queue: True))
+    scene = Scene(
+        {
+            "nodes": [["n", 4, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+            "pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]],
+        },
+        load_config(config_text([["gang", "greedy"]]), _registry(spec)),
+    )
+    result = scene.cycle()
+    assert result.binds == {}
+    assert result.pending["ns/g"].reason == "QueueOverused"
+
+
+def test_a_queue_may_refuse_single_pods() -> None:
+    """A limit of the queue is a reason of the whole gang, not of a node."""
+    refusal = Reason("QueueLimit", "queue default may use 1 cpu", {"limit": "1"})
+    spec = _plugin(
+        "limit",
+        lambda register: register.allocatable(
+            lambda _queue, task: refusal if task.name == "p-1" else None
+        ),
+    )
+    case = {
+        "nodes": [["n", 4, "8Gi"]],
+        "podgroups": [["ns", "p", "default", 2, "Inqueue"]],
+        "pod_sets": [{"pg": "p", "count": 2}],
+    }
+    config = load_config(config_text([["gang", "limit"]]), _registry(spec))
+    result = Scene(case, config).cycle()
+    assert result.binds == {}
+    assert result.pending["ns/p"].reason == "QueueLimit"
+    assert result.pending["ns/p"].message.endswith("Origin reason is: queue default may use 1 cpu")
+    assert result.pending["ns/p"].details["limit"] == "1"
+    case["podgroups"] = [["ns", "p", "default", 1, "Inqueue"]]
+    result = Scene(case, config).cycle()
+    assert result.binds == {"ns/p-0": "n"}
+    assert result.pending["ns/p"].reason == "QueueLimit"
+
+
+def test_switches_keep_plugins_out() -> None:
+    """With every switch off, gang registers only what has no switch: whether a job is valid."""
+    config = load_config(config_text([[{"gang": []}]]))
+    extensions = open_session(Scene(GANG, config)).extensions
+    assert [each.plugin for each in extensions.job_valid] == ["gang"]
+    assert (extensions.job_order, extensions.job_ready, extensions.job_pipelined) == ([], [], [])
+
+
+def test_a_plugin_registers_every_session_anew() -> None:
+    scene = Scene(GANG, load_config(config_text([["gang"]])))
+    assert len(open_session(scene).extensions.job_ready) == 1
+    assert len(open_session(scene).extensions.job_ready) == 1
+    assert NO_ARGUMENTS.warnings == ()

@@ -1,0 +1,84 @@
+"""A simulation plays API server and kubelets between cycles, and nothing else."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from pumice.api.nodes import Node, PriorityClass
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.scheduler import load_config
+from pumice.scheduler.simulate import Simulation, World, WorldError, with_priorities
+from tests.builders import node, pod, pod_group
+
+
+def world(nodes: list[Any], groups: list[Any], pods: list[Any]) -> World:
+    return World(
+        nodes=msgspec.convert(nodes, list[Node]),
+        pod_groups=msgspec.convert(groups, list[PodGroup]),
+        pods=msgspec.convert(pods, list[Pod]),
+    )
+
+
+def test_bound_pods_run_and_keep_running() -> None:
+    scene = world([node("n")], [pod_group("g", 1)], [pod("p", group="g", cpu="1")])
+    simulation = Simulation(scene, load_config(None))
+    assert simulation.cycle(0.0).binds == {"default/p": "n"}
+    assert simulation.pods["default/p"].status.phase == "Pending"
+    for _ in range(2):
+        simulation.advance()
+        assert simulation.pods["default/p"].status.phase == "Running"
+        assert simulation.pods["default/p"].spec.node_name == "n"
+        assert simulation.cycle(1.0).binds == {}
+    assert simulation.pod_groups["default/g"].phase == "Running"
+    assert scene.pods[0].spec.node_name == ""
+
+
+def test_terminating_pods_go_and_ended_ones_stay() -> None:
+    leaving = pod("leaving", node="n", phase="Running", cpu="4")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    ended = pod("ended", node="n", phase="Succeeded", cpu="4")
+    simulation = Simulation(world([node("n")], [], [leaving, ended]), load_config(None))
+    simulation.cycle(0.0)
+    assert set(simulation.pods) == {"default/leaving", "default/ended"}
+    simulation.advance()
+    assert set(simulation.pods) == {"default/ended"}
+    assert simulation.pods["default/ended"].status.phase == "Succeeded"
+
+
+def test_before_the_first_cycle_nothing_is_known() -> None:
+    simulation = Simulation(world([], [pod_group("g", 1)], []), load_config(None))
+    assert simulation.pending == {}
+    assert simulation.pod_groups == {}
+    simulation.advance()
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    broken = world([node("n", cpu="many")], [], [])
+    with pytest.raises(WorldError, match=r"Node/n: must be a quantity .* found 'many'"):
+        Simulation(broken, load_config(None))
+
+
+def test_the_newest_moment_of_a_world() -> None:
+    early, late = node("a"), pod("p")
+    early["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    late["status"]["startTime"] = "2026-01-01T01:00:00+01:00"
+    late["status"]["conditions"] = [{"type": "Ready", "lastTransitionTime": "not a time"}]
+    assert world([early], [], [late]).newest() == 1767225600.0
+    assert World().newest() == 0.0
+
+
+def test_priorities_come_from_classes() -> None:
+    classes = msgspec.convert(
+        [
+            {"metadata": {"name": "high"}, "value": 10},
+            {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True},
+        ],
+        list[PriorityClass],
+    )
+    pods = msgspec.convert(
+        [pod("a", priorityClassName="high"), pod("b"), pod("c", priority=7)], list[Pod]
+    )
+    assert [each.spec.priority for each in with_priorities(pods, classes)] == [10, 5, 7]
+    assert [each.spec.priority for each in with_priorities(pods, [])] == [None, None, 7]

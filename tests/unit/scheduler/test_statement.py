@@ -1,0 +1,117 @@
+"""Tentative decisions and their undoing."""
+
+import pytest
+
+from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.points import Extension
+from pumice.scheduler.session import Session
+from pumice.scheduler.statement import Statement
+from tests.unit.scheduler.answers import open_session
+from tests.unit.scheduler.columns import dump
+from tests.unit.scheduler.scenes import Scene
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Two nodes; a running pod of gang a, a bound one, and two waiting ones of gang b."""
+    return Scene(
+        {
+            "nodes": [["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
+            "podgroups": [
+                ["ns", "a", "default", 1, "Running"],
+                ["ns", "b", "default", 2, "Inqueue"],
+            ],
+            "pods": [
+                ["ns", "a-0", "n1", "Running", 2, "1Gi", "a", {"ports": [80]}],
+                ["ns", "a-1", "n2", "Pending", 1, "1Gi", "a"],
+                ["ns", "b-0", "", "Pending", 1, "1Gi", "b", {"ports": [80]}],
+                ["ns", "b-1", "", "Pending", 3, "2Gi", "b"],
+            ],
+        }
+    )
+
+
+def _everything(scene: Scene, session: Session) -> tuple[dict[str, list[int]], Statement]:
+    """Do one of each; return what the nodes look like and the statement."""
+    tasks, nodes = scene.state.tasks, scene.state.nodes.records
+    statement = session.statement()
+    statement.evict(tasks["ns/a-0"])
+    statement.evict(tasks["ns/a-1"])
+    statement.allocate(tasks["ns/b-0"], nodes["n2"])
+    statement.pipeline(tasks["ns/b-1"], nodes["n1"])
+    rows = session.view.rows
+    seen = {name: getattr(rows, name)[:, 0].tolist() for name in ("used", "releasing", "pipelined")}
+    return seen, statement
+
+
+def test_decisions_take_effect_at_once(scene: Scene) -> None:
+    session = open_session(scene)
+    seen, _ = _everything(scene, session)
+    assert seen == {"used": [2000, 2000], "releasing": [2000, 1000], "pipelined": [3000, 0]}
+    tasks = scene.state.tasks
+    assert [tasks[f"ns/{name}"].status for name in ("a-0", "a-1", "b-0", "b-1")] == [
+        Status.RELEASING,
+        Status.RELEASING,
+        Status.ALLOCATED,
+        Status.PIPELINED,
+    ]
+    assert session.view.rows.future_idle(0).tolist() == [1000, 3000]
+
+
+def test_discard_restores_every_bit(scene: Scene) -> None:
+    """Also the status that an evicted pod had: bound is not the same as running."""
+    before = dump(scene.state)
+    session = open_session(scene)
+    _, statement = _everything(scene, session)
+    assert dump(scene.state) != before
+    statement.discard()
+    assert dump(scene.state) == before
+    assert session.outbox.binds == {}
+
+
+def test_commit_is_the_way_out(scene: Scene) -> None:
+    session = open_session(scene)
+    _, statement = _everything(scene, session)
+    session.commit(statement)
+    assert session.outbox.binds == {"ns/b-0": "n2"}
+    assert session.outbox.evicted == ["ns/a-0", "ns/a-1"]
+    assert session.pipelined == {"ns/b-1": "n1"}
+    assert scene.state.tasks["ns/b-0"].status is Status.BINDING
+
+
+def test_promises_end_with_the_session(scene: Scene) -> None:
+    session = open_session(scene)
+    statement = session.statement()
+    statement.pipeline(scene.state.tasks["ns/b-1"], scene.state.nodes.records["n1"])
+    before_closing = session.view.rows.pipelined.any()
+    session.commit(statement)
+    session.close()
+    assert before_closing
+    assert not session.view.rows.pipelined.any()
+    assert scene.state.tasks["ns/b-1"].status is Status.PENDING
+
+
+def test_kept_statements_end_with_the_session(scene: Scene) -> None:
+    before = dump(scene.state)
+    session = open_session(scene)
+    _, statement = _everything(scene, session)
+    session.keep(statement)
+    assert session.pipelined == {"ns/b-1": "n1"}
+    session.close()
+    assert dump(scene.state) == before
+
+
+def test_handlers_hear_of_everything_and_of_its_undoing(scene: Scene) -> None:
+    heard: list[str] = []
+    session = open_session(scene)
+    session.extensions.on_allocate.append(
+        Extension(0, "test", lambda task, node: heard.append(f"+{task.name}@{node.name}"))
+    )
+    session.extensions.on_deallocate.append(
+        Extension(0, "test", lambda task, node: heard.append(f"-{task.name}@{node.name}"))
+    )
+    _, statement = _everything(scene, session)
+    assert heard == ["-a-0@n1", "-a-1@n2", "+b-0@n2", "+b-1@n1"]
+    heard.clear()
+    statement.discard()
+    assert heard == ["-b-1@n1", "-b-0@n2", "+a-1@n2", "+a-0@n1"]
