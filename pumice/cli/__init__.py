@@ -1,0 +1,30 @@
+"""The `pumice` command: one file a verb, and the rooms that verbs share.
+
+    lint, review, render     admission and wiring, offline
+    simulate                 scheduling cycles over manifests
+    dev                      a cluster in one process, for kubectl
+    explain                  why a live job waits, or where it went
+    webhook, controller, scheduler, certs      one component
+    plugins                  what a Job may name under `spec.plugins`
+
+Results go to stdout, everything else to stderr; `exits` has the exit codes. A verb imports what it needs
+when it runs, so that `pumice --help` need not wait for NumPy or aiohttp.
+"""
+
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: Without the program's name; the process's own by default.
+
+    Returns:
+        The exit code.
+    """
+    from pumice.cli.app import run
+
+    return run(arguments)

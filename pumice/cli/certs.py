@@ -1,0 +1,93 @@
+"""`pumice certs`: the webhook's certificate authorities as a process."""
+
+from typing import Annotated
+
+import typer
+
+from pumice.cli.components import connected, identity, report_ignored, run, serving_health
+from pumice.cli.options import Kubeconfig, LeaderElect, LeaseNamespace, MetricsPort, Server
+
+__all__ = ["EXAMPLES", "certs"]
+
+EXAMPLES = (
+    "pumice certs --service pumice-webhook --namespace pumice-system",
+    "pumice certs --once --kubeconfig ~/.kube/config --namespace pumice-system",
+)
+
+
+def certs(
+    context: typer.Context,
+    kubeconfig: Kubeconfig = None,
+    server: Server = None,
+    service: Annotated[
+        str,
+        typer.Option(
+            "--service", "--webhook-service-name", help="Service that the API server calls."
+        ),
+    ] = "pumice-webhook",
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "-n",
+            "--namespace",
+            "--webhook-namespace",
+            help="Its namespace, where the Secret lives, too; the pod's otherwise.",
+            show_default=False,
+        ),
+    ] = None,
+    secret: Annotated[
+        str,
+        typer.Option(
+            "--secret", "--webhook-secret-name", help="Secret that holds the authorities."
+        ),
+    ] = "pumice-webhook-certs",
+    once: Annotated[
+        bool, typer.Option("--once", help="Bring everything up to date and end.")
+    ] = False,
+    leader_elect: LeaderElect = True,
+    lease_namespace: LeaseNamespace = None,
+    metrics_port: MetricsPort = None,
+) -> None:
+    """Keep the webhook's certificate authorities and their trust.
+
+    The authorities live in a Secret, which is made when it is missing; their certificates are put into
+    the webhook configurations as caBundle. `pumice webhook` does all of this itself: this verb is for
+    installations in which it may not.
+    """
+    from prometheus_client import CollectorRegistry
+
+    from pumice.certs.keeper import Keeper
+    from pumice.cli import logs
+    from pumice.cli.authorities import cert_settings
+    from pumice.cluster.leader import LeaderElection
+    from pumice.cluster.lifecycle import Eternal, run_until_stopped
+
+    logs.configure()
+    report_ignored(context.args)
+
+    async def work() -> None:
+        async with connected(kubeconfig, server) as client:
+            where = namespace or client.connection.namespace
+            settings = cert_settings(service, where, secret)
+            keeper = Keeper(client, settings)
+            if once:
+                await keeper.look()
+                return
+            election = LeaderElection(client, "pumice-certs", lease_namespace or where, identity())
+
+            async def keep() -> None:
+                if not leader_elect:
+                    await keeper.run()
+                    return
+                async with election:
+                    await election.run(keeper.run)
+
+            tasks = [
+                Eternal("watch of webhook configurations", keeper.injector.run),
+                Eternal("certificates", keep),
+            ]
+            health = serving_health(metrics_port, CollectorRegistry(), keeper.started.is_set)
+            async with health:
+                await run_until_stopped(tasks)
+
+    run(work)

@@ -1,0 +1,139 @@
+"""What the components share: one event loop, logs, health, and a clear word when it cannot start."""
+
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pumice.cli.exits import REFUSED, UserError, finish
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from pumice.cluster.client import Client
+
+__all__ = [
+    "connected",
+    "identity",
+    "in_cluster",
+    "read_seconds",
+    "report_ignored",
+    "require_port",
+    "run",
+    "serving_health",
+]
+
+logger = logging.getLogger("pumice")
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a component until it is told to stop.
+
+    Raises:
+        UserError: It cannot start as it was asked to.
+        typer.Exit: One of its tasks failed, which has been logged.
+    """
+    import uvloop
+
+    from pumice.cluster.connection import ConfigurationError
+    from pumice.cluster.errors import ApiError
+    from pumice.cluster.lifecycle import TaskEndedError
+
+    try:
+        uvloop.run(work())
+    except ConfigurationError as error:
+        raise UserError(str(error)) from None
+    except ApiError as error:
+        raise UserError(str(error)) from None
+    except TaskEndedError as error:
+        logger.error("%s", error)
+        finish(REFUSED)
+
+
+@asynccontextmanager
+async def connected(kubeconfig: Path | None, server: str | None) -> "AsyncIterator[Client]":
+    """A session with the API server that the options name."""
+    from pumice.cluster.client import Client
+
+    async with Client.connect(kubeconfig, server) as client:
+        logger.info("API server %s", client.connection.server)
+        yield client
+
+
+@asynccontextmanager
+async def serving_health(
+    port: int | None, registry: "CollectorRegistry", ready: Callable[[], bool]
+) -> AsyncIterator[None]:
+    """Serve health and metrics on a port, where one is given.
+
+    Raises:
+        UserError: The port cannot be listened on.
+    """
+    if port is None:
+        yield
+        return
+    from pumice.cli.health import HealthServer
+
+    server = HealthServer(port, registry, ready)
+    try:
+        await server.__aenter__()
+    except OSError as error:
+        raise UserError(f"--metrics-port {port}: {error.strerror or error}") from None
+    logger.info("health and metrics on port %d", server.port)
+    try:
+        yield
+    finally:
+        await server.__aexit__()
+
+
+def require_port(option: str, host: str, port: int | None) -> None:
+    """Make sure that a port can be listened on; what is told later is told with a traceback.
+
+    Raises:
+        UserError: It is taken, or the address is not one of this machine.
+    """
+    if port is None:
+        return
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise UserError(f"{option} {port} on {host}: {error.strerror or error}") from None
+
+
+def in_cluster() -> bool:
+    """Whether this process runs in a pod."""
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+
+
+def identity() -> str:
+    """A name of this process that no other has."""
+    return f"{socket.gethostname()}_{os.getpid()}"
+
+
+def read_seconds(option: str, text: str) -> float:
+    """Read a duration: `500ms`, `1s`, `1m30s`, or seconds.
+
+    Raises:
+        UserError: It is none, or not above zero.
+    """
+    from pumice.controller.durations import parse_duration
+
+    try:
+        seconds: float | None = float(text)
+    except ValueError:
+        seconds = parse_duration(text)
+    if seconds is None or not 0 < seconds < float("inf"):
+        raise UserError(f"{option} {text!r}: expected a duration such as 500ms, 1s or 2m")
+    return seconds
+
+
+def report_ignored(arguments: Sequence[str]) -> None:
+    """Say which arguments have no meaning here; Volcano's charts pass some."""
+    if arguments:
+        logger.info("ignored arguments: %s", " ".join(arguments))

@@ -1,0 +1,64 @@
+"""`pumice controller`: the Job controller as a process."""
+
+from typing import Annotated
+
+import typer
+
+from pumice.cli.components import connected, identity, report_ignored, run, serving_health
+from pumice.cli.options import Kubeconfig, LeaderElect, LeaseNamespace, MetricsPort, Server
+
+__all__ = ["EXAMPLES", "controller"]
+
+EXAMPLES = (
+    "pumice controller --kubeconfig ~/.kube/config --no-leader-elect",
+    "pumice controller --metrics-port 8081",
+)
+
+
+def controller(
+    context: typer.Context,
+    kubeconfig: Kubeconfig = None,
+    server: Server = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "-n",
+            "--namespace",
+            help="Look after the Jobs of this namespace only.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
+    ] = 8,
+    leader_elect: LeaderElect = True,
+    lease_namespace: LeaseNamespace = None,
+    metrics_port: MetricsPort = None,
+) -> None:
+    """Run the controller: Jobs become PodGroups and pods.
+
+    Any number of these processes may run; one of them leads.
+    """
+    from pumice.cli import logs
+    from pumice.cli.court import registry
+    from pumice.cluster.lifecycle import run_until_stopped
+    from pumice.controller.loop import ControllerSettings, ControllerWorker
+
+    logs.configure()
+    report_ignored(context.args)
+    plugins = registry()
+
+    async def work() -> None:
+        async with connected(kubeconfig, server) as client:
+            settings = ControllerSettings(
+                workers=workers,
+                namespace=namespace,
+                leader_elect=leader_elect,
+                lease_namespace=lease_namespace or client.connection.namespace,
+                identity=identity(),
+            )
+            worker = ControllerWorker(client, plugins, settings)
+            async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
+                await run_until_stopped(worker.tasks())
+
+    run(work)

@@ -1,0 +1,152 @@
+"""Admission, offline: the rules, the settings and the plugins that the offline verbs judge by."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.cli.exits import UserError
+from pumice.cli.manifests import Manifest, Raw, read_bytes
+from pumice.cli.output import note
+
+if TYPE_CHECKING:
+    from pumice.plugins import Registry
+    from pumice.webhook.admission import Admission
+    from pumice.webhook.offline import Judgement
+    from pumice.webhook.settings import AdmissionSettings
+    from pumice.webhook.view import Snapshot
+
+__all__ = [
+    "Court",
+    "admission",
+    "check_admission_conf",
+    "placed",
+    "read_settings",
+    "registry",
+    "snapshot",
+]
+
+
+@cache
+def registry() -> "Registry":
+    """The job plugins, those of installed packages included.
+
+    Raises:
+        UserError: An installed plugin is broken.
+    """
+    from pumice.plugins import PluginError, builtin
+
+    try:
+        return builtin().with_entry_points()
+    except PluginError as error:
+        raise UserError(str(error)) from None
+
+
+def read_settings(assignments: Sequence[str] | None) -> "AdmissionSettings":
+    """Settings of admission from `--set NAME=VALUE`.
+
+    Raises:
+        UserError: There is no such setting or it has no such value.
+    """
+    from pumice.webhook.settings import AdmissionSettings, SettingError
+
+    try:
+        return AdmissionSettings.from_assignments(assignments or ())
+    except SettingError as error:
+        raise UserError(f"--set: {error}") from None
+
+
+def check_admission_conf(file: str | None) -> None:
+    """Read Volcano's file of resource groups, and say what becomes of it.
+
+    Raises:
+        UserError: The file cannot be read, or holds no `resourceGroups`.
+    """
+    from pumice.cli.documents import DocumentError, parse
+
+    if file is None:
+        return
+    try:
+        values = [value for _, _, value in parse(read_bytes(file))]
+    except DocumentError as error:
+        where = f", line {error.line}" if error.line else ""
+        raise UserError(f"{file}{where}: {error}") from None
+    if len(values) != 1 or not isinstance(values[0], dict) or "resourceGroups" not in values[0]:
+        raise UserError(f"{file}: expected one mapping with a list `resourceGroups`")
+    groups = values[0]["resourceGroups"]
+    if not isinstance(groups, list | None) or not all(isinstance(x, dict) for x in groups or ()):
+        raise UserError(f"{file}: resourceGroups must be a list of mappings")
+    if groups:
+        note(f"{file}: resource groups are read but not applied to pods in this version")
+
+
+def snapshot(state: Iterable[Raw]) -> "Snapshot":
+    """A state as admission sees it; queues `root` and `default` are there without being given.
+
+    Raises:
+        UserError: A queue or namespace of the state does not decode.
+    """
+    from pumice.webhook.view import Snapshot
+
+    try:
+        return Snapshot.of(state)
+    except msgspec.ValidationError as error:
+        raise UserError(f"--state: {error}") from None
+
+
+def admission(state: Iterable[Raw], settings: "AdmissionSettings") -> "Admission":
+    """The rules over a state.
+
+    Raises:
+        UserError: A queue or namespace of the state does not decode.
+    """
+    from pumice.webhook.admission import Admission
+
+    return Admission(settings, snapshot(state), registry())
+
+
+def placed(manifest: Manifest) -> Raw:
+    """The object with the namespace that the API server would put it in."""
+    metadata = manifest.object.get("metadata")
+    if not manifest.namespace or not isinstance(metadata, dict):
+        return manifest.object
+    return manifest.object | {"metadata": metadata | {"namespace": manifest.namespace}}
+
+
+class Court:
+    """Judges manifests that may refer to each other, over a state."""
+
+    def __init__(
+        self,
+        settings: "AdmissionSettings",
+        state: Sequence[Manifest],
+        others: Sequence[Manifest] = (),
+    ) -> None:
+        """Open it.
+
+        Args:
+            settings: How strict to be.
+            state: What exists: a manifest of the same name is an update.
+            others: What is judged; rules find these objects, too, but for the one under judgement.
+        """
+        self._settings = settings
+        self._existing = {each.identity: placed(each) for each in state}
+        self._others = {each.identity: placed(each) for each in others}
+        self._admission = admission(self._visible(""), settings)
+
+    def judge(self, manifest: Manifest) -> "Judgement":
+        """What becomes of a manifest, all at once."""
+        from pumice.webhook.offline import judge
+
+        rules = self._admission
+        if kinds.of_object(manifest.object) == kinds.QUEUE:
+            rules = admission(self._visible(manifest.identity), self._settings)
+        old = self._existing.get(manifest.identity)
+        return judge(rules, placed(manifest), "UPDATE" if old else "CREATE", old)
+
+    def _visible(self, hidden: str) -> Iterable[Raw]:
+        """What rules find: a queue that is judged must not count as its own sibling."""
+        others = {key: each for key, each in self._others.items() if key != hidden}
+        return (self._existing | others).values()

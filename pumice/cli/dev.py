@@ -1,0 +1,116 @@
+"""`pumice dev`: a cluster in one process, for kubectl."""
+
+import asyncio
+import logging
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pumice.cli.components import read_seconds, run
+from pumice.cli.configuration import read_config
+from pumice.cli.exits import UserError
+from pumice.cli.output import note, paint, write
+
+if TYPE_CHECKING:
+    from pumice.cli.nodes import NodeSpec
+    from pumice.cluster.embedded import EmbeddedCluster
+
+__all__ = ["EXAMPLES", "dev"]
+
+EXAMPLES = (
+    "pumice dev",
+    "pumice dev --nodes 2,1,4 --run-delay 500ms",
+    "pumice dev --nodes 4x64/256Gi/nvidia.com/gpu=8 --port 8001 --kubeconfig /tmp/dev.kubeconfig",
+)
+
+
+def dev(
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes a free port.")
+    ] = 0,
+    nodes: Annotated[
+        str,
+        typer.Option(
+            "--nodes",
+            metavar="LIST",
+            help="Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas.",
+        ),
+    ] = "3x8/32Gi",
+    run_delay: Annotated[
+        str, typer.Option("--run-delay", help="Time from a pod's binding until it runs.")
+    ] = "100ms",
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="SCHED",
+            help="The scheduler's configuration in Volcano's format.",
+            show_default=False,
+        ),
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubeconfig",
+            metavar="FILE",
+            help="Where to write the kubeconfig; a temporary file otherwise.",
+            show_default=False,
+        ),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show what happens.")] = False,
+) -> None:
+    """Run a whole cluster in this process, for kubectl.
+
+    API server, admission, controller, scheduler and simulated nodes. The cluster lives in memory and ends with Ctrl-C. A pod of a simulated node runs
+    until it is deleted, or ends after its annotation pumice.dev/run-duration with the exit code of
+    pumice.dev/exit-code.
+    """
+    from pumice.cli import logs
+    from pumice.cli.nodes import read_nodes
+
+    specs = read_nodes(nodes)
+    delay = read_seconds("--run-delay", run_delay) if run_delay not in ("0", "0s") else 0.0
+    scheduling = read_config(config)
+    logs.configure(json=False, level=logging.INFO if verbose else logging.WARNING)
+
+    async def work() -> None:
+        from pumice.cli.dev_cluster import dev_cluster
+        from pumice.cluster.embedded import NodeTimings
+        from pumice.cluster.lifecycle import stop_on_signals
+
+        stop = asyncio.Event()
+        with (
+            stop_on_signals(stop),
+            tempfile.TemporaryDirectory(prefix="pumice-dev-") as folder,
+        ):
+            try:
+                async with dev_cluster(
+                    specs, port=port, timings=NodeTimings(start=delay), config=scheduling
+                ) as cluster:
+                    _announce(cluster.api, specs, kubeconfig or Path(folder, "kubeconfig"))
+                    stopped = asyncio.ensure_future(stop.wait())
+                    await asyncio.wait(
+                        [stopped, cluster.components], return_when=asyncio.FIRST_COMPLETED
+                    )
+                    stopped.cancel()
+                    note("stopping")
+            except OSError as error:
+                raise UserError(f"--port {port}: {error.strerror or error}") from None
+
+    run(work)
+
+
+def _announce(cluster: "EmbeddedCluster", nodes: list["NodeSpec"], file: Path) -> None:
+    try:
+        file.touch(mode=0o600)
+        file.write_text(cluster.kubeconfig())
+    except OSError as error:
+        raise UserError(f"--kubeconfig {file}: {error.strerror}") from None
+    count = f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
+    note(f"API server on {cluster.url}, {count}; Ctrl-C ends it")
+    write(f"export KUBECONFIG={file.absolute()}")
+    sys.stdout.flush()
+    note(paint("kubectl get nodes,queues,vcjob,podgroups,pods -A", "dim", sys.stderr))

@@ -1,0 +1,218 @@
+"""Jobs in a simulation: the controller's decisions, carried out in memory.
+
+`reconcile` is asked as in the cluster, and its plan is applied to the objects of the simulation. One
+thing differs: the pods of a gang are there from its first cycle on, instead of after the scheduler
+has let the gang enqueue, so that one cycle shows where a Job would go.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from pumice.api import keys
+from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.meta import Raw
+from pumice.api.names import pod_group_name
+from pumice.api.podgroups import PodGroup, PodGroupStatus
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.controller.observed import Observed
+from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Step, UpdateObject
+from pumice.controller.reconcile import reconcile
+from pumice.plugins import Registry
+
+__all__ = ["Desk", "Upshot"]
+
+PASSES = 8
+"""Plans in a row that a Job may need: objects, group, pods, status, and some to spare."""
+
+_NO_UID = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(slots=True)
+class Upshot:
+    """What the controller changed.
+
+    Attributes:
+        groups: PodGroups as they are now.
+        pods: Pods that are new.
+        gone: Pods that were deleted.
+    """
+
+    groups: list[PodGroup] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)
+    gone: list[Pod] = field(default_factory=list)
+
+
+class Desk:
+    """The controller's desk: all Jobs of a simulation."""
+
+    def __init__(
+        self,
+        jobs: Iterable[Raw],
+        groups: Sequence[Raw],
+        queues: Sequence[Queue],
+        priorities: Mapping[str, int],
+        registry: Registry,
+    ) -> None:
+        """Lay Jobs on the desk.
+
+        Args:
+            jobs: The Jobs, admitted.
+            groups: PodGroups that exist.
+            queues: Queues that exist.
+            priorities: PriorityClass values by name.
+            registry: The job plugins.
+        """
+        self._registry = registry
+        self._queues = {queue.metadata.name: queue for queue in queues}
+        self._priorities = priorities
+        existing = {_key(group): group for group in groups}
+        self._files = [_File.of(job, existing) for job in jobs]
+
+    def work(
+        self, pods: Mapping[str, Pod], statuses: Mapping[str, PodGroupStatus], now: float
+    ) -> Upshot:
+        """Let the controller look at every Job.
+
+        Args:
+            pods: All pods, by `namespace/name`.
+            statuses: PodGroup statuses as the scheduler left them, by `namespace/name`.
+            now: The moment, in UNIX seconds.
+        """
+        upshot = Upshot()
+        by_job: dict[tuple[str, str], dict[str, Pod]] = {}
+        for key, pod in pods.items():
+            if name := pod.metadata.label(keys.JOB_NAME):
+                by_job.setdefault((pod.metadata.namespace, name), {})[key] = pod
+        for file in self._files:
+            if file.group is not None and (status := statuses.get(_key(file.group))):
+                file.group = file.group | {"status": msgspec.to_builtins(status)}
+            own = by_job.get((file.namespace, file.name), {})
+            self._settle(file, own, pods, upshot, now)
+        return upshot
+
+    def _settle(
+        self,
+        file: "_File",
+        own: dict[str, Pod],
+        everyone: Mapping[str, Pod],
+        upshot: Upshot,
+        now: float,
+    ) -> None:
+        queue = (file.job.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE
+        for _ in range(PASSES):
+            plan = reconcile(
+                Observed(
+                    job=file.job,
+                    pods=tuple(own.values()),
+                    group=_enqueued(file.group),
+                    objects=tuple(file.objects),
+                    queue=self._queues.get(queue),
+                    priorities=self._priorities,
+                ),
+                registry=self._registry,
+                now=now,
+            )
+            if not plan:
+                return
+            for step in plan.steps:
+                self._apply(step, file, own, everyone, upshot)
+
+    def _apply(
+        self,
+        step: Step,
+        file: "_File",
+        own: dict[str, Pod],
+        everyone: Mapping[str, Pod],
+        upshot: Upshot,
+    ) -> None:
+        match step:
+            case CreateObject(kind, manifest) if kind == POD:
+                key = _key(manifest)
+                if key not in everyone and key not in own:
+                    own[key] = _born(manifest, file)
+                    upshot.pods.append(own[key])
+            case CreateObject(kind, manifest) if kind == POD_GROUP:
+                created = file.job["metadata"].get("creationTimestamp")
+                born = {"creationTimestamp": created} if created else {}
+                file.group = manifest | {"metadata": manifest["metadata"] | born}
+                upshot.groups.append(msgspec.convert(file.group, PodGroup))
+            case CreateObject(_, manifest):
+                file.objects.append(manifest)
+            case UpdateObject(kind, _, _, patch) if kind == POD_GROUP and file.group is not None:
+                file.group = _merged(file.group, patch)
+                upshot.groups.append(msgspec.convert(file.group, PodGroup))
+            case DeleteObject(kind, namespace, name) if kind == POD:
+                gone = own.pop(f"{namespace}/{name}", None)
+                if gone is not None:
+                    upshot.gone.append(gone)
+            case PatchStatus(status):
+                file.job = file.job | {"status": status}
+            case _:
+                pass  # events, and objects that scheduling does not look at
+
+
+@dataclass(slots=True)
+class _File:
+    """A Job and what it owns.
+
+    Attributes:
+        job: The Job, with a uid.
+        group: Its PodGroup.
+        objects: What its plugins made.
+    """
+
+    job: Raw
+    group: Raw | None
+    objects: list[Raw] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, job: Raw, groups: Mapping[str, Raw]) -> "_File":
+        metadata = {"namespace": "default", "uid": _NO_UID} | job["metadata"]
+        name = pod_group_name(metadata["name"], metadata["uid"])
+        return cls(job | {"metadata": metadata}, groups.get(f"{metadata['namespace']}/{name}"))
+
+    @property
+    def name(self) -> str:
+        return str(self.job["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        return str(self.job["metadata"]["namespace"])
+
+
+def _enqueued(group: Raw | None) -> Raw | None:
+    """The group as if the scheduler had let it enqueue, if it has not yet."""
+    if group is None or (group.get("status") or {}).get("phase") not in (None, "", "Pending"):
+        return group
+    return group | {"status": (group.get("status") or {}) | {"phase": "Inqueue"}}
+
+
+def _born(manifest: Raw, file: _File) -> Pod:
+    """A pod as the API server would show it: with a uid, an age and a phase."""
+    metadata = {
+        "uid": f"{file.namespace}-{manifest['metadata']['name']}",
+        "creationTimestamp": file.job["metadata"].get("creationTimestamp"),
+    } | manifest["metadata"]
+    return msgspec.convert(manifest | {"metadata": metadata, "status": {"phase": "Pending"}}, Pod)
+
+
+def _key(obj: Raw) -> str:
+    metadata = obj["metadata"]
+    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+
+
+def _merged(target: Raw, patch: Raw) -> Raw:
+    """A merge patch (RFC 7386) applied to a copy."""
+    result = dict(target)
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, dict):
+            before = result.get(name)
+            result[name] = _merged(before if isinstance(before, dict) else {}, value)
+        else:
+            result[name] = value
+    return result

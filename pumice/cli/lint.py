@@ -1,0 +1,98 @@
+"""`pumice lint`: admission of manifests, offline."""
+
+from typing import TYPE_CHECKING, Any
+
+from pumice.cli import exits
+from pumice.cli.changes import changes
+from pumice.cli.manifests import Manifest, read
+from pumice.cli.options import AdmissionConf, Files, Output, Settings, State
+from pumice.cli.output import Format, note, paint, write, write_json
+
+if TYPE_CHECKING:
+    from pumice.webhook.offline import Judgement
+
+__all__ = ["EXAMPLES", "lint"]
+
+EXAMPLES = (
+    "pumice lint job.yaml",
+    "kustomize build . | pumice lint - --state queues.yaml -o json",
+    "pumice lint job.yaml --set strict-upstream=true",
+)
+
+
+def lint(
+    files: Files,
+    state: State = None,
+    admission_conf: AdmissionConf = None,
+    settings: Settings = None,
+    output: Output = Format.TEXT,
+) -> None:
+    """Judge manifests offline, all problems at once.
+
+    Says what the API server and its webhooks would change, warn about and refuse. Objects in the files may refer to each other, a Job to a Queue for example. What --state holds
+    exists already: a manifest of the same name is judged as its update. Queues `root` and `default`
+    are there without being given. Kinds that Pumice does not judge are skipped.
+
+    Exit code 1: something is refused.
+    """
+    from pumice.cli.court import Court, check_admission_conf, placed, read_settings
+
+    check_admission_conf(admission_conf)
+    chosen = read_settings(settings)
+    if "-" in files and state and "-" in state:
+        raise exits.UserError("stdin (-) can be read only once")
+    judged = _judged(read(files))
+    court = Court(chosen, read(state or ()), judged)
+    findings = [(each, court.judge(each)) for each in judged]
+    if output is Format.JSON:
+        write_json([_as_json(each, found) for each, found in findings])
+    else:
+        for each, found in findings:
+            _write_text(each, placed(each), found)
+        _write_sum([found for _, found in findings])
+    refused = any(not found.allowed for _, found in findings)
+    exits.finish(exits.REFUSED if refused else exits.FINE)
+
+
+def _judged(manifests: list[Manifest]) -> list[Manifest]:
+    """Those manifests that admission has a word on; of the others it is said that they are skipped."""
+    from pumice.api.kinds import POD, VOLCANO, of_object
+
+    judged = []
+    for manifest in manifests:
+        if of_object(manifest.object) in (*VOLCANO, POD):
+            judged.append(manifest)
+        else:
+            note(f"skipped {manifest.identity}: {manifest.object['apiVersion']} is not judged")
+    return judged
+
+
+def _as_json(manifest: Manifest, found: "Judgement") -> dict[str, Any]:
+    return {
+        "object": manifest.identity,
+        "allowed": found.allowed,
+        "errors": [
+            {"code": error.code, "path": error.path, "message": error.message}
+            for error in found.errors
+        ],
+        "warnings": [str(warning) for warning in found.warnings],
+        "patched": found.patched,
+    }
+
+
+def _write_text(manifest: Manifest, before: dict[str, Any], found: "Judgement") -> None:
+    word = paint("admitted", "green") if found.allowed else paint("refused", "red")
+    write(f"{paint(manifest.identity, 'bold')}: {word}  ({manifest.source})")
+    for error in found.errors:
+        write(f"  {paint('error', 'red')}    {error}")
+    for warning in found.warnings:
+        write(f"  {paint('warning', 'yellow')}  {warning}")
+    if found.allowed:
+        for change in changes(before, found.patched):
+            write(f"  {paint('change', 'blue')}   {change}")
+
+
+def _write_sum(findings: list["Judgement"]) -> None:
+    refused = sum(not found.allowed for found in findings)
+    count = f"{len(findings)} object{'' if len(findings) == 1 else 's'}"
+    write(f"{count}: {len(findings) - refused} admitted, {refused} refused")

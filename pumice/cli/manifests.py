@@ -1,0 +1,179 @@
+"""Manifests from files and from stdin, each with the place it comes from.
+
+What is wrong with a file is told in one line, `FILE: document N, line M: …`, and ends the verb with
+exit code 2: the file was not understood, so nothing can be said about what stands in it.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pumice.api.kinds import of_object
+from pumice.cli.exits import UserError
+
+__all__ = ["Manifest", "Raw", "Source", "read", "read_bytes", "read_objects"]
+
+Raw = dict[str, Any]
+"""An object as JSON gives it."""
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a manifest stands.
+
+    Attributes:
+        file: Path as the user gave it; `-` for stdin.
+        document: Number of the document in the file, from 1.
+        line: First line of the document, from 1.
+        item: Number of the item in a List, from 1; 0 for a document of its own.
+    """
+
+    file: str
+    document: int = 1
+    line: int = 1
+    item: int = 0
+
+    def __str__(self) -> str:
+        """`FILE: document N, line M`, with the item where there is one."""
+        item = f", item {self.item}" if self.item else ""
+        return f"{_shown(self.file)}: document {self.document}, line {self.line}{item}"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An object and where it stands.
+
+    Attributes:
+        object: The object, as raw JSON.
+        source: Where it stands.
+    """
+
+    object: Raw
+    source: Source
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`, or the `generateName` that stands in for it."""
+        return str(self._metadata.get("name") or self._metadata.get("generateName") or "")
+
+    @property
+    def namespace(self) -> str:
+        """`metadata.namespace`, `default` when left out; empty for what lives in none."""
+        kind = of_object(self.object)
+        if kind is not None and not kind.namespaced:
+            return ""
+        return str(self._metadata.get("namespace") or "default")
+
+    @property
+    def identity(self) -> str:
+        """`Kind/namespace/name`, or `Kind/name` for what lives in no namespace."""
+        parts = (str(self.object["kind"]), self.namespace, self.name)
+        return "/".join(part for part in parts if part)
+
+    @property
+    def _metadata(self) -> Raw:
+        metadata = self.object.get("metadata")
+        return metadata if isinstance(metadata, dict) else {}
+
+
+def read(files: Sequence[str | Path]) -> list[Manifest]:
+    """Read every object of files; Lists are taken apart.
+
+    Raises:
+        UserError: A file cannot be read, is empty, is no YAML, or holds something that is no object.
+    """
+    names = [str(file) for file in files]
+    if names.count(STDIN) > 1:
+        raise UserError("stdin (-) can be read only once")
+    return [manifest for name in names for manifest in _read_one(name)]
+
+
+def read_objects(files: Sequence[str | Path]) -> list[Raw]:
+    """`read`, without the places."""
+    return [manifest.object for manifest in read(files)]
+
+
+def read_bytes(file: str | Path) -> bytes:
+    """Content of a file, or of stdin for `-`.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    if str(file) == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except IsADirectoryError:
+        raise UserError(f"{file}: is a directory, expected a file of manifests") from None
+    except FileNotFoundError:
+        raise UserError(f"{file}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', error)}") from None
+
+
+def _read_one(name: str) -> Iterable[Manifest]:
+    # YAML is read by the verbs that take files only; `pumice --help` must not wait for it.
+    from pumice.cli.documents import DocumentError, parse
+
+    raw = read_bytes(name)
+    manifests: list[Manifest] = []
+    documents = 0
+    try:
+        for number, line, value in parse(raw):
+            documents += 1
+            manifests.extend(_objects(value, Source(name, number, line)))
+    except DocumentError as error:
+        where = f"document {error.document}" + (f", line {error.line}" if error.line else "")
+        raise UserError(f"{_shown(name)}: {where}: {error}") from None
+    if not documents:
+        raise UserError(f"{_shown(name)}: is empty, expected manifests")
+    return manifests
+
+
+def _objects(value: Any, source: Source) -> Iterable[Manifest]:
+    """The objects of a document: itself, the items of a List, or the entries of a JSON array."""
+    if isinstance(value, list):
+        defaults: Raw = {}
+        entries = value
+    elif isinstance(value, dict) and _is_list(value):
+        kind = str(value["kind"]).removesuffix("List")
+        defaults = {"apiVersion": value["apiVersion"], "kind": kind} if kind else {}
+        entries = value["items"] or []
+    else:
+        yield _manifest(value, source)
+        return
+    for number, entry in enumerate(entries, 1):
+        place = Source(source.file, source.document, source.line, number)
+        yield _manifest({**defaults, **entry} if isinstance(entry, dict) else entry, place)
+
+
+def _is_list(value: Raw) -> bool:
+    return (
+        str(value.get("kind", "")).endswith("List")
+        and isinstance(value.get("apiVersion"), str)
+        and isinstance(value.get("items"), list | None)
+        and "items" in value
+    )
+
+
+def _manifest(value: Any, source: Source) -> Manifest:
+    if not isinstance(value, dict):
+        raise UserError(f"{source}: expected an object, found {type(value).__name__}")
+    for field in ("apiVersion", "kind"):
+        found = value.get(field)
+        if not isinstance(found, str) or not found:
+            raise UserError(
+                f"{source}: {field} is missing, expected for example {_EXAMPLES[field]}"
+            )
+    return Manifest(value, source)
+
+
+_EXAMPLES = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}
+
+
+def _shown(file: str) -> str:
+    return "stdin" if file == STDIN else file

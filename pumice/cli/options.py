@@ -1,0 +1,100 @@
+"""Arguments and options that several verbs share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pumice.cli.output import Format
+
+__all__ = [
+    "AdmissionConf",
+    "Files",
+    "Kubeconfig",
+    "LeaderElect",
+    "LeaseNamespace",
+    "MetricsPort",
+    "Output",
+    "Server",
+    "Settings",
+    "State",
+]
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE", help="Manifests, YAML or JSON; - reads stdin.", show_default=False
+    ),
+]
+State = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--state",
+        metavar="FILE",
+        help="Objects of the cluster, for example its queues. Repeat it for several files.",
+        show_default=False,
+    ),
+]
+Output = Annotated[
+    Format, typer.Option("-o", "--output", help="Form of the result.", show_default=True)
+]
+AdmissionConf = Annotated[
+    str | None,
+    typer.Option(
+        "--admission-conf",
+        metavar="FILE",
+        help="Volcano's file of resource groups.",
+        show_default=False,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting of admission, for example strict-upstream=true. Repeat it for several.",
+        show_default=False,
+    ),
+]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="How to reach the API server; otherwise $KUBECONFIG, the pod's service account, or "
+        "~/.kube/config.",
+        show_default=False,
+    ),
+]
+Server = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", help="Address of the API server.", show_default=False),
+]
+LeaderElect = Annotated[
+    bool,
+    typer.Option(
+        "--leader-elect/--no-leader-elect",
+        help="Work only while holding the Lease of this component.",
+    ),
+]
+LeaseNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--leader-elect-resource-namespace",
+        "--lock-object-namespace",
+        metavar="NAMESPACE",
+        help="Where the Lease lives; the pod's namespace otherwise.",
+        show_default=False,
+    ),
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port",
+        metavar="N",
+        min=0,
+        max=65535,
+        help="Serve /metrics, /healthz and /readyz here; 0 takes a free port.",
+        show_default=False,
+    ),
+]

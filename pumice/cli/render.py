@@ -1,0 +1,128 @@
+"""`pumice render`: every object that the controller would create."""
+
+import enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pumice.cli import exits
+from pumice.cli.manifests import Manifest, Raw, read
+from pumice.cli.options import AdmissionConf, Files, Settings, State
+from pumice.cli.output import note, write, write_json
+
+if TYPE_CHECKING:
+    from pumice.cli.court import Court
+
+__all__ = ["EXAMPLES", "render"]
+
+EXAMPLES = (
+    "pumice render job.yaml",
+    "pumice render job.yaml -o json | jq '.items[] | select(.kind == \"Pod\")'",
+)
+
+REDACTED = "<redacted; --show-secrets shows it>"
+
+
+class Form(enum.StrEnum):
+    """Forms of the objects."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+def render(
+    files: Files,
+    state: State = None,
+    admission_conf: AdmissionConf = None,
+    settings: Settings = None,
+    output: Annotated[
+        Form, typer.Option("-o", "--output", help="Form of the objects.")
+    ] = Form.YAML,
+    show_secrets: Annotated[
+        bool, typer.Option("--show-secrets", help="Write the values of Secrets, too.")
+    ] = False,
+) -> None:
+    """Write every object that a Job would become.
+
+    After admission: PodGroup, Service, ConfigMaps, NetworkPolicy, Secrets, and each pod with the edits
+    of all plugins. A Job without a uid gets one of zeros, so that the same Job gives the same objects. Other objects in
+    the files serve as state, for example Queues. JSON is one List.
+
+    Exit code 1: a Job is refused; nothing is written then.
+    """
+    from pumice.api.kinds import JOB, of_object
+    from pumice.cli.court import Court, check_admission_conf, read_settings
+
+    check_admission_conf(admission_conf)
+    chosen = read_settings(settings)
+    manifests = read(files)
+    jobs = [each for each in manifests if of_object(each.object) == JOB]
+    if not jobs:
+        raise exits.UserError(f"there is no Job in {', '.join(files)}")
+    others = [each for each in manifests if each not in jobs]
+    existing = read(state or ())
+    court = Court(chosen, existing, [*jobs, *others])
+    admitted = _admitted(court, jobs)
+    if len(admitted) < len(jobs):
+        exits.finish(exits.REFUSED)
+    priorities = _priorities([*existing, *others])
+    rendered = [made for job in admitted for made in _objects(job, priorities)]
+    shown = rendered if show_secrets else [_redacted(each) for each in rendered]
+    if output is Form.JSON:
+        write_json({"apiVersion": "v1", "kind": "List", "items": shown})
+    else:
+        from pumice.cli.documents import dump
+
+        write(dump(shown).rstrip("\n"))
+
+
+def _admitted(court: "Court", jobs: list[Manifest]) -> list[Raw]:
+    """The Jobs as admission leaves them; errors and warnings are told."""
+    admitted = []
+    for manifest in jobs:
+        found = court.judge(manifest)
+        for warning in found.warnings:
+            note(f"{manifest.identity}: warning: {warning}")
+        for error in found.errors:
+            note(f"{manifest.identity} is refused: {error}")
+        if found.allowed:
+            admitted.append(found.patched)
+    return admitted
+
+
+def _priorities(manifests: list[Manifest]) -> dict[str, int]:
+    from pumice.api.kinds import PRIORITY_CLASS, of_object
+    from pumice.api.nodes import PriorityClass
+    from pumice.cli.decoding import decode
+
+    classes = [
+        decode(each, PriorityClass)
+        for each in manifests
+        if of_object(each.object) == PRIORITY_CLASS
+    ]
+    return {each.metadata.name: each.value for each in classes}
+
+
+def _objects(job: Raw, priorities: dict[str, int]) -> list[Raw]:
+    from pumice.cli.court import registry
+    from pumice.controller.objects import UnknownKindError
+    from pumice.controller.render import render as objects_of
+    from pumice.controller.subject import UnusableError
+    from pumice.plugins import PluginError
+
+    try:
+        return objects_of(job, registry(), priorities)
+    except (UnusableError, PluginError, UnknownKindError) as error:
+        note(f"Job/{job['metadata']['namespace']}/{job['metadata']['name']}: {error}")
+        exits.finish(exits.REFUSED)
+
+
+def _redacted(made: Raw) -> Raw:
+    if made.get("kind") != "Secret":
+        return made
+    hidden = {
+        key: dict.fromkeys(made[key] or {}, REDACTED)
+        for key in ("data", "stringData")
+        if key in made
+    }
+    return made | hidden

@@ -1,0 +1,54 @@
+"""`pumice review`: one AdmissionReview in, one out."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pumice.cli import exits
+from pumice.cli.manifests import read_objects
+from pumice.cli.options import AdmissionConf, Settings, State
+from pumice.cli.output import note, write
+
+__all__ = ["EXAMPLES", "review"]
+
+EXAMPLES = (
+    "pumice review /jobs/validate < review.json",
+    "pumice review /jobs/mutate --state queues.yaml < review.json | jq .response",
+)
+
+
+def review(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH", help="Path of the server, for example /jobs/mutate.", show_default=False
+        ),
+    ],
+    state: State = None,
+    admission_conf: AdmissionConf = None,
+    settings: Settings = None,
+) -> None:
+    """Answer the AdmissionReview on stdin as the server would.
+
+    Queues `root` and `default` are there without being given. Exit code 1: refused; 2: the review could
+    not be understood (the answer says why).
+    """
+    from pumice.cli.court import admission, check_admission_conf, read_settings
+
+    check_admission_conf(admission_conf)
+    chosen = read_settings(settings)
+    if state and "-" in state:
+        raise exits.UserError("--state -: stdin holds the review, give the state as a file")
+    judge = admission(read_objects(state or ()), chosen)
+    if path not in judge.paths:
+        raise exits.UserError(f"{path}: there is no such path, known are {', '.join(judge.paths)}")
+    body = sys.stdin.buffer.read()
+    if not body.strip():
+        raise exits.UserError("stdin is empty, expected an AdmissionReview")
+    answer = judge.answer(path, body)
+    write(answer.body.decode())
+    if answer.malformed:
+        note(f"pumice review: stdin holds no AdmissionReview that {path} understands")
+        exits.finish(exits.USAGE)
+    exits.finish(exits.FINE if answer.outcome in ("allowed", "patched") else exits.REFUSED)

@@ -1,0 +1,102 @@
+"""What a simulation starts from: the objects of files, Jobs admitted."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pumice.api import kinds
+from pumice.api.nodes import Node, PriorityClass
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.cli.court import Court, registry
+from pumice.cli.decoding import decode
+from pumice.cli.jobs import Desk
+from pumice.cli.manifests import Manifest, Raw
+from pumice.cli.output import note
+from pumice.scheduler.simulate import World
+from pumice.webhook.settings import AdmissionSettings
+
+__all__ = ["Scene"]
+
+
+@dataclass(slots=True)
+class Scene:
+    """What the files hold.
+
+    Attributes:
+        world: What the scheduler sees.
+        jobs: Admitted Jobs.
+        groups: PodGroups as they stand in the files.
+        refused: Jobs that admission refuses.
+    """
+
+    world: World
+    jobs: list[Raw] = field(default_factory=list)
+    groups: list[Raw] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, manifests: Iterable[Manifest]) -> "Scene":
+        """Sort manifests; the later of two of one identity counts.
+
+        Raises:
+            UserError: One does not decode.
+        """
+        newest = {manifest.identity: manifest for manifest in manifests}
+        scene = cls(World())
+        world = scene.world
+        jobs: list[Manifest] = []
+        skipped: dict[str, int] = {}
+        for manifest in newest.values():
+            match kinds.of_object(manifest.object):
+                case kinds.NODE:
+                    world.nodes.append(decode(manifest, Node))
+                case kinds.POD:
+                    world.pods.append(decode(manifest, Pod))
+                case kinds.POD_GROUP:
+                    world.pod_groups.append(decode(manifest, PodGroup))
+                    scene.groups.append(manifest.object)
+                case kinds.QUEUE:
+                    world.queues.append(decode(manifest, Queue))
+                case kinds.PRIORITY_CLASS:
+                    world.priority_classes.append(decode(manifest, PriorityClass))
+                case kinds.JOB:
+                    jobs.append(manifest)
+                case _:
+                    kind = str(manifest.object["kind"])
+                    skipped[kind] = skipped.get(kind, 0) + 1
+        for kind, count in skipped.items():
+            note(f"skipped {count} {kind}: the scheduler does not look at this kind")
+        if jobs:
+            scene._admit(jobs, list(newest.values()))
+        return scene
+
+    def _admit(self, jobs: list[Manifest], state: list[Manifest]) -> None:
+        """Admit Jobs that are new; one with a phase has been admitted already."""
+        court = Court(AdmissionSettings(), [], state)
+        for manifest in jobs:
+            if _phase(manifest.object):
+                self.jobs.append(manifest.object)
+                continue
+            verdict = court.judge(manifest)
+            if verdict.allowed:
+                self.jobs.append(verdict.patched)
+                continue
+            self.refused.append(manifest.identity)
+            for error in verdict.errors:
+                note(f"{manifest.identity} is refused: {error}")
+
+    def desk(self) -> Desk | None:
+        """The controller's desk; None where there are no Jobs."""
+        if not self.jobs:
+            return None
+        priorities = {each.metadata.name: each.value for each in self.world.priority_classes}
+        return Desk(self.jobs, self.groups, self.world.queues, priorities, registry())
+
+
+def _phase(job: Raw) -> object:
+    """`status.state.phase`, whatever stands there."""
+    here: object = job
+    for name in ("status", "state", "phase"):
+        here = here.get(name) if isinstance(here, dict) else None
+    return here

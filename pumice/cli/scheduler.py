@@ -1,0 +1,87 @@
+"""`pumice scheduler`: the scheduler as a process."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pumice.cli.components import (
+    connected,
+    identity,
+    read_seconds,
+    report_ignored,
+    run,
+    serving_health,
+)
+from pumice.cli.options import Kubeconfig, LeaderElect, LeaseNamespace, MetricsPort, Server
+
+__all__ = ["EXAMPLES", "scheduler"]
+
+EXAMPLES = (
+    "pumice scheduler --kubeconfig ~/.kube/config --no-leader-elect",
+    "pumice scheduler --config volcano-scheduler.conf --metrics-port 8080",
+)
+
+
+def scheduler(
+    context: typer.Context,
+    kubeconfig: Kubeconfig = None,
+    server: Server = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "--scheduler-conf",
+            metavar="SCHED",
+            help="Configuration in Volcano's format; Pumice's defaults otherwise.",
+            show_default=False,
+        ),
+    ] = None,
+    scheduler_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scheduler-name",
+            help="Whose pods are placed (volcano). Repeat it for several.",
+            show_default=False,
+        ),
+    ] = None,
+    default_queue: Annotated[
+        str, typer.Option("--default-queue", help="Queue of PodGroups that name none.")
+    ] = "default",
+    period: Annotated[
+        str, typer.Option("--schedule-period", help="Longest time between two cycles.")
+    ] = "1s",
+    leader_elect: LeaderElect = True,
+    lease_namespace: LeaseNamespace = None,
+    metrics_port: MetricsPort = None,
+) -> None:
+    """Run the scheduler: pods of PodGroups get nodes.
+
+    A cycle runs when something changed, at the latest after the period. Any number of these processes
+    may run; one of them leads.
+    """
+    from pumice.cli import logs
+    from pumice.cli.configuration import read_config
+    from pumice.cluster.lifecycle import run_until_stopped
+    from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
+
+    logs.configure()
+    report_ignored(context.args)
+    scheduling = read_config(config)
+    seconds = read_seconds("--schedule-period", period)
+
+    async def work() -> None:
+        async with connected(kubeconfig, server) as client:
+            settings = WorkerSettings(
+                scheduler_names=tuple(scheduler_name or ("volcano",)),
+                default_queue=default_queue,
+                period=seconds,
+                leader_elect=leader_elect,
+                lease_namespace=lease_namespace or client.connection.namespace,
+                identity=identity(),
+            )
+            worker = SchedulerWorker(client, scheduling, settings)
+            async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
+                await run_until_stopped(worker.tasks())
+
+    run(work)

@@ -1,0 +1,88 @@
+"""Where the certificate of `pumice webhook` comes from: files, Pumice itself, or nowhere."""
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pumice.certs.keeper import Keeper
+from pumice.cli.authorities import cert_settings
+from pumice.cli.components import in_cluster
+from pumice.cli.exits import UserError
+from pumice.cluster.client import Client
+from pumice.webhook.server import Certificates, FileCertificates, KeptCertificates
+
+__all__ = ["Names", "from_files", "of_our_own"]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What certificates of Pumice's own are made for.
+
+    Attributes:
+        service: Service that the API server calls.
+        namespace: Its namespace.
+        secret: Secret that holds the authorities.
+        url: Address that it calls instead.
+    """
+
+    service: str | None
+    namespace: str | None
+    secret: str
+    url: str | None
+
+
+def of_our_own(client: Client, names: Names) -> Certificates | None:
+    """Certificates that this process makes; None where nothing asks for TLS.
+
+    Raises:
+        UserError: The URL is none.
+    """
+    if not (in_cluster() or names.service or names.url):
+        return None
+    hosts = _hosts(names.url)
+    wanted = cert_settings(
+        names.service or "pumice-webhook",
+        names.namespace or client.connection.namespace,
+        names.secret,
+        names=hosts.names,
+        addresses=hosts.addresses,
+    )
+    return KeptCertificates(Keeper(client, wanted))
+
+
+def from_files(certificate: Path | None, key: Path | None) -> Certificates | None:
+    """Certificates that somebody else renews; None where no files are given.
+
+    Raises:
+        UserError: There is no usable pair.
+    """
+    if certificate is None or key is None:
+        return None
+    try:
+        return FileCertificates(certificate, key)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+
+def _hosts(url: str | None) -> _Hosts:
+    """The host of a URL, as a certificate names it."""
+    if url is None:
+        return _Hosts()
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    if not host:
+        raise UserError(f"--webhook-url {url!r}: expected an address such as https://10.0.0.1:8443")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return _Hosts(names=(host,))
+    return _Hosts(addresses=(host,))

@@ -1,0 +1,194 @@
+"""`pumice simulate`: scheduling cycles over manifests."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pumice.cli import exits
+from pumice.cli.configuration import read_config
+from pumice.cli.manifests import read
+from pumice.cli.options import Output
+from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
+
+if TYPE_CHECKING:
+    from pumice.cli.scene import Scene
+    from pumice.scheduler import Config, CycleResult, Reason
+    from pumice.scheduler.simulate import Simulation
+
+__all__ = ["EXAMPLES", "simulate"]
+
+EXAMPLES = (
+    "pumice simulate --state nodes.yaml --state job.yaml",
+    "kubectl get nodes,queues,podgroups,pods -A -o json | pumice simulate --state -",
+    "pumice simulate --state cluster.json --config volcano-scheduler.conf --cycles 3 --explain",
+)
+
+
+def simulate(
+    state: Annotated[
+        list[str],
+        typer.Option(
+            "--state",
+            metavar="FILE",
+            help="Nodes, Queues, PriorityClasses, PodGroups, Pods and Jobs; - reads stdin. Repeat "
+            "it for several files. JSON is read far faster than YAML.",
+            show_default=False,
+        ),
+    ],
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="SCHED",
+            help="Configuration in Volcano's format; Pumice's defaults otherwise.",
+            show_default=False,
+        ),
+    ] = None,
+    cycles: Annotated[int, typer.Option("--cycles", min=1, help="How many cycles to run.")] = 1,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the data behind each reason.")
+    ] = False,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="A JSON line a cycle on stderr.")
+    ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="Moment of the first cycle, RFC 3339 or UNIX seconds; the newest timestamp in the "
+            "state otherwise. Each further cycle is a second later.",
+            show_default=False,
+        ),
+    ] = None,
+    scheduler_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scheduler-name",
+            help="Whose pods are placed (volcano); others only take room.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Output = Format.TEXT,
+) -> None:
+    """Run scheduling cycles over manifests.
+
+    Shows who is placed where, and why the rest waits. What is given is honoured: a pod's node and phase, a PodGroup's phase. Jobs are admitted and turned
+    into PodGroups and pods first. Between two cycles bound pods start to run, and evicted or
+    terminating pods are gone. Queue `default` is there without being given.
+
+    Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
+    """
+    from pumice.cli.moments import read_moment
+    from pumice.cli.scene import Scene
+    from pumice.scheduler.simulate import WorldError
+
+    moment = read_moment(at) if at is not None else None
+    scheduling = read_config(config)
+    scene = Scene.of(read(state))
+    try:
+        run = _Run(scene, scheduling, tuple(scheduler_name or ("volcano",)))
+        start = scene.world.newest() if moment is None else moment
+        results = [_cycle(run, number, start, timings) for number in range(cycles)]
+    except WorldError as error:
+        raise exits.UserError(f"--state: {error}") from None
+    if output is Format.JSON:
+        write_json(_as_json(run.simulation, results, explain))
+    else:
+        _write_text(run.simulation, results, explain)
+    exits.finish(exits.REFUSED if run.simulation.pending or scene.refused else exits.FINE)
+
+
+def _cycle(run: "_Run", number: int, start: float, timings: bool) -> dict[str, Any]:
+    result, seconds = run.cycle(start + number)
+    if timings:
+        simulation = run.simulation
+        counts = {"cycle": number + 1, "nodes": simulation.nodes, "pods": len(simulation.pods)}
+        note(json_line(counts | {"decided": result.decided, "cpu_seconds": seconds}))
+    return {"binds": result.binds, "pipelined": result.pipelined, "evicted": result.evicted}
+
+
+class _Run:
+    """A simulation with a controller beside it."""
+
+    def __init__(self, scene: "Scene", config: "Config", names: tuple[str, ...]) -> None:
+        from pumice.scheduler.simulate import Simulation
+
+        self.simulation: Simulation = Simulation(scene.world, config, scheduler_names=names)
+        self._priorities = scene.world.priority_classes
+        self._desk = scene.desk()
+        self._cycles = 0
+
+    def cycle(self, now: float) -> "tuple[CycleResult, float]":
+        """One cycle, and the CPU seconds that it took."""
+        if self._cycles:
+            self.simulation.advance()
+        self._cycles += 1
+        self._control(now)
+        begun = time.process_time()
+        result = self.simulation.cycle(now)
+        return result, time.process_time() - begun
+
+    def _control(self, now: float) -> None:
+        from pumice.scheduler.simulate import with_priorities
+
+        if self._desk is None:
+            return
+        upshot = self._desk.work(self.simulation.pods, self.simulation.pod_groups, now)
+        for group in upshot.groups:
+            self.simulation.put_pod_group(group)
+        for pod in upshot.gone:
+            self.simulation.remove_pod(pod)
+        for pod in with_priorities(upshot.pods, self._priorities):
+            self.simulation.put_pod(pod)
+
+
+def _as_json(
+    simulation: "Simulation", cycles: list[dict[str, Any]], explain: bool
+) -> dict[str, Any]:
+    import msgspec
+
+    groups = simulation.pod_groups
+    return {
+        "cycles": cycles,
+        "podGroups": {
+            key: {
+                "phase": status.phase or "Pending",
+                "conditions": msgspec.to_builtins(status.conditions or []),
+            }
+            for key, status in groups.items()
+        },
+        "pending": {
+            key: {"reason": reason.reason, "message": reason.message}
+            | ({"details": reason.details} if explain else {})
+            for key, reason in simulation.pending.items()
+        },
+    }
+
+
+def _write_text(simulation: "Simulation", cycles: list[dict[str, Any]], explain: bool) -> None:
+    for number, cycle in enumerate(cycles, 1):
+        write(paint(f"Cycle {number}", "bold"))
+        rows = [(pod, node, "bound") for pod, node in cycle["binds"].items()]
+        rows += [(pod, node, "waits for the node") for pod, node in cycle["pipelined"].items()]
+        rows += [(pod, "-", "evicted") for pod in cycle["evicted"]]
+        write(table(("pod", "node", "what"), rows) if rows else "nothing to do")
+        write("")
+    groups = simulation.pod_groups
+    if groups:
+        pending = simulation.pending
+        write(table(("podgroup", "phase", "why it waits"), _group_rows(groups, pending)))
+    else:
+        write("no PodGroups")
+    if explain:
+        for key, reason in simulation.pending.items():
+            write(f"\n{key}: {reason.reason}\n  {json_line(reason.details)}")
+
+
+def _group_rows(groups: dict[str, Any], pending: "dict[str, Reason]") -> list[tuple[str, str, str]]:
+    return [
+        (key, status.phase or "Pending", pending[key].message if key in pending else "")
+        for key, status in groups.items()
+    ] + [(key, "-", reason.message) for key, reason in pending.items() if key not in groups]

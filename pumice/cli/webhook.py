@@ -1,0 +1,211 @@
+"""`pumice webhook`: admission as a server."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pumice.cli.components import connected, in_cluster, report_ignored, require_port, run
+from pumice.cli.exits import UserError
+from pumice.cli.options import AdmissionConf, Kubeconfig, MetricsPort, Server, Settings, State
+
+if TYPE_CHECKING:
+    from pumice.webhook.settings import AdmissionSettings
+
+__all__ = ["EXAMPLES", "webhook"]
+
+EXAMPLES = (
+    "pumice webhook --state queues.yaml --port 8080",
+    "pumice webhook --kubeconfig FILE --tls-cert-file tls.crt --tls-private-key-file tls.key",
+    "pumice webhook --webhook-service-name pumice-webhook --webhook-namespace pumice-system",
+)
+
+
+def webhook(
+    context: typer.Context,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host",
+            "--listen-address",
+            help="Address to listen on: all in a pod, 127.0.0.1 elsewhere.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")
+    ] = 8443,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert-file",
+            metavar="FILE",
+            help="Certificate to serve, renewed by somebody else.",
+            show_default=False,
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--tls-private-key-file", metavar="FILE", help="Its key.", show_default=False),
+    ] = None,
+    state: State = None,
+    settings: Settings = None,
+    admission_conf: AdmissionConf = None,
+    scheduler_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scheduler-name",
+            help="Schedulers whose pods are judged (volcano). Repeat it for several.",
+            show_default=False,
+        ),
+    ] = None,
+    enabled: Annotated[
+        str | None,
+        typer.Option(
+            "--enabled-admission",
+            metavar="PATHS",
+            help="Paths to answer on, with commas between; all otherwise.",
+            show_default=False,
+        ),
+    ] = None,
+    service: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook-service-name",
+            help="Service that the API server calls, for certificates of Pumice's own.",
+            show_default=False,
+        ),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook-namespace", help="Its namespace; the pod's otherwise.", show_default=False
+        ),
+    ] = None,
+    secret: Annotated[
+        str, typer.Option("--webhook-secret-name", help="Secret that holds the authorities.")
+    ] = "pumice-webhook-certs",
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook-url",
+            metavar="URL",
+            help="Address that the API server calls instead of the Service.",
+            show_default=False,
+        ),
+    ] = None,
+    drain_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--drain-seconds",
+            min=0,
+            help="How long to go on answering after being told to stop: 5 in a pod, else 0.",
+            show_default=False,
+        ),
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    server: Server = None,
+    metrics_port: MetricsPort = None,
+) -> None:
+    """Run the webhook: answer admission reviews over HTTP.
+
+    With --state it answers from files, without a cluster. It serves the given certificate; in a pod, or
+    for a Service that is named, it makes certificates itself and has the API server trust them;
+    otherwise it speaks plain HTTP, on loopback only. Every replica answers: there is no leader.
+    """
+    from pumice.cli import logs
+    from pumice.cli.court import check_admission_conf, registry, snapshot
+    from pumice.cli.manifests import read_objects
+    from pumice.cli.serving import Names, from_files, of_our_own
+    from pumice.cluster.lifecycle import run_until_stopped
+    from pumice.webhook.server import (
+        InsecureAddressError,
+        OfflineWorker,
+        ServerSettings,
+        WebhookWorker,
+    )
+
+    flags, ignored = _settings_among(context.args)
+    admission = _admission_settings(flags, scheduler_name or (), settings or ())
+    paths = _paths(enabled)
+    check_admission_conf(admission_conf)
+    if (certificate is None) != (key is None):
+        raise UserError("--tls-cert-file and --tls-private-key-file go together, one is missing")
+    listening = ServerSettings(
+        host=host or ("0.0.0.0" if in_cluster() else "127.0.0.1"),
+        port=port,
+        metrics_port=metrics_port,
+        drain_seconds=(5.0 if in_cluster() else 0.0) if drain_seconds is None else drain_seconds,
+    )
+    view = snapshot(read_objects(state)) if state else None
+    logs.configure()
+    report_ignored(ignored)
+
+    async def work() -> None:
+        require_port("--port", listening.host, port)
+        require_port("--metrics-port", listening.host, metrics_port)
+        files = from_files(certificate, key)
+        try:
+            if view is not None:
+                offline = OfflineWorker(view, registry(), admission, listening, files, paths=paths)
+                await run_until_stopped(offline.tasks())
+                return
+            async with connected(kubeconfig, server) as client:
+                names = Names(service, namespace, secret, url)
+                certificates = files or of_our_own(client, names)
+                worker = WebhookWorker(
+                    client, registry(), admission, listening, certificates, paths=paths
+                )
+                await run_until_stopped(worker.tasks())
+        except InsecureAddressError as error:
+            raise UserError(str(error)) from None
+
+    run(work)
+
+
+def _admission_settings(
+    flags: Sequence[str], names: Sequence[str], assignments: Sequence[str]
+) -> "AdmissionSettings":
+    from pumice.cli.court import read_settings
+
+    named = [f"scheduler-name={name}" for name in names]
+    return read_settings([*flags, *named, *assignments])
+
+
+def _settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Settings of admission that are spelled as flags, as Volcano does, and what is none."""
+    from pumice.webhook.settings import AdmissionSettings
+
+    known = {name.replace("_", "-") for name in AdmissionSettings.model_fields}
+    settings: list[str] = []
+    others: list[str] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        name, equals, value = argument.lstrip("-").partition("=")
+        if not argument.startswith("-") or name not in known:
+            others.append(argument)
+        elif equals:
+            settings.append(f"{name}={value}")
+        elif name.startswith(("enable-", "strict-")):
+            settings.append(f"{name}=true")  # a flag of Go's never takes the next word
+        else:
+            settings.append(f"{name}={rest.pop(0) if rest else ''}")
+    return settings, others
+
+
+def _paths(enabled: str | None) -> tuple[str, ...] | None:
+    """Paths to answer on; None for all."""
+    from pumice.webhook.registrations import REGISTRATIONS
+
+    if enabled is None:
+        return None
+    known = tuple(each.path for each in REGISTRATIONS)
+    wanted = tuple(dict.fromkeys(path.strip() for path in enabled.split(",") if path.strip()))
+    for path in wanted:
+        if path not in known:
+            raise UserError(
+                f"--enabled-admission: there is no path {path}, known are {', '.join(known)}"
+            )
+    return wanted

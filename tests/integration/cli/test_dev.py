@@ -1,0 +1,148 @@
+"""`pumice dev` end to end, in a process of its own, through kubectl where there is one."""
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pumice.api.kinds import JOB, POD
+from pumice.cli.manifests import read_objects
+from pumice.cluster.client import Client
+from tests.integration.cli.running import Running, kubectl_path, pumice, running, until
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture
+def dev() -> Iterator[tuple[Running, str]]:
+    """A cluster like that of the seed's example, and its kubeconfig."""
+    with running("dev", "--nodes", "2,1,4", "--run-delay", "50ms") as process:
+        yield process, process.line("export KUBECONFIG=").partition("=")[2]
+
+
+def kubectl(config: str, *arguments: str, code: int = 0) -> str:
+    """Run kubectl; its stdout, or its stderr where it is to fail."""
+    path = kubectl_path()
+    assert path is not None
+    ran = subprocess.run(
+        [path, "--kubeconfig", config, "--cache-dir", f"{config}.cache", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (ran.returncode != 0) == bool(code), ran.stderr
+    return ran.stderr if code else ran.stdout
+
+
+def through_client(config: str) -> dict[str, Any]:
+    """What kubectl is used for below, by the Python client, where there is no kubectl."""
+
+    async def submit() -> dict[str, Any]:
+        async with Client.connect(config) as client:
+            [job] = read_objects([EXAMPLES / "tensorflow.yaml"])
+            await client.create(JOB, job, "default")
+            while True:
+                found = await client.get(JOB, "train", "default")
+                if found.get("status", {}).get("state", {}).get("phase") == "Completed":
+                    return await client.list(POD, "default")
+                await asyncio.sleep(0.05)
+
+    return asyncio.run(asyncio.wait_for(submit(), 20))
+
+
+def check_places(pods: dict[str, Any]) -> None:
+    nodes = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in pods["items"]}
+    assert len(nodes) == 6
+    assert {nodes[f"train-{name}"] for name in ("ps-0", "worker-0", "worker-2")} == {"node3"}
+    assert {nodes[f"train-{name}"] for name in ("ps-1", "worker-1")} == {"node1"}
+
+
+def test_a_job_goes_its_way(dev: tuple[Running, str]) -> None:
+    process, config = dev
+    if kubectl_path() is None:
+        check_places(through_client(config))
+    else:
+        applied = kubectl(config, "apply", "-f", str(EXAMPLES / "tensorflow.yaml"))
+        assert applied == "job.batch.volcano.sh/train created\n"
+        until(lambda: "Completed" in kubectl(config, "get", "vcjob", "train"), "it completes")
+        check_places(json.loads(kubectl(config, "get", "pods", "-o", "json")))
+    assert process.process.poll() is None
+
+
+def test_a_bad_job_is_refused_with_all_its_mistakes(dev: tuple[Running, str]) -> None:
+    _, config = dev
+    if kubectl_path() is None:
+        pytest.fail("this test needs kubectl: `make controlplane` builds it")
+    file = str(EXAMPLES / "bad-job.yaml")
+    said = kubectl(config, "apply", "--dry-run=server", "-f", file, code=1)
+    for path in ("spec.queue", "spec.tasks[2].name", "spec.volumes[1].mountPath"):
+        assert path in said
+
+
+def test_a_job_that_waits_is_explained(dev: tuple[Running, str]) -> None:
+    _, config = dev
+
+    async def submit() -> None:
+        async with Client.connect(config) as client:
+            [job] = read_objects([EXAMPLES / "does-not-fit.yaml"])
+            await client.create(JOB, job, "default")
+
+    asyncio.run(submit())
+
+    def explained() -> dict[str, Any]:
+        ran = pumice("explain", "job/too-big", "-o", "json", KUBECONFIG=config)
+        assert ran.returncode == 0, ran.stderr
+        found: dict[str, Any] = json.loads(ran.stdout)
+        return found
+
+    until(lambda: "Insufficient cpu" in explained()["message"], "the reason is told")
+    until(lambda: len(explained()["events"]) > 0, "events are told")
+    found = explained()
+    assert found["waiting"] is True
+    assert found["phase"] == "Pending"
+    assert found["podGroup"]["phase"] == "Inqueue"
+    assert [pod["node"] for pod in found["pods"]] == ["", "", ""]
+    assert {pod["phase"] for pod in found["pods"]} == {"Pending"}
+    text = pumice("explain", "vcjob/too-big", "-n", "default", KUBECONFIG=config)
+    assert text.stdout.startswith("Job default/too-big waits: ")
+    assert "too-big-worker-2" in text.stdout
+    missing = pumice("explain", "job/none", KUBECONFIG=config)
+    assert missing.returncode == 2
+    assert missing.stderr.count("\n") == 1
+    assert "no such Job in namespace default" in missing.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_cleanly(dev: tuple[Running, str], number: signal.Signals) -> None:
+    process, config = dev
+    code, said = process.stop(number)
+    assert code == 0
+    assert "Traceback" not in said
+    assert said.endswith("stopping\n")
+    assert not Path(config).exists()
+
+
+def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ran = pumice("dev", "--port", port)
+        assert ran.returncode == 2
+        assert f"--port {port}: " in ran.stderr
+        assert "Traceback" not in ran.stderr
+    config = tmp_path / "config"
+    with running("dev", "--port", port, "--kubeconfig", str(config)) as process:
+        assert process.line("export KUBECONFIG=") == f"export KUBECONFIG={config}"
+        assert f"http://127.0.0.1:{port}" in config.read_text()
+        assert config.stat().st_mode & 0o077 == 0
+    ran = pumice("dev", "--kubeconfig", str(tmp_path / "no" / "such"))
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,44 @@
+"""The command, run in this process."""
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+
+from pumice.cli import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of a command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its stdout, which is JSON."""
+        return msgspec.json.decode(self.out)
+
+
+Pumice = Callable[..., Ran]
+
+
+@pytest.fixture
+def pumice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Pumice:
+    """Run `pumice ARGUMENTS…` with a text on stdin."""
+
+    def run(*arguments: object, stdin: str | bytes = "") -> Ran:
+        raw = stdin if isinstance(stdin, bytes) else stdin.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return run

@@ -1,0 +1,149 @@
+"""`pumice lint`: what admission says, offline, of everything in the files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import job, pod, queue, task
+from tests.unit.cli.conftest import Pumice
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def texts(*objects: dict[str, Any]) -> str:
+    return "\n".join(json.dumps(each) for each in objects)
+
+
+def test_a_good_job_is_admitted_and_what_would_change_is_told(pumice: Pumice) -> None:
+    ran = pumice("lint", EXAMPLES / "tensorflow.yaml", "-o", "json")
+    assert ran.code == 0
+    [found] = ran.json
+    assert list(found) == ["object", "allowed", "errors", "warnings", "patched"]
+    assert found["object"] == "Job/default/train"
+    assert found["allowed"] is True
+    assert found["errors"] == []
+    assert found["patched"]["spec"]["plugins"]["svc"] == []
+    assert found["patched"]["metadata"]["namespace"] == "default"
+
+
+def test_a_bad_job_is_refused_for_all_its_mistakes(pumice: Pumice) -> None:
+    ran = pumice("lint", EXAMPLES / "bad-job.yaml", "-o", "json")
+    assert ran.code == 1
+    [found] = ran.json
+    assert found["allowed"] is False
+    assert {"JOB-DUP-TASK", "JOB-QUEUE-MISSING", "POL-BAD-ACTION", "VOL-DUP"} <= {
+        error["code"] for error in found["errors"]
+    }
+    assert all(set(error) == {"code", "path", "message"} for error in found["errors"])
+    assert any("publish-not-ready-adresses" in warning for warning in found["warnings"])
+
+
+def test_text_for_people(pumice: Pumice) -> None:
+    ran = pumice("lint", EXAMPLES / "bad-job.yaml", EXAMPLES / "tensorflow.yaml")
+    assert ran.code == 1
+    assert "Job/default/bad: refused" in ran.out
+    assert '  error    spec.queue: there is no queue "reserach" [JOB-QUEUE-MISSING]' in ran.out
+    assert "Job/default/train: admitted" in ran.out
+    assert "  change   spec.plugins.svc: [] added" in ran.out
+    assert ran.out.endswith("2 objects: 1 admitted, 1 refused\n")
+    assert "\x1b" not in ran.out
+
+
+def test_the_schema_counts_too(pumice: Pumice) -> None:
+    broken = job(maxRetry=-1, minAvailable="two", nonsense=1)
+    ran = pumice("lint", "-", "-o", "json", stdin=texts(broken))
+    assert ran.code == 1
+    [found] = ran.json
+    assert {"spec.maxRetry", "spec.minAvailable"} <= {error["path"] for error in found["errors"]}
+    assert any("spec.nonsense" in warning for warning in found["warnings"])
+    assert "nonsense" not in found["patched"]["spec"]
+
+
+def test_objects_in_the_files_are_state_for_each_other(pumice: Pumice) -> None:
+    text = texts(job(queue="research"), queue("research"))
+    ran = pumice("lint", "-", "-o", "json", stdin=text)
+    assert [each["object"] for each in ran.json] == ["Job/default/train", "Queue/research"]
+    assert ran.code == 0
+    assert pumice("lint", "-", stdin=texts(job(queue="research"))).code == 1
+
+
+def test_state_is_known_but_not_judged(pumice: Pumice, tmp_path: Path) -> None:
+    state = tmp_path / "state.yaml"
+    state.write_text(texts(queue("research"), queue("closed", state="Closed")))
+    good = pumice("lint", "-", "--state", state, "-o", "json", stdin=texts(job(queue="research")))
+    assert (good.code, len(good.json)) == (0, 1)
+    closed = pumice("lint", "-", "--state", state, "-o", "json", stdin=texts(job(queue="closed")))
+    assert closed.code == 1
+
+
+def test_what_the_state_holds_is_judged_as_an_update(pumice: Pumice, tmp_path: Path) -> None:
+    state = tmp_path / "state.yaml"
+    state.write_text(texts(job(queue="default")))
+    same = pumice("lint", "-", "--state", state, "-o", "json", stdin=texts(job(queue="default")))
+    assert same.code == 0
+    other = pumice(
+        "lint",
+        "-",
+        "--state",
+        state,
+        "-o",
+        "json",
+        stdin=texts(job(tasks=[task("a")], queue="other")),
+    )
+    assert other.code == 1
+
+
+def test_a_queue_is_not_its_own_sibling(pumice: Pumice) -> None:
+    parent = queue("parent", deserved={"cpu": "4"}, capability={"cpu": "4"})
+    child = queue("child", parent="parent", deserved={"cpu": "3"}, capability={"cpu": "4"})
+    ran = pumice("lint", "-", "-o", "json", stdin=texts(parent, child))
+    assert [found["errors"] for found in ran.json] == [[], []]
+
+
+def test_other_kinds_are_skipped_with_a_word(pumice: Pumice) -> None:
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    ran = pumice("lint", "-", "-o", "json", stdin=texts(deployment, job()))
+    assert ran.code == 0
+    assert [each["object"] for each in ran.json] == ["Job/default/train"]
+    assert "skipped Deployment/default/web" in ran.err
+
+
+def test_pods_are_judged(pumice: Pumice) -> None:
+    ran = pumice("lint", "-", "-o", "json", stdin=texts(pod("p", group="pg")))
+    assert [each["object"] for each in ran.json] == ["Pod/default/p"]
+
+
+def test_settings_change_the_verdict(pumice: Pumice) -> None:
+    other = job(schedulerName="mine")
+    strict = pumice("lint", "-", "-o", "json", "--set", "scheduler-name=mine", stdin=texts(other))
+    assert strict.code == 0
+    deep = [queue("q1")] + [queue(f"q{n}", parent=f"q{n - 1}") for n in range(2, 5)]
+    assert pumice("lint", "-", stdin=texts(*deep)).code == 0
+    assert pumice("lint", "-", "--set", "max-queue-depth=2", stdin=texts(*deep)).code == 1
+
+
+def test_resource_groups_are_read(pumice: Pumice, tmp_path: Path) -> None:
+    conf = tmp_path / "conf.yaml"
+    conf.write_text("resourceGroups:\n- resourceGroup: cpu\n")
+    ran = pumice("lint", "-", "--admission-conf", conf, stdin=texts(job()))
+    assert ran.code == 0
+    assert "resource groups" in ran.err
+    for text in ("resourceGroups: 3", "other: []", "[]", ""):
+        conf.write_text(text)
+        assert pumice("lint", "-", "--admission-conf", conf, stdin=texts(job())).code == 2
+
+
+@pytest.mark.parametrize("spec", [None, [], "x"])
+def test_a_spec_of_the_wrong_type_is_refused_and_not_a_crash(pumice: Pumice, spec: Any) -> None:
+    ran = pumice("lint", "-", "-o", "json", stdin=texts(job() | {"spec": spec}))
+    assert ran.code == 1
+    assert ran.json[0]["errors"]
+
+
+@pytest.mark.parametrize("metadata", [None, [], {}, {"name": 3}, {"name": "A"}])
+def test_metadata_of_any_shape_is_refused_and_not_a_crash(pumice: Pumice, metadata: Any) -> None:
+    ran = pumice("lint", "-", "-o", "json", stdin=texts(job() | {"metadata": metadata}))
+    assert ran.code == 1
+    assert ran.json[0]["errors"]

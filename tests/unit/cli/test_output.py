@@ -1,0 +1,38 @@
+"""Text is coloured on terminals only; tables are as wide as their cells."""
+
+import io
+import sys
+
+import pytest
+
+from pumice.cli.output import paint, table
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert paint("x", "red") == "\x1b[31mx\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert paint("x", "red") == "x"
+    monkeypatch.setenv("NO_COLOR", "")
+    assert paint("x", "red") != "x"
+    monkeypatch.setenv("TERM", "dumb")
+    assert paint("x", "red") == "x"
+
+
+def test_no_colours_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert paint("x", "red") == "x"
+
+
+def test_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert table(("pod", "node"), [("a-long-name", "n"), ("b", "")]) == (
+        "POD          NODE\na-long-name  n\nb"
+    )

@@ -1,0 +1,92 @@
+"""`pumice render`: every object of a Job, from the file alone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pumice.cli.render import REDACTED, _redacted
+from tests.builders import job, queue, task
+from tests.unit.cli.conftest import Pumice
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def kinds(objects: list[dict[str, Any]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in objects:
+        found[each["kind"]] = found.get(each["kind"], 0) + 1
+    return found
+
+
+def test_every_object_of_a_job(pumice: Pumice) -> None:
+    ran = pumice("render", EXAMPLES / "tensorflow.yaml")
+    assert ran.code == 0
+    objects = list(yaml.safe_load_all(ran.out))
+    assert kinds(objects) == {
+        "ConfigMap": 1,
+        "Service": 1,
+        "NetworkPolicy": 1,
+        "PodGroup": 1,
+        "Pod": 6,
+    }
+    worker = next(each for each in objects if each["metadata"]["name"] == "train-worker-3")
+    variables = {
+        each["name"]: each.get("value", "") for each in worker["spec"]["containers"][0]["env"]
+    }
+    assert json.loads(variables["TF_CONFIG"])["task"] == {"type": "worker", "index": 3}
+    assert worker["spec"]["hostname"] == "train-worker-3"
+
+
+def test_json_is_a_list_of_the_same(pumice: Pumice) -> None:
+    as_json = pumice("render", EXAMPLES / "tensorflow.yaml", "-o", "json").json
+    assert as_json["kind"] == "List"
+    as_yaml = pumice("render", EXAMPLES / "tensorflow.yaml").out
+    assert as_json["items"] == list(yaml.safe_load_all(as_yaml))
+
+
+def test_the_same_job_gives_the_same_objects(pumice: Pumice) -> None:
+    first, second = (pumice("render", EXAMPLES / "tensorflow.yaml").out for _ in range(2))
+    assert first == second
+
+
+def test_a_refused_job_is_not_rendered(pumice: Pumice) -> None:
+    ran = pumice("render", EXAMPLES / "bad-job.yaml", EXAMPLES / "tensorflow.yaml")
+    assert (ran.code, ran.out) == (1, "")
+    assert "Job/default/bad is refused: spec.queue: there is no queue" in ran.err
+
+
+def test_other_objects_are_state(pumice: Pumice, tmp_path: Path) -> None:
+    priorities = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 10,
+    }
+    text = "\n".join(json.dumps(each) for each in (queue("q"), priorities, job(queue="q")))
+    ran = pumice("render", "-", "-o", "json", stdin=text)
+    assert ran.code == 0
+    assert kinds(ran.json["items"]) == {"PodGroup": 1, "Pod": 1}
+
+
+def test_warnings_are_told_beside_the_objects(pumice: Pumice) -> None:
+    wanted = job(tasks=[task()], plugins={"svc": ["--nonsense"]})
+    ran = pumice("render", "-", stdin=json.dumps(wanted))
+    assert ran.code == 0
+    assert "Job/default/train: warning: spec.plugins.svc[0]" in ran.err
+
+
+def test_a_file_without_a_job_is_a_mistake(pumice: Pumice) -> None:
+    ran = pumice("render", "-", stdin=json.dumps(queue("q")))
+    assert ran.code == 2
+    assert "there is no Job in -" in ran.err
+
+
+@pytest.mark.parametrize("field", ["data", "stringData"])
+def test_secrets_keep_their_keys_and_lose_their_values(field: str) -> None:
+    secret = {"kind": "Secret", "metadata": {"name": "s"}, field: {"id_rsa": "c2VjcmV0"}}
+    assert _redacted(secret) == secret | {field: {"id_rsa": REDACTED}}
+    config = {"kind": "ConfigMap", "data": {"a": "b"}}
+    assert _redacted(config) is config

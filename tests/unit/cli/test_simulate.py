@@ -1,0 +1,232 @@
+"""`pumice simulate`: who goes where, why the rest waits, and what is honoured."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import job, node, pod, pod_group, queue, task
+from tests.unit.cli.conftest import Pumice, Ran
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SEED_NODES = [node("node1", "2"), node("node2", "1"), node("node3", "4")]
+
+
+def texts(*objects: dict[str, Any]) -> str:
+    return "\n".join(json.dumps(each) for each in objects)
+
+
+def simulate(pumice: Pumice, *objects: dict[str, Any], options: tuple[object, ...] = ()) -> Ran:
+    return pumice("simulate", "--state", "-", "-o", "json", *options, stdin=texts(*objects))
+
+
+def test_a_gang_is_placed(pumice: Pumice) -> None:
+    pods = [pod(f"p-{n}", group="pg", cpu="1") for n in range(2)]
+    ran = simulate(pumice, node("n", "4"), queue(), pod_group("pg", 2), *pods)
+    assert ran.code == 0
+    assert ran.json == {
+        "cycles": [
+            {"binds": {"default/p-0": "n", "default/p-1": "n"}, "pipelined": {}, "evicted": []}
+        ],
+        "podGroups": {"default/pg": ran.json["podGroups"]["default/pg"]},
+        "pending": {},
+    }
+    assert set(ran.json["podGroups"]["default/pg"]) == {"phase", "conditions"}
+
+
+def test_a_gang_that_does_not_fit_waits_with_a_reason(pumice: Pumice) -> None:
+    pods = [pod(f"p-{n}", group="pg", cpu="3") for n in range(2)]
+    ran = simulate(pumice, node("n", "4"), queue(), pod_group("pg", 2), *pods)
+    assert ran.code == 1
+    assert ran.json["cycles"][0]["binds"] == {}
+    waits = ran.json["pending"]["default/pg"]
+    assert set(waits) == {"reason", "message"}
+    assert waits["reason"] == "NotEnoughResources"
+    assert "Insufficient cpu" in waits["message"]
+    explained = simulate(
+        pumice, node("n", "4"), queue(), pod_group("pg", 2), *pods, options=("--explain",)
+    )
+    assert explained.json["pending"]["default/pg"]["details"]["nodes"] == 1
+
+
+def test_bound_pods_run_in_the_next_cycle(pumice: Pumice) -> None:
+    world = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="1"))
+    first = simulate(pumice, *world)
+    assert first.json["podGroups"]["default/pg"]["phase"] == "Inqueue"
+    third = simulate(pumice, *world, options=("--cycles", 3))
+    assert third.json["podGroups"]["default/pg"]["phase"] == "Running"
+    assert [cycle["binds"] for cycle in third.json["cycles"]] == [{"default/p-0": "n"}, {}, {}]
+
+
+def test_a_node_that_is_given_and_a_phase_are_honoured(pumice: Pumice) -> None:
+    taken = pod("taken", node="n", phase="Running", cpu="3")
+    other = pod("other", schedulerName="default-scheduler", node="n", phase="Running", cpu="1")
+    done = pod("done", node="n", phase="Succeeded", cpu="4")
+    waiting = pod("p-0", group="pg", cpu="1")
+    world = [node("n", "4"), queue(), pod_group("pg", 1), done, waiting]
+    assert simulate(pumice, *world, taken).code == 0
+    assert simulate(pumice, *world, taken, other).code == 1
+
+
+def test_terminating_pods_make_room_one_cycle_later(pumice: Pumice) -> None:
+    leaving = pod("leaving", node="n", phase="Running", cpu="4")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
+    world = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="4"), leaving)
+    ran = simulate(pumice, *world, options=("--cycles", 2))
+    first, second = ran.json["cycles"]
+    assert (first["binds"], first["pipelined"]) == ({}, {"default/p-0": "n"})
+    assert second["binds"] == {"default/p-0": "n"}
+    assert ran.code == 0
+
+
+def test_jobs_are_admitted_and_become_gangs(pumice: Pumice) -> None:
+    ran = pumice(
+        "simulate",
+        "--state",
+        "-",
+        "--state",
+        EXAMPLES / "tensorflow.yaml",
+        "-o",
+        "json",
+        stdin=texts(*SEED_NODES),
+    )
+    assert ran.code == 0
+    binds = ran.json["cycles"][0]["binds"]
+    assert {binds[f"default/train-{name}"] for name in ("ps-0", "worker-0", "worker-2")} == {
+        "node3"
+    }
+    assert {binds[f"default/train-{name}"] for name in ("ps-1", "worker-1")} == {"node1"}
+    assert len(binds) == 6
+
+
+def test_a_refused_job_is_told_and_counts(pumice: Pumice) -> None:
+    ran = pumice("simulate", "--state", EXAMPLES / "bad-job.yaml", "-o", "json")
+    assert ran.code == 1
+    assert ran.json["podGroups"] == {}
+    assert "Job/default/bad is refused: spec.queue" in ran.err
+
+
+@pytest.mark.parametrize("status", [[], "x", {"state": 3}])
+def test_a_job_of_any_shape_is_refused_and_not_a_crash(pumice: Pumice, status: Any) -> None:
+    ran = simulate(pumice, job() | {"status": status})
+    assert ran.code == 1
+    assert "Job/default/train is refused" in ran.err
+
+
+def test_a_job_that_lives_is_not_admitted_again(pumice: Pumice) -> None:
+    ended = job("ended", queue="gone", status={"state": {"phase": "Completed"}})
+    ran = simulate(pumice, node(), ended)
+    assert (ran.code, ran.json["podGroups"]) == (0, {})
+
+
+def test_a_task_that_depends_on_another_comes_later(pumice: Pumice) -> None:
+    tasks = [
+        task("server", 1, cpu="1"),
+        task("client", 1, cpu="1", dependsOn={"name": ["server"]}),
+    ]
+    ran = simulate(
+        pumice, node("n", "4"), job(tasks=tasks, minAvailable=1), options=("--cycles", 3)
+    )
+    binds = [list(cycle["binds"]) for cycle in ran.json["cycles"]]
+    assert binds == [["default/train-server-0"], ["default/train-client-0"], []]
+
+
+def test_pods_of_a_class_have_its_priority(pumice: Pumice) -> None:
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 100,
+    }
+    pods = [
+        pod("a-0", group="low", cpu="4"),
+        pod("b-0", group="high", cpu="4", priorityClassName="high"),
+    ]
+    groups = [pod_group("low", 1), pod_group("high", 1, priorityClassName="high")]
+    ran = simulate(pumice, node("n", "4"), queue(), high, *groups, *pods)
+    assert ran.json["cycles"][0]["binds"] == {"default/b-0": "n"}
+    assert list(ran.json["pending"]) == ["default/low"]
+
+
+def test_the_moment(pumice: Pumice) -> None:
+    group = pod_group("pg", 1)
+    group["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    world = (node("n", "4"), queue(), group, pod("p-0", group="pg", cpu="8"))
+
+    def stamped(*options: object) -> str:
+        ran = simulate(pumice, *world, options=options)
+        found: str = ran.json["podGroups"]["default/pg"]["conditions"][0]["lastTransitionTime"]
+        return found
+
+    assert stamped() == "2026-01-01T00:00:00Z"
+    assert stamped("--at", "2026-02-03T04:05:06Z") == "2026-02-03T04:05:06Z"
+    assert stamped("--at", "0") == "1970-01-01T00:00:00Z"
+
+
+def test_timings(pumice: Pumice) -> None:
+    world = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="1"))
+    ran = simulate(pumice, *world, options=("--cycles", 2, "--timings"))
+    lines = [json.loads(line) for line in ran.err.splitlines()]
+    assert [list(line) for line in lines] == [
+        ["cycle", "nodes", "pods", "decided", "cpu_seconds"]
+    ] * 2
+    assert [(each["cycle"], each["nodes"], each["pods"], each["decided"]) for each in lines] == [
+        (1, 1, 1, 1),
+        (2, 1, 1, 0),
+    ]
+
+
+def test_a_configuration_of_volcano(pumice: Pumice, tmp_path: Path) -> None:
+    conf = tmp_path / "volcano-scheduler.conf"
+    conf.write_text('actions: "enqueue, allocate, no-such"\n')
+    ran = simulate(pumice, node(), options=("--config", conf))
+    assert ran.code == 2
+    assert "no-such" in ran.err
+    conf.write_text('actions: "enqueue, allocate, backfill"\ntiers:\n- plugins:\n  - name: gang\n')
+    assert simulate(pumice, node(), options=("--config", conf)).code == 0
+    conf.write_bytes(b"\xff")
+    assert simulate(pumice, node(), options=("--config", conf)).code == 2
+
+
+def test_text_for_people(pumice: Pumice) -> None:
+    pods = [pod("p-0", group="pg", cpu="1"), pod("q-0", group="big", cpu="9")]
+    groups = [pod_group("pg", 1), pod_group("big", 1)]
+    ran = pumice(
+        "simulate", "--state", "-", "--explain", stdin=texts(node("n"), queue(), *groups, *pods)
+    )
+    assert ran.code == 1
+    assert "Cycle 1\nPOD          NODE  WHAT\ndefault/p-0  n     bound\n" in ran.out
+    assert "default/big  Inqueue" in ran.out
+    assert "Insufficient cpu" in ran.out
+    assert '"minMember":1' in ran.out
+
+
+def test_kinds_that_do_not_count_are_told(pumice: Pumice) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    ran = simulate(pumice, node(), service)
+    assert ran.code == 0
+    assert "skipped 1 Service" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"apiVersion": "v1", "kind": "Node", "metadata": {}}, "metadata.name is missing"),
+        ({"apiVersion": "v1", "kind": "Pod"}, "metadata.name is missing"),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"nodeName": 3}},
+            "Pod/default/p: Expected `str`, got `int` - at `$.spec.nodeName`",
+        ),
+        (node("n", cpu="many"), "must be a quantity"),
+        (pod_group("pg", minResources={"cpu": "x"}), "must be a quantity"),
+        (pod("p", group="pg", cpu="x"), "must be a quantity"),
+    ],
+)
+def test_what_cannot_be_read_is_a_mistake(
+    pumice: Pumice, broken: dict[str, Any], message: str
+) -> None:
+    ran = simulate(pumice, broken)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err
