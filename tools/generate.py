@@ -9,15 +9,29 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-GENERATORS: tuple[tuple[str, ...], ...] = (("pumice.api.crds", "charts/pumice/crds"),)
-"""Module and arguments of each generator; every one understands `--check`."""
+GENERATORS: tuple[tuple[str, ...], ...] = (
+    ("pumice.api.crds", "charts/pumice/crds"),
+    ("pumice.webhook.chart", "charts/pumice/files/webhooks.yaml"),
+    ("tools.scheduler_config", "charts/pumice/files/volcano-scheduler.conf"),
+    ("tools.values_schema", "charts/pumice"),
+    ("tools.settings_page", "docs/settings.md"),
+    ("tools.rules_page", "docs/rules.md"),
+    ("tools.metrics_page", "docs/metrics.md"),
+    ("pumice.plugins.reference", "--write", "docs/plugins"),
+)
+"""Module and arguments of each generator; every one understands `--check`, in place of `--write`
+where that stands."""
 
 
 def main(arguments: list[str]) -> int:
     """Run all generators; exit code 1 when one of them finds something stale."""
     failed = False
     for module, *rest in GENERATORS:
-        command = [sys.executable, "-m", module, *rest, *arguments]
+        if "--write" in rest and "--check" in arguments:
+            rest[rest.index("--write")] = "--check"
+            command = [sys.executable, "-m", module, *rest]
+        else:
+            command = [sys.executable, "-m", module, *rest, *arguments]
         failed |= subprocess.run(command, cwd=ROOT, check=False).returncode != 0
     return int(failed)
 

@@ -1,4 +1,4 @@
-"""One installation for all end-to-end tests; a test gets a namespace of its own."""
+"""An installation a module, so that no two stand beside each other: webhook configurations are named once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import Installation, installed
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def installation(
     controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:

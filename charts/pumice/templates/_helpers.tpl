@@ -29,7 +29,7 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- end -}}
 
 {{- define "pumice.secretName" -}}
-{{- default (printf "%s-webhook-ca" (include "pumice.fullname" .)) .Values.webhook.secretName -}}
+{{- default (printf "%s-webhook-certs" (include "pumice.fullname" .)) .Values.webhook.secretName -}}
 {{- end -}}
 
 {{/* A ServiceAccount of a component: (list root component). */}}
@@ -80,17 +80,26 @@ subjects:
   namespace: {{ $root.Release.Namespace }}
 {{- end -}}
 
+{{/* Metadata of a component's pods: (list root component annotations). */}}
+{{- define "pumice.podMetadata" -}}
+labels: {{- include "pumice.labels" . | nindent 2 }}
+{{- with index . 2 }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{/* Everything of a pod that the components share: (list root component values). */}}
 {{- define "pumice.podCommon" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 2 -}}
 serviceAccountName: {{ printf "%s-%s" (include "pumice.fullname" $root) (index . 1) }}
 {{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with $root.Values.imagePullSecrets }}
-imagePullSecrets: {{- range . }}
-- name: {{ . }}
+imagePullSecrets:
+{{- range . }}
+- name: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- with $values.nodeSelector }}
@@ -111,6 +120,13 @@ affinity:
         labelSelector:
           matchLabels: {{- include "pumice.selector" (list $root (index . 1)) | nindent 12 }}
 {{- end }}
+topologySpreadConstraints:
+- maxSkew: 1
+  topologyKey: topology.kubernetes.io/zone
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels: {{- include "pumice.selector" (list $root (index . 1)) | nindent 6 }}
+enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
   runAsUser: 65532
@@ -122,7 +138,7 @@ securityContext:
 {{/* Everything of a container that the components share: (list root values). */}}
 {{- define "pumice.containerCommon" -}}
 {{- $root := index . 0 -}}
-image: {{ include "pumice.image" $root }}
+image: {{ include "pumice.image" $root | quote }}
 imagePullPolicy: {{ $root.Values.image.pullPolicy }}
 securityContext:
   allowPrivilegeEscalation: false
@@ -139,65 +155,62 @@ resources: {{- toYaml (index . 1).resources | nindent 2 }}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [{{ . }}]
-  verbs: [get, update, patch]
+  verbs: [get, update]
 {{- end -}}
 
-{{/* Volcano's prefix of webhook configuration names, so that there is one set of them in a cluster. */}}
-{{- define "pumice.webhookPrefix" -}}
-volcano-admission-service
+{{/* The configuration of the scheduler. */}}
+{{- define "pumice.schedulerConfig" -}}
+{{- default (.Files.Get "files/volcano-scheduler.conf") .Values.scheduler.config -}}
 {{- end -}}
 
-{{/* One webhook configuration: (list root webhook). */}}
+{{/* Names of the schedulers whose pods are judged, as a list in CEL. */}}
+{{- define "pumice.schedulerNames" -}}
+{{- prepend .Values.webhook.extraSchedulerNames .Values.schedulerName | uniq | join "', '" -}}
+{{- end -}}
+
+{{/*
+One webhook configuration: (list root configuration). Whatever does not depend on values is taken over
+from the generated file as it is.
+*/}}
 {{- define "pumice.webhookConfiguration" -}}
 {{- $root := index . 0 -}}
-{{- $webhook := index . 1 -}}
+{{- $configuration := index . 1 -}}
 {{- $values := $root.Values.webhook -}}
-apiVersion: admissionregistration.k8s.io/v1
-kind: {{ ternary "MutatingWebhookConfiguration" "ValidatingWebhookConfiguration" $webhook.mutating }}
+apiVersion: {{ $configuration.apiVersion }}
+kind: {{ $configuration.kind }}
 metadata:
-  name: {{ include "pumice.webhookPrefix" $root }}{{ $webhook.suffix }}
+  name: {{ $configuration.metadata.name }}
   labels: {{- include "pumice.labels" (list $root "webhook") | nindent 4 }}
 webhooks:
-- name: {{ $webhook.name }}
-  admissionReviewVersions: [v1]
+{{- range $webhook := $configuration.webhooks }}
+{{- $path := $webhook.clientConfig.service.path }}
+- {{ omit $webhook "clientConfig" "failurePolicy" "namespaceSelector" "matchConditions" | toYaml | nindent 2 | trim }}
   clientConfig:
     {{- if $values.url }}
-    url: {{ printf "%s%s" (trimSuffix "/" $values.url) $webhook.path }}
+    url: {{ printf "%s%s" (trimSuffix "/" $values.url) $path | quote }}
     {{- else }}
     service:
       name: {{ include "pumice.component" (list $root "webhook") }}
       namespace: {{ $root.Release.Namespace }}
-      path: {{ $webhook.path }}
+      path: {{ $path }}
       port: 443
     {{- end }}
   failurePolicy: {{ ternary $values.failurePolicy "Ignore" (eq $webhook.failurePolicy "Fail") }}
-  matchPolicy: Equivalent
-  timeoutSeconds: {{ $values.timeoutSeconds }}
-  sideEffects: None
-  {{- if $webhook.mutating }}
-  reinvocationPolicy: IfNeeded
+  matchConditions:
+  {{- range $webhook.matchConditions }}
+  - name: {{ .name }}
+    expression: {{ .expression | replace "$schedulerNames" (include "pumice.schedulerNames" $root) | quote }}
   {{- end }}
-  rules:
-  - apiGroups: [{{ $webhook.group | quote }}]
-    apiVersions: [{{ $webhook.version }}]
-    resources: [{{ $webhook.resource }}]
-    operations: [{{ join ", " $webhook.operations }}]
-    scope: {{ ternary "Namespaced" "Cluster" $webhook.namespaced }}
-  {{- if $webhook.namespaced }}
+  {{- with $webhook.namespaceSelector }}
   namespaceSelector:
     matchExpressions:
+    {{- toYaml .matchExpressions | nindent 4 }}
     - key: kubernetes.io/metadata.name
       operator: NotIn
-      values: [{{ $root.Release.Namespace }}, kube-system]
+      values: [{{ $root.Release.Namespace }}]
     {{- with $values.namespaceSelectorExpressions }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- end }}
-  {{- with $webhook.matchConditions }}
-  matchConditions:
-  {{- range . }}
-  - name: {{ .name }}
-    expression: {{ .expression | replace "$schedulerName" $root.Values.schedulerName | quote }}
-  {{- end }}
-  {{- end }}
+{{- end }}
 {{- end -}}

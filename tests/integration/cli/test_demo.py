@@ -39,7 +39,8 @@ def test_the_demo(with_kubectl: bool, tmp_path: Path) -> None:
     through = "$ kubectl apply -f examples/tensorflow.yaml" in ran.stdout
     assert through is (with_kubectl and path is not None)
     assert "spec.plugins.svc: [] added" in ran.stdout
-    assert '"task": {"type": "worker", "index": 3}' in ran.stdout
+    assert ran.stdout.count('"task":{"type":"worker","index":3}') == 1
+    assert "    minAvailable: 4\n" in ran.stdout
     assert "Completed" in ran.stdout
     assert "Job default/too-big waits: " in ran.stdout
     assert "Insufficient cpu" in ran.stdout

@@ -1,0 +1,67 @@
+"""The arguments that the chart gives to the components are ones that they understand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import typer
+
+from pumice.cli.app import app
+from pumice.webhook.settings import AdmissionSettings
+from tests.chart.manifests import (
+    NAMESPACE,
+    RELEASE,
+    Manifest,
+    Render,
+    arguments_of,
+    of_kind,
+    one,
+)
+
+pytestmark = pytest.mark.controlplane
+
+
+def parsed(arguments: list[str]) -> Any:
+    """The context of a verb after its arguments were read, before it does anything.
+
+    Components pass over flags that they do not know, because Volcano's charts give some; `args` of
+    the context holds them.
+    """
+    verb, *rest = arguments
+    commands: Any = typer.main.get_command(app)
+    return commands.commands[verb].make_context(verb, list(rest))
+
+
+def test_every_argument_is_understood(manifests: list[Manifest]) -> None:
+    for deployment in of_kind(manifests, "Deployment"):
+        arguments = arguments_of(deployment)
+        assert parsed(arguments).args == [], arguments
+
+
+def test_a_flag_that_does_not_exist_would_be_noticed() -> None:
+    assert parsed(["controller", "--leader-elekt"]).args == ["--leader-elekt"]
+
+
+def test_the_webhook_accepts_its_settings(manifests: list[Manifest]) -> None:
+    given = parsed(arguments_of(one(manifests, "Deployment", "webhook"))).params["settings"]
+    AdmissionSettings.from_assignments(given or ())
+
+
+def test_the_webhook_makes_certificates_for_the_address_that_is_called(render: Render) -> None:
+    def given(*settings: str) -> Any:
+        return parsed(arguments_of(one(render(None, *settings), "Deployment", "webhook"))).params
+
+    inside = given()
+    assert (inside["service"], inside["namespace"]) == (f"{RELEASE}-webhook", NAMESPACE)
+    assert inside["secret"] == f"{RELEASE}-webhook-certs"
+    assert inside["url"] is None
+    assert given("webhook.url=https://192.0.2.1:8443")["url"] == "https://192.0.2.1:8443"
+
+
+def test_the_lease_lives_in_the_releases_namespace(render: Render) -> None:
+    for name in ("controller", "scheduler"):
+        deployment = one(render(), "Deployment", name)
+        given = parsed(arguments_of(deployment)).params
+        assert given["leader_elect"] is True
+        assert given["lease_namespace"] == deployment["metadata"]["namespace"]

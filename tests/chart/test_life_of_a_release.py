@@ -1,0 +1,138 @@
+"""Upgrade, roll back, uninstall: no step undoes what runs, or leaves behind what could block."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.chart.manifests import CHART, RELEASE, Manifest
+from tests.support.controlplane.cluster import ControlPlane
+
+pytestmark = pytest.mark.controlplane
+
+NOBODY = "https://127.0.0.1:9"
+CA_BUNDLE = base64.b64encode(
+    b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+).decode()
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1"
+MUTATING = f"{WEBHOOKS}/mutatingwebhookconfigurations"
+
+
+@pytest.fixture
+def home(controlplane: ControlPlane, namespace: str) -> Iterator[str]:
+    """Namespace of a release that is gone after the test, whatever the test did."""
+    yield namespace
+    controlplane.helm("uninstall", RELEASE, "--ignore-not-found", namespace=namespace)
+
+
+def install(plane: ControlPlane, home: str, verb: str, *settings: str) -> None:
+    """Install or upgrade, with webhooks that concern nobody's namespace."""
+    only = "webhook.namespaceSelectorExpressions[0]"
+    sets = [f"webhook.url={NOBODY}", f"{only}.key=nobody", f"{only}.operator=Exists", *settings]
+    arguments = [word for each in sets for word in ("--set", each)]
+    plane.helm(verb, RELEASE, str(CHART), *arguments, namespace=home)
+
+
+def configuration(plane: ControlPlane, endpoint: str) -> Manifest:
+    status, found = plane.request("GET", f"{MUTATING}/volcano-admission-service-{endpoint}")
+    assert status == 200, found
+    return found
+
+
+def ca_bundle(plane: ControlPlane, endpoint: str) -> Any:
+    (webhook,) = configuration(plane, endpoint)["webhooks"]
+    return webhook["clientConfig"].get("caBundle")
+
+
+def inject(plane: ControlPlane, endpoint: str) -> None:
+    """Do what the running webhook does: patch `caBundle` into its configuration."""
+    name = f"volcano-admission-service-{endpoint}"
+    patch = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CA_BUNDLE}]
+    status, answer = plane.request(
+        "PATCH", f"{MUTATING}/{name}", patch, content_type="application/json-patch+json"
+    )
+    assert status == 200, answer
+
+
+def left_over(plane: ControlPlane, *kinds: str) -> list[str]:
+    """What the cluster holds of these kinds with the release's label."""
+    label = f"app.kubernetes.io/instance={RELEASE}"
+    return plane.kubectl("get", ",".join(kinds), "-A", "-l", label, "-o", "name").stdout.split()
+
+
+def test_an_upgrade_keeps_the_injected_certificate_authority(
+    controlplane: ControlPlane, home: str
+) -> None:
+    install(controlplane, home, "install")
+    assert ca_bundle(controlplane, "jobs-mutate") is None
+    inject(controlplane, "jobs-mutate")
+    install(controlplane, home, "upgrade", "webhook.replicas=3", "webhook.failurePolicy=Ignore")
+    assert ca_bundle(controlplane, "jobs-mutate") == CA_BUNDLE
+    (webhook,) = configuration(controlplane, "jobs-mutate")["webhooks"]
+    assert webhook["failurePolicy"] == "Ignore"
+    path = f"/apis/apps/v1/namespaces/{home}/deployments/pumice-webhook"
+    assert controlplane.request("GET", path)[1]["spec"]["replicas"] == 3
+
+
+def test_a_rollback_keeps_it_too_and_restores_the_values(
+    controlplane: ControlPlane, home: str
+) -> None:
+    install(controlplane, home, "install")
+    inject(controlplane, "queues-mutate")
+    install(controlplane, home, "upgrade", "webhook.failurePolicy=Ignore")
+    controlplane.helm("rollback", RELEASE, "1", namespace=home)
+    (webhook,) = configuration(controlplane, "queues-mutate")["webhooks"]
+    assert webhook["failurePolicy"] == "Fail"
+    assert webhook["clientConfig"]["caBundle"] == CA_BUNDLE
+
+
+def test_applying_the_rendered_manifests_again_keeps_it(
+    controlplane: ControlPlane, home: str
+) -> None:
+    install(controlplane, home, "install")
+    inject(controlplane, "podgroups-mutate")
+    manifest = controlplane.helm("get", "manifest", RELEASE, namespace=home).stdout
+    for manner in (["--server-side", "--force-conflicts", "--field-manager=gitops"], []):
+        controlplane.kubectl("apply", *manner, "-f", "-", stdin=manifest)
+        assert ca_bundle(controlplane, "podgroups-mutate") == CA_BUNDLE
+
+
+def test_an_uninstalled_release_leaves_nothing_that_could_block(
+    controlplane: ControlPlane, home: str
+) -> None:
+    install(controlplane, home, "install")
+    group = "/apis/scheduling.volcano.sh/v1beta1"
+    queue = {
+        "apiVersion": group.removeprefix("/apis/"),
+        "kind": "Queue",
+        "metadata": {"name": home},
+    }
+    assert controlplane.request("POST", f"{group}/queues", queue)[0] == 500
+    controlplane.helm("uninstall", RELEASE, namespace=home)
+    kinds = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+    assert left_over(controlplane, *kinds) == []
+    assert left_over(controlplane, "clusterroles", "clusterrolebindings") == []
+    assert controlplane.request("POST", f"{group}/queues", queue)[0] == 201
+    controlplane.request("DELETE", f"{group}/queues/{home}")
+
+
+def test_an_uninstalled_release_keeps_the_crds_and_with_them_everybodys_jobs(
+    controlplane: ControlPlane, home: str
+) -> None:
+    install(controlplane, home, "install")
+    controlplane.helm("uninstall", RELEASE, namespace=home)
+    for path in (CHART / "crds").glob("*.yaml"):
+        controlplane.kubectl("get", "crd", path.stem)
+
+
+def test_a_component_can_be_switched_off_and_on_again(
+    controlplane: ControlPlane, home: str
+) -> None:
+    install(controlplane, home, "install")
+    install(controlplane, home, "upgrade", "webhook.enabled=false")
+    assert left_over(controlplane, "mutatingwebhookconfigurations") == []
+    install(controlplane, home, "upgrade")
+    assert configuration(controlplane, "jobs-mutate")

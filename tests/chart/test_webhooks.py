@@ -1,0 +1,161 @@
+"""The webhook configurations: made of the table of endpoints, and harmless when nobody answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pumice.webhook.chart import SCHEDULER_NAMES, chart_configurations, main
+from pumice.webhook.registrations import REGISTRATIONS, configurations
+from pumice.webhook.settings import AdmissionSettings
+from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, of_kind
+
+FILE = CHART / "files/webhooks.yaml"
+OWN_GROUPS = {"batch.volcano.sh", "scheduling.volcano.sh", "bus.volcano.sh"}
+
+
+def configured(manifests: list[Manifest]) -> dict[str, Manifest]:
+    """The only webhook of each configuration, by the configuration's name."""
+    found = {}
+    for each in of_kind(
+        manifests, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"
+    ):
+        (found[each["metadata"]["name"]],) = each["webhooks"]
+    return found
+
+
+def of_values(webhook: Manifest) -> Manifest:
+    """A webhook without what depends on the chart's values."""
+    depends = {"clientConfig", "failurePolicy", "namespaceSelector"}
+    return {key: value for key, value in webhook.items() if key not in depends}
+
+
+def exempt(webhook: Manifest) -> set[str]:
+    """Namespaces that are never asked about."""
+    found: set[str] = set()
+    for each in webhook["namespaceSelector"]["matchExpressions"]:
+        if (each["key"], each["operator"]) == ("kubernetes.io/metadata.name", "NotIn"):
+            found |= set(each["values"])
+    return found
+
+
+def test_the_committed_file_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check", str(FILE)]) == 0, capsys.readouterr().err
+
+
+def test_a_stale_file_is_named_and_rewritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "webhooks.yaml"
+    assert main(["--check", str(file)]) == 1
+    assert str(file) in capsys.readouterr().err
+    assert not file.exists()
+    assert main([str(file)]) == 0
+    assert file.read_text() == FILE.read_text()
+
+
+def test_scheduler_names_are_left_to_the_chart() -> None:
+    expressions = [
+        condition["expression"]
+        for configuration in chart_configurations()["configurations"]
+        for webhook in configuration["webhooks"]
+        for condition in webhook["matchConditions"]
+    ]
+    assert [each for each in expressions if f"['{SCHEDULER_NAMES}']" in each]
+    assert not [each for each in expressions if "'volcano'" in each]
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("names", [("volcano",), ("volcano", "pumice", "other")])
+def test_what_is_installed_is_what_the_table_of_endpoints_says(
+    render: Render, names: tuple[str, ...]
+) -> None:
+    extra = ",".join(names[1:])
+    sets = [f"webhook.extraSchedulerNames={{{extra}}}"] if extra else []
+    installed = configured(render(None, *sets))
+    stated = configured(configurations(AdmissionSettings(scheduler_names=names), lambda _: {}))
+    assert list(installed) == sorted(stated, key=list(installed).index)
+    for name, webhook in stated.items():
+        assert of_values(installed[name]) == of_values(webhook), name
+        assert installed[name]["failurePolicy"] == webhook["failurePolicy"], name
+
+
+@pytest.mark.controlplane
+def test_only_pumices_own_kinds_ever_wait_for_it(manifests: list[Manifest]) -> None:
+    for name, webhook in configured(manifests).items():
+        groups = {group for rule in webhook["rules"] for group in rule["apiGroups"]}
+        if not groups <= OWN_GROUPS:
+            assert webhook["failurePolicy"] == "Ignore", name
+
+
+@pytest.mark.controlplane
+def test_nothing_waits_where_that_is_wished(render: Render) -> None:
+    webhooks = configured(render(None, "webhook.failurePolicy=Ignore"))
+    assert {each["failurePolicy"] for each in webhooks.values()} == {"Ignore"}
+
+
+@pytest.mark.controlplane
+def test_every_webhook_is_quick_free_of_side_effects_and_narrow(manifests: list[Manifest]) -> None:
+    for name, webhook in configured(manifests).items():
+        assert webhook["sideEffects"] == "None", name
+        assert webhook["timeoutSeconds"] <= 5, name
+        assert webhook["admissionReviewVersions"] == ["v1"], name
+        assert webhook["matchPolicy"] == "Equivalent", name
+        assert webhook["matchConditions"], name
+        for rule in webhook["rules"]:
+            assert rule["scope"] in {"Namespaced", "Cluster"}
+            assert not [
+                value
+                for field in ("apiGroups", "apiVersions", "resources", "operations")
+                for value in rule[field]
+                if "*" in value or "/" in value
+            ], name
+
+
+@pytest.mark.controlplane
+def test_the_releases_own_namespace_and_kube_system_are_exempt(manifests: list[Manifest]) -> None:
+    for name, webhook in configured(manifests).items():
+        if webhook["rules"][0]["scope"] == "Namespaced":
+            assert {NAMESPACE, "kube-system"} <= exempt(webhook), name
+
+
+@pytest.mark.controlplane
+def test_further_namespaces_can_be_exempt(render: Render) -> None:
+    webhooks = configured(render(CHART / "ci/outside-values.yaml"))
+    wanted = {"key": "pumice.dev/admission", "operator": "NotIn", "values": ["off"]}
+    for name, webhook in webhooks.items():
+        if webhook["rules"][0]["scope"] == "Namespaced":
+            assert wanted in webhook["namespaceSelector"]["matchExpressions"], name
+
+
+@pytest.mark.controlplane
+def test_the_api_server_calls_the_service(render: Render) -> None:
+    manifests = render()
+    (service,) = of_kind(manifests, "Service")
+    webhooks = configured(manifests)
+    for each in REGISTRATIONS:
+        assert webhooks[each.configuration_name]["clientConfig"] == {
+            "service": {
+                "name": service["metadata"]["name"],
+                "namespace": NAMESPACE,
+                "path": each.path,
+                "port": service["spec"]["ports"][0]["port"],
+            }
+        }
+
+
+@pytest.mark.controlplane
+def test_the_api_server_calls_an_address_where_one_is_given(render: Render) -> None:
+    webhooks = configured(render(CHART / "ci/outside-values.yaml"))
+    called = {each["clientConfig"]["url"] for each in webhooks.values()}
+    assert called == {f"https://192.0.2.1:8443{each.path}" for each in REGISTRATIONS}
+
+
+@pytest.mark.controlplane
+def test_the_webhook_judges_the_pods_that_it_is_asked_about(render: Render) -> None:
+    manifests = render(CHART / "ci/outside-values.yaml", "webhook.extraSchedulerNames={other}")
+    pods = configured(manifests)["volcano-admission-service-pods-validate"]
+    expression = pods["matchConditions"][0]["expression"]
+    assert "in ['pumice', 'other']" in expression
+    assert SCHEDULER_NAMES not in expression

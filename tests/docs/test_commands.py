@@ -1,0 +1,136 @@
+"""Every command that the documentation shows does what the documentation shows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch, pages
+from tests.support.controlplane.cluster import ControlPlane
+
+LIMIT = 60  # seconds for a command
+
+# make sets the checkout up before it does what it is asked for; a test must leave it as it is.
+RECIPES = {"make demo": "python examples/demo.py"}
+
+
+def run_page(page: Path, folder: Path, cluster: dict[str, str] | None) -> None:
+    """Write the page's files and run its commands, all in one folder.
+
+    Args:
+        page: The page.
+        folder: Where; it gets what a checkout has beside the documentation.
+        cluster: Environment of the blocks that talk to an API server; None leaves them out.
+    """
+    for name in ("charts", "examples"):
+        shutil.copytree(ROOT / name, folder / name)
+    environment = {**os.environ, **(cluster or {}), "PATH": search_path(cluster or {})}
+    with ExitStack() as stack:
+        for block in blocks(page):
+            if block.file:
+                (folder / block.file).write_text(f"{block.text}\n")
+            elif block.is_run and (cluster is not None or not block.needs_cluster):
+                run_block(block, folder, environment, stack)
+
+
+def run_block(block: Block, folder: Path, environment: dict[str, str], stack: ExitStack) -> None:
+    shown = list(commands(block))
+    for command in shown:
+        if command.stays:
+            stack.enter_context(in_background(command, folder, environment))
+            continue
+        answer = subprocess.run(
+            ["bash", "-c", RECIPES.get(command.text, command.text)],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+        where = f"{block.page.relative_to(ROOT)}:{block.line}: $ {command.text}"
+        wanted = block.exit_code if command is shown[-1] else 0
+        assert answer.returncode == wanted, (
+            f"{where}\nended with exit code {answer.returncode}, expected {wanted}\n{answer.stdout}"
+        )
+        if command.output:
+            difference = mismatch(command.output, answer.stdout)
+            assert not difference, f"{where}\n{difference}"
+
+
+@contextmanager
+def in_background(command: Command, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """A command that runs on; ended as Ctrl-C would end it."""
+    with subprocess.Popen(
+        ["bash", "-c", f"exec {command.text.removesuffix(' &')}"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline(), f"$ {command.text}\nended without a word"
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def search_path(environment: dict[str, str]) -> str:
+    own = Path(sys.executable).parent
+    return os.pathsep.join(filter(None, [str(own), environment.get("PATH"), os.environ["PATH"]]))
+
+
+def runnable(cluster: bool) -> list[Path]:
+    """The pages that have commands to run, with or without an API server."""
+    return [
+        page
+        for page in pages()
+        if any(each.is_run and each.needs_cluster is cluster for each in blocks(page))
+    ]
+
+
+@pytest.mark.parametrize("page", runnable(False), ids=lambda page: page.name)
+def test_the_commands_of_a_page_do_what_it_shows(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path, None)
+
+
+@pytest.mark.parametrize("page", runnable(True), ids=lambda page: page.name)
+def test_the_commands_of_a_page_do_it_on_a_cluster(
+    page: Path, tmp_path: Path, controlplane: ControlPlane
+) -> None:
+    tools = {str(path.parent) for path in controlplane.binaries.values()}
+    environment = {
+        "PATH": os.pathsep.join([*sorted(tools), os.environ["PATH"]]),
+        "KUBECONFIG": str(controlplane.kubeconfig),
+        "HOME": str(tmp_path),
+    }
+    try:
+        run_page(page, tmp_path, environment)
+    finally:
+        # A page may end in the middle; its webhooks must not hold up the tests that follow.
+        for release in ("pumice",):
+            controlplane.helm("uninstall", release, "--ignore-not-found", namespace="pumice-system")
+        controlplane.remove_namespace("pumice-system")
+
+
+def test_the_first_page_has_commands_that_run() -> None:
+    assert ROOT / "README.md" in runnable(False)
+
+
+def test_the_recipes_of_make_are_what_is_run_for_them() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for command, recipe in RECIPES.items():
+        target = command.removeprefix("make ")
+        _, _, rest = makefile.partition(f"\n{target}:")
+        assert recipe.replace("python", "@$(PY)") in rest.splitlines()[1]

@@ -1,0 +1,200 @@
+"""The webhook of a cluster: caches, the live look for a queue, certificates that the cluster trusts."""
+
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from pumice.api.crds import all_crds
+from pumice.api.kinds import MUTATING_WEBHOOKS, NAMESPACE, QUEUE, VALIDATING_WEBHOOKS
+from pumice.certs.keeper import Keeper
+from pumice.certs.settings import CertSettings
+from pumice.cluster.client import Client
+from pumice.cluster.embedded import EmbeddedCluster
+from pumice.plugins import builtin
+from pumice.webhook.registrations import configurations
+from pumice.webhook.server import KeptCertificates, WebhookWorker
+from pumice.webhook.settings import AdmissionSettings
+from tests.builders import job, pod_group, queue
+from tests.integration.webhook.serving import QUICK, Raw, running, session
+from tests.unit.cluster.clocks import until
+from tests.unit.webhook.reviewing import operations, request, review
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(all_crds()) as found:
+        yield found
+
+
+@pytest.fixture
+async def api(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
+    async with Client.connect(server=cluster.url) as found:
+        yield found
+
+
+def worker_of(api: Client) -> WebhookWorker:
+    return WebhookWorker(api, builtin(), settings=QUICK)
+
+
+async def ask(
+    client: aiohttp.ClientSession, address: str, path: str, obj: Raw, query: str = ""
+) -> Raw:
+    url = f"http://{address}{path}{query}"
+    async with client.post(url, data=review(request(path, obj)), headers=JSON) as answer:
+        response: Raw = (await answer.json())["response"]
+        return response
+
+
+async def test_what_happens_in_the_cluster_is_seen(
+    api: Client, client: aiohttp.ClientSession
+) -> None:
+    await api.create(QUEUE, queue("default"))
+    worker = worker_of(api)
+    async with running(worker) as address:
+        await until(lambda: worker.ready)
+        assert (await ask(client, address, "/jobs/validate", job()))["allowed"]
+
+        await api.create(QUEUE, queue("team", parent="default"))
+        await until(lambda: worker._view.queue("team"))
+        response = await ask(client, address, "/jobs/validate", job())
+        assert "JOB-QUEUE-NOT-LEAF" in response["status"]["message"]
+
+        await api.delete(QUEUE, "team")
+        await until(lambda: worker._view.queue("team") is None)
+        assert (await ask(client, address, "/jobs/validate", job()))["allowed"]
+        age = worker.metrics.registry.get_sample_value(
+            "pumice_cache_age_seconds", {"kind": "queues"}
+        )
+        assert age is not None
+        assert 0 <= age < 60
+
+
+async def test_it_is_ready_once_it_has_seen_the_cluster(
+    api: Client, client: aiohttp.ClientSession
+) -> None:
+    worker = worker_of(api)
+    async with (
+        running(worker, only_ports=True) as address,
+        client.get(f"http://{address}/readyz?verbose") as answer,
+    ):
+        assert answer.status == 503
+        assert await answer.text() == (
+            "[+]draining: ok\n[-]caches: not synced yet: queues, namespaces\n"
+        )
+    worker = worker_of(api)
+    async with running(worker) as address:
+        await until(lambda: worker.ready)
+        async with client.get(f"http://{address}/readyz") as answer:
+            assert answer.status == 200
+
+
+async def test_the_queue_of_a_namespace(api: Client, client: aiohttp.ClientSession) -> None:
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "lab",
+            "annotations": {"scheduling.volcano.sh/queue-name": "research"},
+        },
+    }
+    worker = worker_of(api)
+    await api.create(NAMESPACE, namespace)
+    async with running(worker) as address:
+        await until(lambda: worker.ready)
+        response = await ask(client, address, "/podgroups/mutate", pod_group(namespace="lab"))
+        assert operations(response) == [{"op": "add", "path": "/spec/queue", "value": "research"}]
+
+
+@asynccontextmanager
+async def blind(api: Client) -> AsyncIterator[tuple[str, WebhookWorker]]:
+    """A webhook whose caches have seen nothing."""
+    worker = worker_of(api)
+    async with running(worker, only_ports=True) as address:
+        yield address, worker
+
+
+def lookups(worker: WebhookWorker) -> Raw:
+    found = {}
+    for result in ("found", "missing", "failed"):
+        name = "pumice_admission_queue_lookups_total"
+        found[result] = worker.metrics.registry.get_sample_value(name, {"result": result}) or 0
+    return found
+
+
+async def test_a_queue_that_the_cache_lacks_is_asked_for(
+    api: Client, client: aiohttp.ClientSession
+) -> None:
+    await api.create(QUEUE, queue("default"))
+    await api.create(QUEUE, queue("above"))
+    await api.create(QUEUE, queue("middle", parent="above"))
+    async with blind(api) as (address, worker):
+        assert (await ask(client, address, "/jobs/validate", job()))["allowed"]
+        assert lookups(worker) == {"found": 1, "missing": 0, "failed": 0}
+        # Each step up the tree is a look of its own.
+        below = queue("below", parent="middle")
+        assert (await ask(client, address, "/queues/validate", below))["allowed"]
+        assert lookups(worker) == {"found": 3, "missing": 0, "failed": 0}
+
+
+async def test_a_queue_that_does_not_exist_is_asked_for_once(
+    api: Client, client: aiohttp.ClientSession
+) -> None:
+    async with blind(api) as (address, worker):
+        response = await ask(client, address, "/jobs/validate", job(queue="gone"))
+        assert "[JOB-QUEUE-MISSING]" in response["status"]["message"]
+        assert lookups(worker) == {"found": 0, "missing": 1, "failed": 0}
+        # What is refused anyway is looked for all the same: one answer holds all problems.
+        # What is not refused costs no look.
+        assert (await ask(client, address, "/jobs/mutate", job(queue="gone")))["allowed"]
+        assert lookups(worker) == {"found": 0, "missing": 1, "failed": 0}
+
+
+async def test_without_time_or_without_an_api_server_nothing_is_asked(
+    cluster: EmbeddedCluster, client: aiohttp.ClientSession
+) -> None:
+    async with Client.connect(server="http://127.0.0.1:1") as api, blind(api) as (address, worker):
+        response = await ask(client, address, "/jobs/validate", job(), "?timeout=500ms")
+        assert not response["allowed"]
+        response = await ask(client, address, "/jobs/validate", job(), "?timeout=0.5s")
+        assert not response["allowed"]
+        assert lookups(worker)["failed"] <= 1
+        response = await ask(client, address, "/jobs/validate", job(), "?timeout=700ms")
+        assert not response["allowed"]
+        assert lookups(worker)["failed"] >= 1
+
+
+async def test_certificates_of_our_own_are_trusted_before_it_is_ready(api: Client) -> None:
+    wanted = configurations(
+        AdmissionSettings(),
+        lambda path: {"service": {"name": "webhook", "namespace": "system", "path": path}},
+    )
+    kinds = {kind.kind: kind for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
+    await api.create(NAMESPACE, {"metadata": {"name": "system"}})
+    names: dict[str, list[str]] = {kind: [] for kind in kinds}
+    for manifest in wanted:
+        await api.create(kinds[manifest["kind"]], manifest)
+        names[manifest["kind"]].append(manifest["metadata"]["name"])
+    settings = CertSettings(
+        "webhook",
+        "system",
+        mutating=tuple(names["MutatingWebhookConfiguration"]),
+        validating=tuple(names["ValidatingWebhookConfiguration"]),
+        extra_addresses=("127.0.0.1",),
+    )
+    keeper = Keeper(api, settings)
+    worker = WebhookWorker(api, builtin(), settings=QUICK, certificates=KeptCertificates(keeper))
+    async with running(worker) as address:
+        await until(lambda: worker.ready, timeout=10)
+        found = await api.get(VALIDATING_WEBHOOKS, names["ValidatingWebhookConfiguration"][0])
+        bundle = base64.b64decode(found["webhooks"][0]["clientConfig"]["caBundle"]).decode()
+        async with (
+            session(ssl.create_default_context(cadata=bundle)) as client,
+            client.get(f"https://{address}/readyz?verbose") as answer,
+        ):
+            assert await answer.text() == ("[+]draining: ok\n[+]caches: ok\n[+]certificate: ok\n")

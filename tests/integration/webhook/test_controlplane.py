@@ -1,0 +1,252 @@
+"""The webhook called by the real kube-apiserver, and what that does when nobody answers."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pumice.api.crds import all_crds
+from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from pumice.certs.keeper import Keeper
+from pumice.certs.settings import CertSettings
+from pumice.cluster.client import Client
+from pumice.plugins import builtin
+from pumice.webhook.registrations import configurations
+from pumice.webhook.server import KeptCertificates, WebhookWorker
+from pumice.webhook.settings import AdmissionSettings
+from tests.builders import job, pod, pod_group, queue
+from tests.integration.webhook.serving import QUICK, Raw, running
+from tests.support.controlplane.cluster import ControlPlane
+from tests.unit.cluster.clocks import until
+
+SETTINGS = AdmissionSettings()
+KINDS = {kind.kind: kind for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
+
+
+class Stage:
+    """A control plane whose API server asks a webhook about one namespace."""
+
+    def __init__(self, plane: ControlPlane, namespace: str) -> None:
+        self.namespace = namespace
+        self._plane = plane
+
+    async def kubectl(self, *arguments: str, obj: Raw | None = None, check: bool = True) -> str:
+        """Run kubectl in the namespace; what it printed, errors included."""
+        found = await asyncio.to_thread(
+            self._plane.kubectl,
+            *arguments,
+            stdin=None if obj is None else json.dumps(obj),
+            namespace=self.namespace,
+            check=check,
+        )
+        return found.stdout + found.stderr
+
+    async def get(self, *arguments: str) -> Raw:
+        found: Raw = json.loads(await self.kubectl("get", *arguments, "-o", "json"))
+        return found
+
+    async def refused(self, *arguments: str, obj: Raw | None = None) -> str:
+        """Run kubectl for something that must not succeed."""
+        text = await self.kubectl(*arguments, obj=obj, check=False)
+        assert "rror" in text or "denied" in text or "invalid" in text.lower(), text
+        return text
+
+
+@pytest.fixture
+async def stage(controlplane: ControlPlane, namespace: str) -> Stage:
+    found = Stage(controlplane, namespace)
+    crds = {"apiVersion": "v1", "kind": "List", "items": all_crds()}
+    await found.kubectl("apply", "--server-side", "-f", "-", obj=crds)
+    await found.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    return found
+
+
+def bounded(manifests: Sequence[Raw], namespace: str) -> list[Raw]:
+    """Configurations of a test of its own: for its namespace, beside whatever is installed."""
+    for manifest in manifests:
+        manifest["metadata"]["name"] += f"-{namespace}"
+        for webhook in manifest["webhooks"]:
+            if "namespaceSelector" in webhook:
+                webhook["namespaceSelector"]["matchLabels"] = {
+                    "kubernetes.io/metadata.name": namespace
+                }
+    return list(manifests)
+
+
+@asynccontextmanager
+async def answering(stage: Stage, kubeconfig: Any, port: int = 0) -> AsyncIterator[int]:
+    """A webhook with certificates of its own for as long as the block lasts."""
+    names: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    wanted = bounded(configurations(SETTINGS, lambda _: {}), stage.namespace)
+    for manifest in wanted:
+        names[manifest["kind"]].append(manifest["metadata"]["name"])
+    certificates = CertSettings(
+        "webhook",
+        stage.namespace,
+        mutating=tuple(names[MUTATING_WEBHOOKS.kind]),
+        validating=tuple(names[VALIDATING_WEBHOOKS.kind]),
+        extra_addresses=("127.0.0.1",),
+    )
+    async with Client.connect(kubeconfig) as api:
+        worker = WebhookWorker(
+            api,
+            builtin(),
+            SETTINGS,
+            replace(QUICK, port=port),
+            KeptCertificates(Keeper(api, certificates)),
+        )
+        async with running(worker) as address:
+            manifests = bounded(
+                configurations(SETTINGS, lambda path: {"url": f"https://{address}{path}"}),
+                stage.namespace,
+            )
+            items = {"apiVersion": "v1", "kind": "List", "items": manifests}
+            await stage.kubectl("apply", "-f", "-", obj=items)
+            await until(lambda: worker.ready, timeout=20)
+            await asyncio.sleep(1)  # the API server learns of configurations by watching
+            yield worker.listener.port
+
+
+@pytest.fixture
+async def called(controlplane: ControlPlane, stage: Stage) -> AsyncIterator[Stage]:
+    """A stage whose webhook answers."""
+    try:
+        async with answering(stage, controlplane.kubeconfig):
+            yield stage
+    finally:
+        await forget(stage)
+
+
+async def forget(stage: Stage) -> None:
+    for manifest in bounded(configurations(SETTINGS, lambda _: {}), stage.namespace):
+        name = manifest["metadata"]["name"]
+        await stage.kubectl("delete", manifest["kind"], name, "--ignore-not-found")
+
+
+def bare_job(namespace: str, **spec: Any) -> Raw:
+    manifest = job(namespace=namespace, **spec)
+    del manifest["spec"]["tasks"][0]["name"]
+    return manifest
+
+
+async def test_a_job_is_judged_defaulted_and_applied_again(called: Stage) -> None:
+    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+    bad = job(
+        namespace=called.namespace,
+        queue="reserch",
+        plugins={"tensorflw": []},
+        minAvailable=5,
+        policies=[{"event": "PodFailed", "action": "RestartAll"}],
+    )
+    text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=bad)
+    for line in (
+        "spec.minAvailable: must be at most 1, the replicas of all tasks, found 5",
+        "spec.policies[0].action:",
+        'spec.plugins.tensorflw: unknown plugin "tensorflw" (did you mean "tensorflow"?)',
+        'spec.queue: there is no queue "reserch"',
+    ):
+        assert line in text
+
+    good = bare_job(called.namespace, plugins={"tensorflow": []})
+    await called.kubectl("apply", "-f", "-", obj=good)
+    stored = await called.get("vcjob", "train")
+    spec = stored["spec"]
+    assert (spec["minAvailable"], spec["schedulerName"]) == (1, "volcano")
+    assert spec["tasks"][0]["name"] == "default0"
+    assert spec["plugins"] == {"tensorflow": [], "svc": []}
+
+    again = ("apply", "-f", "-"), ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    for arguments in (*again, ("replace", "-f", "-"), again[0]):
+        await called.kubectl(*arguments, obj=good)
+        found = await called.get("vcjob", "train")
+        assert found["spec"] == spec, arguments
+        assert found["metadata"]["generation"] == 1, arguments
+
+    await called.kubectl("patch", "vcjob", "train", "--type=merge", "-p", '{"spec":{"queue":null}}')
+    text = await called.refused(
+        "patch", "vcjob", "train", "--type=merge", "-p", '{"spec":{"maxRetry":7}}'
+    )
+    assert "spec.maxRetry: must not change, found 3 → 7" in text
+
+
+async def test_queues_podgroups_and_pods_are_judged(called: Stage) -> None:
+    manifest = queue("lab", state="", guarantee={"resource": {"cpu": "1"}})
+    text = await called.refused("apply", "-f", "-", obj=manifest)
+    assert "spec.deserved.cpu: must be at least the guarantee of 1, found none" in text
+    annotations = {"volcano.sh/hierarchy": "lab", "volcano.sh/hierarchy-weights": "2"}
+    try:
+        await called.kubectl(
+            "apply", "-f", "-", obj=queue("lab", state="", annotations=annotations)
+        )
+        stored = await called.get("queue.scheduling.volcano.sh", "lab")
+        assert stored["spec"]["reclaimable"] is True
+        assert stored["metadata"]["annotations"]["volcano.sh/hierarchy"] == "root/lab"
+        text = await called.refused(
+            "annotate",
+            "queue.scheduling.volcano.sh",
+            "lab",
+            "--overwrite",
+            "volcano.sh/hierarchy-weights=1/x",
+        )
+        assert 'must be numbers, found "x"' in text
+    finally:
+        await called.kubectl("delete", "queue.scheduling.volcano.sh", "lab", "--ignore-not-found")
+
+    await called.kubectl(
+        "annotate", "namespace", called.namespace, "scheduling.volcano.sh/queue-name=gone"
+    )
+    await asyncio.sleep(0.5)
+    text = await called.refused("create", "-f", "-", obj=pod_group(namespace=called.namespace))
+    assert 'there is no queue "gone"' in text
+
+    bad = pod(namespace=called.namespace, annotations={"volcano.sh/jdb-min-available": "x"})
+    del bad["metadata"]["uid"], bad["status"]
+    assert "POD-JDB-PARSE" in await called.refused("create", "-f", "-", obj=bad)
+    bad["spec"]["schedulerName"] = "default-scheduler"
+    await called.kubectl("create", "-f", "-", obj=bad)
+
+
+async def test_an_outage_stops_only_what_needs_judgement(
+    controlplane: ControlPlane, stage: Stage
+) -> None:
+    space = stage.namespace
+    try:
+        async with answering(stage, controlplane.kubeconfig):
+            await stage.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+            held = bare_job(space)
+            held["metadata"]["finalizers"] = ["pumice.dev/test"]
+            await stage.kubectl("apply", "-f", "-", obj=held)
+            group = pod_group(namespace=space)
+            del group["metadata"]["uid"]
+            await stage.kubectl("create", "-f", "-", obj=group)
+
+        text = await stage.refused("create", "-f", "-", obj=job("other", namespace=space))
+        assert 'failed calling webhook "mutatejob.volcano.sh"' in text
+        for scheduler in ("default-scheduler", "volcano"):
+            plain = pod(scheduler, namespace=space)
+            del plain["metadata"]["uid"], plain["status"]
+            plain["spec"]["schedulerName"] = scheduler
+            await stage.kubectl("create", "-f", "-", obj=plain)
+
+        await stage.kubectl("label", "vcjob", "train", "a=b")
+        await stage.kubectl("label", "queue.scheduling.volcano.sh", "default", "a=b")
+        phase = '{"status":{"phase":"Inqueue"}}'
+        await stage.kubectl("patch", "podgroup", "pg", "--type=merge", "-p", phase)
+        state = '{"status":{"state":{"phase":"Running"}}}'
+        await stage.kubectl(
+            "patch", "vcjob", "train", "--subresource=status", "--type=merge", "-p", state
+        )
+        await stage.kubectl("delete", "vcjob", "train", "--wait=false")
+        free = '{"metadata":{"finalizers":null}}'
+        await stage.kubectl("patch", "vcjob", "train", "--type=merge", "-p", free)
+        assert "NotFound" in await stage.kubectl("get", "vcjob", "train", check=False)
+        await stage.refused(
+            "annotate", "queue.scheduling.volcano.sh", "default", "volcano.sh/hierarchy=root/x"
+        )
+    finally:
+        await forget(stage)
+        await stage.kubectl("label", "queue.scheduling.volcano.sh", "default", "a-", check=False)

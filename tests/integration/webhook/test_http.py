@@ -1,0 +1,196 @@
+"""Whatever is sent to whatever path gets a proper answer."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.server import FileCertificates, ServerSettings
+from tests.builders import job
+from tests.integration.webhook.serving import Pair, offline, running, session
+from tests.unit.webhook.reviewing import UID, request, review, rows
+
+JSON = {"Content-Type": "application/json"}
+REVIEW = review(request("/jobs/validate", job()))
+
+
+def first_rows() -> list[Any]:
+    """The first row of every table, and its first refusal."""
+    chosen: dict[tuple[str, bool], Any] = {}
+    for row in rows():
+        chosen.setdefault((row.name.split(":")[0], "codes" in row.expected), row)
+    return list(chosen.values())
+
+
+@pytest.mark.parametrize("row", first_rows(), ids=lambda row: row.name)
+async def test_a_server_answers_as_admission_does(row: Any) -> None:
+    admission = row.admission()
+    worker = offline(admission.view, admission=row.settings)
+    async with running(worker) as address, session() as client:
+        answer = await client.post(f"http://{address}{row.path}", data=row.body, headers=JSON)
+        assert answer.status == 200
+        assert answer.headers["Content-Type"] == "application/json"
+        assert await answer.read() == admission.review(row.path, row.body)
+
+
+async def test_reviews_over_tls_share_a_connection(pair: Pair) -> None:
+    worker = offline(certificates=FileCertificates(pair.certificate, pair.key))
+    async with running(worker) as address, session(pair.trusting()) as client:
+        made: list[object] = []
+        for _ in range(3):
+            async with client.post(
+                f"https://{address}/jobs/validate?timeout=5s", data=REVIEW, headers=JSON
+            ) as answer:
+                assert (await answer.json())["response"] == {"uid": UID, "allowed": True}
+                assert "Connection" not in answer.headers
+        connector = client.connector
+        assert connector is not None
+        made.extend(each for pool in connector._conns.values() for each in pool)
+        assert len(made) == 1
+        assert worker.ready
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8"])
+async def test_json_is_taken(url: str, client: aiohttp.ClientSession, content_type: str) -> None:
+    headers = {"Content-Type": content_type}
+    async with client.post(f"{url}/jobs/validate", data=REVIEW, headers=headers) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/yaml", ""])
+async def test_another_content_type_is_refused(
+    url: str, client: aiohttp.ClientSession, content_type: str
+) -> None:
+    headers = {"Content-Type": content_type}
+    async with client.post(f"{url}/jobs/validate", data=REVIEW, headers=headers) as answer:
+        status = await answer.json()
+        assert answer.status == 415
+        assert (status["kind"], status["code"]) == ("Status", 415)
+        assert status["message"] == (
+            f'expected Content-Type "application/json", found "{content_type}"'
+        )
+
+
+BROKEN = {
+    "nothing": (b"", "this is no AdmissionReview"),
+    "no JSON": (b"{", "this is no AdmissionReview"),
+    "no UTF-8": (b'{"kind":"\xff"}', "this is no AdmissionReview"),
+    "a list": (b"[]", "this is no AdmissionReview"),
+    "nesting without end": (b"[" * 100_000, "this is no AdmissionReview"),
+    "another kind": (b'{"kind":"Pod"}', 'expected kind "AdmissionReview"'),
+    "an old version": (
+        b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u"}}',
+        'found "AdmissionReview" of "admission.k8s.io/v1beta1"',
+    ),
+    "no request": (
+        b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}',
+        "the AdmissionReview has no request",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "problem"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("path", [each.path for each in REGISTRATIONS])
+async def test_what_is_no_review_gets_one_that_says_so(
+    url: str, client: aiohttp.ClientSession, path: str, body: bytes, problem: str
+) -> None:
+    async with client.post(url + path, data=body, headers=JSON) as answer:
+        assert answer.status == 400
+        found = await answer.json()
+    assert (found["kind"], found["apiVersion"]) == ("AdmissionReview", "admission.k8s.io/v1")
+    response = found["response"]
+    assert not response["allowed"]
+    assert response["status"]["code"] == 400
+    assert problem in response["status"]["message"]
+    assert response["uid"] == ("u" if b'"u"' in body else "")
+
+
+async def test_another_path_is_not_found(url: str, client: aiohttp.ClientSession) -> None:
+    async with client.post(f"{url}/jobs/mutat", data=REVIEW, headers=JSON) as answer:
+        assert answer.status == 404
+        status = await answer.json()
+        assert status["reason"] == "NotFound"
+        assert "/jobs/mutate" in status["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("GET", "/jobs/validate", "POST"),
+        ("PUT", "/pods/mutate", "POST"),
+        ("POST", "/readyz", "GET, HEAD"),
+    ],
+)
+async def test_another_method_is_not_allowed(
+    url: str, client: aiohttp.ClientSession, method: str, path: str, allow: str
+) -> None:
+    async with client.request(method, url + path) as answer:
+        assert answer.status == 405
+        assert answer.headers["Allow"] == allow
+        assert (await answer.json())["reason"] == "MethodNotAllowed"
+
+
+async def pieces(size: int) -> AsyncIterator[bytes]:
+    for _ in range(size // 1024):
+        yield b"x" * 1024
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_that_is_too_large_is_refused(
+    client: aiohttp.ClientSession, *, chunked: bool
+) -> None:
+    settings = ServerSettings(drain_seconds=0, body_limit=64 * 1024)
+    async with running(offline(settings=settings)) as address:
+        data = pieces(100 * 1024) if chunked else b"x" * 100 * 1024
+        async with client.post(f"http://{address}/jobs/mutate", data=data, headers=JSON) as answer:
+            assert answer.status == 413
+            assert "65536 bytes" in (await answer.json())["message"]
+        async with client.post(
+            f"http://{address}/jobs/validate", data=REVIEW, headers=JSON
+        ) as answer:
+            assert answer.status == 200
+
+
+async def test_a_body_in_pieces_is_put_together(url: str, client: aiohttp.ClientSession) -> None:
+    big = review(request("/jobs/validate", job(annotations={"note": "x" * 2_000_000})))
+
+    async def parts() -> AsyncIterator[bytes]:
+        for start in range(0, len(big), 100_000):
+            yield big[start : start + 100_000]
+
+    async with client.post(f"{url}/jobs/validate", data=parts(), headers=JSON) as answer:
+        assert (await answer.json())["response"]["allowed"]
+
+
+async def test_a_client_that_stops_in_the_middle_holds_up_nobody(
+    url: str, client: aiohttp.ClientSession
+) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(
+        b"POST /jobs/validate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 1000\r\n\r\n{"
+    )
+    await writer.drain()
+    async with client.post(f"{url}/jobs/validate", data=REVIEW, headers=JSON) as answer:
+        assert answer.status == 200
+    writer.close()
+    await writer.wait_closed()
+    async with client.post(f"{url}/jobs/validate", data=REVIEW, headers=JSON) as answer:
+        assert answer.status == 200
+    assert reader is not None
+
+
+async def test_many_reviews_at_once(url: str, client: aiohttp.ClientSession) -> None:
+    async def post(number: int) -> str:
+        asked = request("/jobs/validate", job()) | {"uid": f"u{number}"}
+        async with client.post(f"{url}/jobs/validate", data=review(asked), headers=JSON) as answer:
+            uid: str = json.loads(await answer.read())["response"]["uid"]
+            return uid
+
+    found = await asyncio.gather(*(post(number) for number in range(100)))
+    assert found == [f"u{number}" for number in range(100)]

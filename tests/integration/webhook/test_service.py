@@ -1,0 +1,195 @@
+"""Readiness, metrics, draining, certificates: what makes it a service."""
+
+import asyncio
+import ssl
+import time
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.webhook.server import FileCertificates, InsecureAddressError, ServerSettings
+from pumice.webhook.view import Snapshot
+from tests.builders import job
+from tests.integration.webhook.serving import QUICK, Pair, offline, running, session
+from tests.unit.cluster.clocks import ManualClock, until
+from tests.unit.webhook.reviewing import UID, request, review
+
+JSON = {"Content-Type": "application/json"}
+REVIEW = review(request("/jobs/validate", job()))
+
+
+async def test_probes_and_metrics_on_both_ports(client: aiohttp.ClientSession) -> None:
+    worker = offline(settings=ServerSettings(drain_seconds=0, metrics_port=0))
+    async with running(worker) as address:
+        bad = review(request("/jobs/validate", job(queue="gone", plugins={"nope": []})))
+        for body in (REVIEW, bad, b"{"):
+            async with client.post(f"http://{address}/jobs/validate", data=body, headers=JSON):
+                pass
+        for place in (address, f"127.0.0.1:{worker.listener.metrics_port}"):
+            async with client.get(f"http://{place}/healthz") as answer:
+                assert (answer.status, await answer.text()) == (200, "ok\n")
+            async with client.get(f"http://{place}/readyz") as answer:
+                assert (answer.status, await answer.text()) == (200, "ok\n")
+            async with client.get(f"http://{place}/readyz?verbose") as answer:
+                assert await answer.text() == "[+]draining: ok\n"
+            async with client.get(f"http://{place}/metrics") as answer:
+                metrics = await answer.text()
+        async with client.get(f"http://127.0.0.1:{worker.listener.metrics_port}/jobs") as answer:
+            assert answer.status == 404
+    for line in (
+        'reviews_total{code="200",operation="CREATE",outcome="allowed",path="/jobs/validate"} 1.0',
+        'reviews_total{code="422",operation="CREATE",outcome="denied",path="/jobs/validate"} 1.0',
+        'reviews_total{code="400",operation="other",outcome="errored",path="/jobs/validate"} 1.0',
+        'refusals_total{path="/jobs/validate",rule="JOB-PLUGIN"} 1.0',
+        'refusals_total{path="/jobs/validate",rule="JOB-QUEUE-MISSING"} 1.0',
+        'review_seconds_count{path="/jobs/validate"} 3.0',
+    ):
+        assert f"pumice_admission_{line}" in metrics
+
+
+async def test_an_operation_that_nobody_knows_is_counted_with_the_others(
+    client: aiohttp.ClientSession,
+) -> None:
+    worker = offline()
+    async with running(worker) as address:
+        for number in range(3):
+            asked = request("/jobs/validate", job(), f"O{number}")
+            async with client.post(
+                f"http://{address}/jobs/validate", data=review(asked), headers=JSON
+            ) as answer:
+                assert answer.status == 200
+        labels = {
+            "path": "/jobs/validate",
+            "operation": "other",
+            "outcome": "errored",
+            "code": "400",
+        }
+        counted = worker.metrics.registry.get_sample_value("pumice_admission_reviews_total", labels)
+    assert counted == 3
+
+
+class Broken(Snapshot):
+    """A view in which every look for a queue fails."""
+
+    def queue(self, name: str) -> None:
+        raise RuntimeError(f"no answer for {name}")
+
+
+async def test_a_rule_that_raises_refuses_and_is_told_once(
+    client: aiohttp.ClientSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worker = offline(Broken())
+    async with running(worker) as address:
+        for _ in range(2):
+            async with client.post(
+                f"http://{address}/jobs/validate", data=REVIEW, headers=JSON
+            ) as answer:
+                response = (await answer.json())["response"]
+        assert not response["allowed"]
+        message = response["status"]["message"]
+        assert "[JOB-QUEUE-MISSING]" in message
+        assert "RuntimeError: no answer for default" in message
+        assert UID in message
+    counted = worker.metrics.registry.get_sample_value(
+        "pumice_admission_rule_crashes_total", {"rule": "JOB-QUEUE-MISSING"}
+    )
+    assert counted == 1
+    assert capsys.readouterr().out.count("a rule raised") == 1
+
+
+async def test_plain_http_is_for_loopback_only(pair: Pair) -> None:
+    with pytest.raises(
+        InsecureAddressError, match=r"only loopback is served, found address 0\.0\.0\.0"
+    ):
+        offline(settings=ServerSettings(host="0.0.0.0"))
+    offline(settings=ServerSettings(host="::1"))
+    offline(settings=ServerSettings(host="localhost"))
+    offline(
+        settings=ServerSettings(host="0.0.0.0"),
+        certificates=FileCertificates(pair.certificate, pair.key),
+    )
+
+
+async def test_it_ends_without_losing_a_review(client: aiohttp.ClientSession) -> None:
+    clock = ManualClock()
+    worker = offline(settings=ServerSettings(drain_seconds=5, shutdown_seconds=5), clock=clock)
+    stop = asyncio.Event()
+    ending = asyncio.create_task(run_until_stopped(worker.tasks(), stop=stop, signals=()))
+    await worker.listener.started.wait()
+    url = f"http://127.0.0.1:{worker.listener.port}"
+    reader, writer = await asyncio.open_connection("127.0.0.1", worker.listener.port)
+    head = (
+        b"POST /jobs/validate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(REVIEW)
+    )
+    writer.write(head + REVIEW[:100])
+    await writer.drain()
+
+    stop.set()
+    await until(lambda: clock.sleeping)
+    assert not worker.ready
+    async with client.get(f"{url}/readyz") as answer:
+        assert answer.status == 503
+        assert "[-]draining: the server is ending" in await answer.text()
+    async with client.post(f"{url}/jobs/validate", data=REVIEW, headers=JSON) as answer:
+        assert (await answer.json())["response"]["allowed"]
+        assert answer.headers["Connection"] == "close"
+
+    await clock.advance(5)
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await client.get(f"{url}/healthz")
+    writer.write(REVIEW[100:])
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    writer.close()
+    await writer.wait_closed()
+    await ending
+
+
+async def test_a_renewed_certificate_is_served_without_a_restart(own_pair: Pair) -> None:
+    clock = ManualClock(time.time())
+    certificates = FileCertificates(own_pair.certificate, own_pair.key, clock=clock)
+    worker = offline(certificates=certificates)
+
+    def served(port: int) -> str:
+        return ssl.get_server_certificate(("127.0.0.1", port))
+
+    async with running(worker) as address, session(own_pair.trusting()) as client:
+        port = worker.listener.port
+        before = await asyncio.to_thread(served, port)
+        expiry = worker.metrics.registry.get_sample_value(
+            "pumice_certificate_expiry_timestamp_seconds"
+        )
+        assert expiry == certificates.expires
+        async with client.get(f"https://{address}/readyz?verbose") as answer:
+            assert await answer.text() == "[+]draining: ok\n[+]certificate: ok\n"
+
+        own_pair.renew(seconds=600)
+        async with asyncio.timeout(5):
+            while certificates.expires == expiry:
+                await clock.advance(10)
+        assert await asyncio.to_thread(served, port) != before
+
+        await clock.advance(600)
+        async with client.get(f"https://{address}/readyz") as answer:
+            assert answer.status == 503
+            assert "[-]certificate: the served certificate has expired" in await answer.text()
+
+
+def test_a_missing_certificate_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot read"):
+        FileCertificates(tmp_path / "tls.crt", tmp_path / "tls.key")
+
+
+async def test_a_port_that_is_taken_is_said_at_once() -> None:
+    async with running(offline()) as address:
+        settings = ServerSettings(port=int(address.split(":")[1]), drain_seconds=0)
+        with pytest.raises(OSError, match="in use"):
+            async with running(offline(settings=settings)):
+                pass
+
+
+def test_only_the_endpoints_that_are_wanted_are_served() -> None:
+    worker = offline(paths=["/jobs/validate"], settings=QUICK)
+    assert worker.ready
