@@ -1,0 +1,6 @@
+"""Admission: what a Job, Queue, PodGroup or Pod must be before the cluster takes it.
+
+The rules (`rules`) and the core that turns a review into an answer (`admission`) are pure: bytes and
+a view of the cluster in, bytes out. Only `server` knows HTTP, so that the same rules answer the API
+server, the embedded API server, `pumice lint` and `pumice review`.
+"""

@@ -1,0 +1,243 @@
+"""The core of admission: a review in, a review out, whatever came in.
+
+A review is decoded once, its objects straight into the structs that the rules read. Only what does
+not decode that way is taken apart in smaller steps, to say all that is wrong with it. Nothing raises:
+what cannot be answered is answered with why.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pumice.api import reviews
+from pumice.api.reviews import Request, Response
+from pumice.plugins import Registry
+from pumice.webhook.answers import Answer, answered, malformed, responded
+from pumice.webhook.endpoints import ENDPOINTS, Endpoint
+from pumice.webhook.questions import (
+    UNREADABLE,
+    Question,
+    Source,
+    bare,
+    read,
+    review_problem,
+    uid_of,
+    without_nulls,
+)
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.job_annotations import annotating
+from pumice.webhook.salvage import trusted, without
+from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.type_problems import brought_type_problems
+from pumice.webhook.view import AdmissionView
+
+__all__ = ["Admission", "Crash"]
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A rule that raised.
+
+    Attributes:
+        path: Endpoint.
+        uid: Of the review that made it raise first.
+        code: Of the rule, or of the endpoint when it was none of the rules.
+        error: What it raised.
+    """
+
+    path: str
+    uid: str
+    code: str
+    error: Exception
+
+
+class Admission:
+    """Answers reviews by the rules. Safe to share: all it remembers is which crashes it has told."""
+
+    def __init__(
+        self,
+        settings: AdmissionSettings,
+        view: AdmissionView,
+        plugins: Registry,
+        *,
+        on_crash: Callable[[Crash], None] | None = None,
+    ) -> None:
+        """Make one.
+
+        Args:
+            settings: How strict to be.
+            view: The cluster.
+            plugins: The job plugins that exist.
+            on_crash: Told of each rule that raises, once for each place where it does.
+        """
+        self.settings = settings
+        self.view = view
+        self.plugins = plugins
+        self._annotating = annotating(plugins)
+        self._on_crash = on_crash
+        self._told: set[tuple[str, str, int]] = set()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths on which reviews are answered."""
+        return tuple(ENDPOINTS)
+
+    def review(self, path: str, body: bytes) -> bytes:
+        """Answer a review: an AdmissionReview as JSON in, one out. Never raises."""
+        return self.answer(path, body).body
+
+    def answer(self, path: str, body: bytes, view: AdmissionView | None = None) -> Answer:
+        """Answer a review, and say about it what its server wants to know. Never raises.
+
+        Args:
+            path: One of `paths`.
+            body: The review.
+            view: Look at this instead of the usual view.
+        """
+        endpoint = ENDPOINTS.get(path)
+        if endpoint is None:
+            return malformed(uid_of(body), 404, _no_endpoint(path), "NotFound")
+        try:
+            envelope = endpoint.reviews.decode(body)
+        except UNREADABLE:
+            return self._answer_unreadable(endpoint, body, view)
+        question = envelope.request
+        if question is None or review_problem(envelope):
+            uid = question.uid if question is not None else uid_of(body)
+            return malformed(uid, 400, review_problem(envelope) or "")
+        case = self.case(question, view)
+        response = self._respond(endpoint, question, Source(body), case)
+        return answered(question, response, case)
+
+    def admit(self, path: str, request: Request, view: AdmissionView | None = None) -> Response:
+        """Answer a request whose objects are still raw. Never raises."""
+        endpoint = ENDPOINTS.get(path)
+        if endpoint is None:
+            return reviews.errored(404, _no_endpoint(path), reason="NotFound")
+        case = self.case(bare(request), view)
+        return self._admit(endpoint, request, case)
+
+    def judge(self, path: str, request: Request) -> Case:
+        """Judge a request and give back the case itself: problems, warnings and changes.
+
+        Raises:
+            KeyError: There is no such endpoint.
+        """
+        case = self.case(bare(request))
+        self._admit(ENDPOINTS[path], request, case)
+        return case
+
+    def case(self, question: Question[Any], view: AdmissionView | None = None) -> Case:
+        """A case to judge a question's object in."""
+        return Case(
+            self.settings,
+            view or self.view,
+            self.plugins,
+            annotating=self._annotating,
+            creating=question.operation == "CREATE",
+            uid=question.uid,
+        )
+
+    def _answer_unreadable(
+        self, endpoint: Endpoint, body: bytes, view: AdmissionView | None
+    ) -> Answer:
+        """Answer what did not decode at once."""
+        try:
+            review = msgspec.json.decode(body, type=reviews.Review)
+        except UNREADABLE as error:
+            return malformed(uid_of(body), 400, f"this is no AdmissionReview: {error}")
+        request = review.request
+        if request is None or review_problem(review):
+            uid = request.uid if request is not None else ""
+            return malformed(uid, 400, review_problem(review) or "")
+        question = bare(request)
+        case = self.case(question, view)
+        return answered(question, self._admit(endpoint, request, case), case)
+
+    def _admit(self, endpoint: Endpoint, request: Request, case: Case) -> Response:
+        question = bare(request)
+        if refusal := _refusal(endpoint, question):
+            return refusal
+        wanted: Any = endpoint.type | None
+        try:
+            new = read(request.object, wanted)
+        except UNREADABLE as error:
+            self._judge_rest(endpoint, request, case, error)
+            return responded(endpoint.registration.kind, request.name, case)
+        try:
+            old = read(request.old_object, wanted)
+        except UNREADABLE:
+            old = None  # what is stored cannot be read, so the object is judged as a new one
+        question = msgspec.structs.replace(question, object=new, old_object=old)
+        return self._respond(endpoint, question, Source(request), case)
+
+    def _judge_rest(
+        self, endpoint: Endpoint, request: Request, case: Case, error: Exception
+    ) -> None:
+        """Report all unreadable fields of a new object, and what is wrong with the others."""
+        kind = endpoint.registration.kind
+        problems = brought_type_problems(kind, request, error)
+        case.errors.extend(problems)
+        if not problems or not case.creating or endpoint.registration.mutating:
+            return
+        paths = [problem.path for problem in problems]
+        judging = case.sibling()
+        try:
+            rest = without(without_nulls(msgspec.json.decode(request.object)), paths)
+            question = msgspec.structs.replace(
+                bare(request), object=msgspec.convert(rest, endpoint.type)
+            )
+            endpoint.judge(judging, question, Source(request))
+        except UNREADABLE:
+            return  # more is wrong than could be taken out
+        case.errors.extend(trusted(judging.errors, paths))
+        case.warnings.extend(trusted(judging.warnings, paths))
+        case.missing_queues.extend(judging.missing_queues)
+
+    def _respond(
+        self, endpoint: Endpoint, question: Question[Any], source: Source, case: Case
+    ) -> Response:
+        if refusal := _refusal(endpoint, question):
+            return refusal
+        if not question.sub_resource:
+            try:
+                endpoint.judge(case, question, source)
+            except Exception as error:
+                case.crashed(endpoint.code, error)
+        if case.crashes:
+            self._tell(endpoint, case)
+        return responded(endpoint.registration.kind, question.name, case)
+
+    def _tell(self, endpoint: Endpoint, case: Case) -> None:
+        for code, error in case.crashes:
+            trace = error.__traceback__
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            place = code, type(error).__name__, trace.tb_lineno if trace is not None else 0
+            if self._on_crash is not None and place not in self._told:
+                self._told.add(place)
+                self._on_crash(Crash(endpoint.registration.path, case.uid, code, error))
+
+
+def _no_endpoint(path: str) -> str:
+    return f"there is no endpoint {path}, only {', '.join(ENDPOINTS)}"
+
+
+def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
+    """The answer to a question that is not for this endpoint."""
+    registration = endpoint.registration
+    kind = registration.kind
+    if not question.is_about(kind):
+        found = question.resource
+        return reviews.errored(
+            400,
+            f'expected resource "{kind.plural}" of "{kind.api_version}", found "{found.resource}" of '
+            f'"{found.group}/{found.version}"',
+        )
+    if question.operation not in registration.operations:
+        known = ", ".join(registration.operations)
+        message = f'operation "{question.operation}" is not one of those judged here: {known}'
+        return reviews.errored(400, message)
+    return None

@@ -1,0 +1,134 @@
+"""Endpoints: which struct an object becomes and which rules judge it, path by path."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.api.jobs import Job
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.webhook.questions import Envelope, Question, Source
+from pumice.webhook.registrations import REGISTRATIONS, Registration
+from pumice.webhook.rules import job_annotations, jobs, pod_groups, pods, queues
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftJob, DraftPodGroup, DraftQueue
+from pumice.webhook.rules.job_defaults import job_defaults
+from pumice.webhook.rules.queue_defaults import queue_defaults
+from pumice.webhook.type_problems import type_problems
+
+__all__ = ["ENDPOINTS", "Endpoint"]
+
+Judge = Callable[[Case, Question[Any], Source], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A path with what answers on it.
+
+    Attributes:
+        registration: Its row in the table of endpoints.
+        type: Struct that objects become.
+        judge: Reports problems and changes to the case.
+        reviews: Decoder of whole reviews.
+    """
+
+    registration: Registration
+    type: type[msgspec.Struct]
+    judge: Judge
+    reviews: msgspec.json.Decoder[Envelope[Any]] = field(init=False)
+
+    @property
+    def code(self) -> str:
+        """Under which it fails should it crash outside a rule: `JOBS-MUTATE`."""
+        return self.registration.path.strip("/").replace("/", "-").upper()
+
+    def __post_init__(self) -> None:
+        """Make the decoder once."""
+        envelope: Any = Envelope[self.type]  # type: ignore[name-defined]
+        object.__setattr__(self, "reviews", msgspec.json.Decoder(envelope))
+
+
+def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> None:
+    job, old = question.object, question.stored
+    if job is None or (job.metadata is not None and job.metadata.deletion_timestamp):
+        return
+    job_defaults(case, job, old)
+    named = (job.spec.plugins if job.spec is not None else None) or ()
+    if any(name in case.annotating for name in named):
+        try:
+            whole = source.object(Job)
+        except msgspec.ValidationError as error:
+            raw = source.object(dict)
+            case.errors.extend(type_problems(kinds.JOB, raw, error))
+            return
+        if whole is not None:
+            job_annotations.job_annotations(case, whole, job, old)
+
+
+def _validate_job(case: Case, question: Question[Job], _: Source) -> None:
+    new, old = question.object, question.stored
+    if new is not None and old is not None:
+        jobs.validate_update(case, new, old)
+    elif new is not None:
+        jobs.validate_create(case, new)
+
+
+def _mutate_queue(case: Case, question: Question[DraftQueue], _: Source) -> None:
+    if question.object is not None and not question.object.metadata.deletion_timestamp:
+        queue_defaults(case, question.object, question.stored)
+
+
+def _validate_queue(case: Case, question: Question[Queue], _: Source) -> None:
+    new, old = question.object, question.stored
+    if question.operation == "DELETE":
+        named = old or new
+        name = question.name or (named.metadata.name if named is not None else "")
+        queues.validate_delete(case, name, old)
+    elif new is not None and old is not None:
+        queues.validate_update(case, new, old)
+    elif new is not None:
+        queues.validate_create(case, new)
+
+
+def _mutate_pod_group(case: Case, question: Question[DraftPodGroup], _: Source) -> None:
+    if question.object is not None and not question.object.metadata.deletion_timestamp:
+        namespace = question.object.metadata.namespace or question.namespace
+        pod_groups.pod_group_defaults(case, question.object, question.stored, namespace)
+
+
+def _validate_pod_group(case: Case, question: Question[PodGroup], _: Source) -> None:
+    new, old = question.object, question.stored
+    if new is not None and old is not None:
+        pod_groups.validate_update(case, new, old)
+    elif new is not None:
+        pod_groups.validate_create(case, new)
+
+
+def _mutate_pod(case: Case, question: Question[Pod], _: Source) -> None:
+    """Leave every pod as it is: without resource groups there is nothing to write."""
+
+
+def _validate_pod(case: Case, question: Question[Pod], _: Source) -> None:
+    if question.object is not None:
+        pods.validate_create(case, question.object)
+
+
+_JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
+    "/jobs/mutate": (DraftJob, _mutate_job),
+    "/jobs/validate": (Job, _validate_job),
+    "/queues/mutate": (DraftQueue, _mutate_queue),
+    "/queues/validate": (Queue, _validate_queue),
+    "/podgroups/mutate": (DraftPodGroup, _mutate_pod_group),
+    "/podgroups/validate": (PodGroup, _validate_pod_group),
+    "/pods/mutate": (Pod, _mutate_pod),
+    "/pods/validate": (Pod, _validate_pod),
+}
+
+ENDPOINTS: dict[str, Endpoint] = {
+    each.path: Endpoint(each, *_JUDGES[each.path]) for each in REGISTRATIONS
+}
+"""Every endpoint by its path."""

@@ -1,0 +1,155 @@
+"""Admission of a manifest at a desk: what an API server would do to it, from the file alone.
+
+The order is the API server's: unknown fields go, CRD defaults come, mutating rules write theirs, the
+schema is checked, validating rules judge. Unlike there, the next step is taken even when one
+found something, so everything is told at once.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.api.fields import FieldError
+from pumice.api.kinds import Kind
+from pumice.api.names import dns_subdomain_problem
+from pumice.api.reviews import GroupVersionResource, Request
+from pumice.webhook.admission import Admission
+from pumice.webhook.patches import applied
+from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.rules.case import Case
+from pumice.webhook.type_problems import schema
+
+__all__ = ["Judgement", "judge"]
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What becomes of a manifest.
+
+    Attributes:
+        errors: Why it is refused; empty when it is not.
+        warnings: What is legal and doubtful.
+        patched: The object as it would be stored.
+    """
+
+    errors: tuple[FieldError, ...]
+    warnings: tuple[FieldError, ...]
+    patched: Manifest
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it is admitted."""
+        return not self.errors
+
+
+def judge(
+    admission: Admission,
+    manifest: Manifest,
+    operation: str = "CREATE",
+    old: Manifest | None = None,
+) -> Judgement:
+    """Judge a manifest as the API server and its webhooks would.
+
+    A kind that admission knows nothing of is admitted as it is.
+
+    Args:
+        admission: The rules.
+        manifest: The object, as a file holds it.
+        operation: `CREATE`, `UPDATE` or `DELETE`.
+        old: The stored object, for the latter two.
+    """
+    try:
+        plain: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))
+    except (TypeError, ValueError, RecursionError) as error:
+        problem = FieldError("", f"cannot be written as JSON: {error}", "SCHEMA-TYPE")
+        return Judgement((problem,), (), manifest)
+    try:
+        return _judge(admission, plain, operation, old)
+    except RecursionError:
+        problem = FieldError("", "is nested too deep", "SCHEMA-TYPE")
+        return Judgement((problem,), (), manifest)
+
+
+def _judge(
+    admission: Admission, plain: Manifest, operation: str, old: Manifest | None
+) -> Judgement:
+    kind = kinds.of_object(plain)
+    if kind is None:
+        return Judgement((), (), plain)
+    warnings = _to_schema(kind, plain) if operation != "DELETE" else []
+    patched, errors = plain, list[FieldError]()
+    for registration in REGISTRATIONS:
+        if registration.kind != kind or operation not in registration.operations:
+            continue
+        case = admission.judge(registration.path, _request(kind, operation, patched, old))
+        warnings += case.warnings
+        if registration.mutating:
+            patched = _patched(patched, case)
+        else:
+            errors += case.errors
+    if operation != "DELETE":
+        errors = _merged(_schema_problems(kind, patched), errors)
+    return Judgement(tuple(dict.fromkeys(errors)), tuple(dict.fromkeys(warnings)), patched)
+
+
+def _patched(manifest: Manifest, case: Case) -> Manifest:
+    return manifest if case.errors else applied(manifest, case.patch.operations)
+
+
+def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
+    """Prune and default in place; what is pruned is warned about."""
+    known = schema(kind)
+    if known is None:
+        return []
+    dropped = known.prune_paths(manifest)
+    known.default(manifest)
+    return [
+        FieldError(path, "is not a field of this kind and is dropped", "SCHEMA-UNKNOWN")
+        for path in dropped
+    ]
+
+
+def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:
+    known = schema(kind)
+    if known is None:
+        return []
+    return [*_metadata_problems(manifest), *known.validate(manifest)]
+
+
+def _metadata_problems(manifest: Manifest) -> list[FieldError]:
+    """What the API server itself asks of metadata, as far as it concerns names."""
+    meta = manifest.get("metadata")
+    name = meta.get("name") if isinstance(meta, dict) else None
+    if not name:
+        if isinstance(meta, dict) and meta.get("generateName"):
+            return []
+        message = "must be set, or generateName"
+        return [FieldError("metadata.name", message, "SCHEMA-NAME", "FieldValueRequired")]
+    problem = dns_subdomain_problem(name) if isinstance(name, str) else "must be a text"
+    return [FieldError("metadata.name", problem, "SCHEMA-NAME")] if problem else []
+
+
+def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:
+    """Both, but of two about one field the rule's: it knows more, and says what would be right."""
+    told = {error.path for error in of_rules}
+    return [error for error in of_schema if error.path not in told] + of_rules
+
+
+def _request(kind: Kind, operation: str, manifest: Manifest, old: Manifest | None) -> Request:
+    meta = manifest.get("metadata")
+    named = meta if isinstance(meta, dict) else {}
+    name, namespace = named.get("name"), named.get("namespace")
+    encoded = msgspec.Raw(msgspec.json.encode(manifest))
+    return Request(
+        uid="offline",
+        resource=GroupVersionResource(group=kind.group, version=kind.version, resource=kind.plural),
+        name=name if isinstance(name, str) else "",
+        namespace=namespace if isinstance(namespace, str) else "",
+        operation=operation,
+        object=encoded if operation != "DELETE" else msgspec.Raw(b"null"),
+        old_object=msgspec.Raw(msgspec.json.encode(old)),
+    )

@@ -1,0 +1,70 @@
+"""JSON patches (RFC 6902), built by hand: one operation a changed field, none where nothing changes.
+
+What to write is decided on the decoded object; the operations are carried out on the raw one, so
+fields that Pumice does not know survive. `add` on a member sets it whether or not it was there, so it
+is the only operation needed; a parent that is missing is made first.
+"""
+
+from typing import Any
+
+import jsonpatch
+import msgspec
+
+from pumice.api.reviews import PatchOperation
+
+__all__ = ["Patch", "applied", "escape"]
+
+
+def escape(key: str) -> str:
+    """Spell a key as a segment of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+class Patch:
+    """Operations in the order in which they are carried out.
+
+    Attributes:
+        operations: The operations so far.
+    """
+
+    __slots__ = ("_parents", "operations")
+
+    def __init__(self) -> None:
+        self.operations: list[PatchOperation] = []
+        self._parents: list[str] = []
+
+    def missing(self, pointer: str) -> None:
+        """State that an object is not there; it is made when something in it is set."""
+        self._parents.append(pointer)
+
+    def set(self, pointer: str, value: Any) -> None:
+        """Set one member.
+
+        Args:
+            pointer: JSON pointer, its keys escaped.
+            value: What it becomes.
+        """
+        if self._parents:
+            self._make_parents(pointer)
+        self.operations.append(PatchOperation("add", pointer, value))
+
+    def _make_parents(self, pointer: str) -> None:
+        for parent in [each for each in self._parents if pointer.startswith(each + "/")]:
+            self._parents.remove(parent)
+            self.operations.append(PatchOperation("add", parent, {}))
+
+
+def applied(document: dict[str, Any], operations: list[PatchOperation]) -> dict[str, Any]:
+    """Carry a patch out.
+
+    Returns:
+        The changed document; the given one is not touched.
+
+    Raises:
+        jsonpatch.JsonPatchException: An operation does not fit the document.
+        jsonpatch.JsonPointerException: A pointer leads nowhere.
+    """
+    if not operations:
+        return document
+    changed: dict[str, Any] = jsonpatch.apply_patch(document, msgspec.to_builtins(operations))
+    return changed

@@ -1,0 +1,140 @@
+"""Questions: admission reviews decoded in one pass, the objects straight into their structs."""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from pumice.api import reviews
+from pumice.api.kinds import Kind
+from pumice.api.meta import ApiStruct
+from pumice.api.reviews import GroupVersionResource, Request, Review
+
+__all__ = [
+    "UNREADABLE",
+    "Envelope",
+    "Question",
+    "Source",
+    "bare",
+    "read",
+    "review_problem",
+    "uid_of",
+    "without_nulls",
+]
+
+T = TypeVar("T")
+Other = TypeVar("Other")
+
+UNREADABLE = (ValueError, RecursionError)
+"""What decoding raises: broken JSON, broken UTF-8, wrong types, numbers and nesting without end."""
+
+
+class Question(ApiStruct, Generic[T], frozen=True):
+    """What the API server asks; `object` and `old_object` are None where the operation has none."""
+
+    uid: str = ""
+    resource: GroupVersionResource = GroupVersionResource()
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    operation: str = ""
+    object: T | None = None
+    old_object: T | None = None
+
+    @property
+    def stored(self) -> T | None:
+        """The object as the API server has it; None for a new one, whatever the review carries."""
+        return None if self.operation == "CREATE" else self.old_object
+
+    def is_about(self, kind: Kind) -> bool:
+        """Whether the object under review is of a kind."""
+        found = self.resource
+        return (
+            found.resource == kind.plural
+            and found.group == kind.group
+            and found.version == kind.version
+        )
+
+
+class Envelope(ApiStruct, Generic[T], frozen=True):
+    """A review around a question."""
+
+    api_version: str = ""
+    kind: str = ""
+    request: Question[T] | None = None
+
+
+class Source:
+    """Where a question came from, for the few who need its object as another type."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: bytes | Request) -> None:
+        """Keep the bytes of a review, or a request whose objects are still raw."""
+        self._source = source
+
+    def object(self, type_: type[Other]) -> Other | None:
+        """The object under review, or None when there is none.
+
+        Raises:
+            msgspec.MsgspecError: A field has the wrong type.
+        """
+        wanted: Any = type_ | None
+        if isinstance(self._source, Request):
+            found: Other | None = read(self._source.object, wanted)
+            return found
+        envelope: Any = Envelope[type_]  # type: ignore[valid-type]
+        request = read(self._source, envelope).request
+        return request.object if request is not None else None
+
+
+def read(body: bytes | msgspec.Raw, type_: type[Other]) -> Other:
+    """Decode, a null counting as a missing field where the type allows none, as Go has it.
+
+    Raises:
+        ValueError: It is no JSON, or a field has the wrong type.
+        RecursionError: It is nested too deep.
+    """
+    try:
+        return msgspec.json.decode(body, type=type_)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(msgspec.json.decode(body)), type_)
+
+
+def without_nulls(value: Any) -> Any:
+    """A value without the fields that are null."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def review_problem(review: Envelope[Any] | Review) -> str | None:
+    """Say why a decoded body is no question that can be answered, or None when it is."""
+    if review.kind != "AdmissionReview" or review.api_version != reviews.API_VERSION:
+        found = f'"{review.kind}" of "{review.api_version}"'
+        return f'expected kind "AdmissionReview" of "{reviews.API_VERSION}", found {found}'
+    if review.request is None:
+        return "the AdmissionReview has no request"
+    return None
+
+
+def bare(request: Request) -> Question[Any]:
+    """A question without its objects."""
+    return Question(
+        uid=request.uid,
+        resource=request.resource,
+        sub_resource=request.sub_resource,
+        name=request.name,
+        namespace=request.namespace,
+        operation=request.operation,
+    )
+
+
+def uid_of(body: bytes) -> str:
+    """The uid of a body that is no proper review, if it has one that can be read."""
+    try:
+        found = msgspec.json.decode(body)["request"]["uid"]
+    except (*UNREADABLE, TypeError, LookupError):
+        return ""
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,280 @@
+"""The one table of endpoints: where each is, what it is asked about, and what happens without it.
+
+The server's routes, the chart's webhook configurations and the embedded API server's admission are
+made of this table. It is laid out so that an outage stops as little as it can: only Pumice's own
+kinds wait for an answer, pods do not, and what no rule could refuse (an update that leaves the spec
+alone, an object that is going, a pod of another scheduler) is never asked about.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pumice.api import keys, kinds
+from pumice.api.fields import did_you_mean
+from pumice.api.kinds import Kind
+from pumice.webhook.settings import AdmissionSettings
+
+__all__ = [
+    "EXEMPT_NAMESPACES",
+    "REGISTRATIONS",
+    "TIMEOUT_SECONDS",
+    "MatchCondition",
+    "Registration",
+    "configuration",
+    "configurations",
+    "enabled_paths",
+]
+
+TIMEOUT_SECONDS = 5
+"""How long the API server waits; a review takes a fraction of a millisecond."""
+
+EXEMPT_NAMESPACES = ("kube-system",)
+"""Never asked about, whatever happens in them; the installation adds its own namespace."""
+
+_CONFIGURATION_PREFIX = "volcano-admission-service"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCondition:
+    """A CEL expression that must hold for the API server to ask.
+
+    Attributes:
+        name: Unique within an endpoint.
+        expression: CEL over `object`, `oldObject` and `request`.
+    """
+
+    name: str
+    expression: str
+
+
+Conditions = Callable[[AdmissionSettings], tuple[MatchCondition, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One endpoint.
+
+    Attributes:
+        path: URL path.
+        name: Name of the webhook.
+        mutating: Whether it may change the object.
+        kind: What it is asked about.
+        operations: When it is asked.
+        failure_policy: What the API server does without an answer.
+        conditions: Match conditions, by settings.
+    """
+
+    path: str
+    name: str
+    mutating: bool
+    kind: Kind
+    operations: tuple[str, ...]
+    failure_policy: Literal["Fail", "Ignore"]
+    conditions: Conditions
+
+    @property
+    def configuration_name(self) -> str:
+        """Name of the webhook configuration object: Volcano's."""
+        return _CONFIGURATION_PREFIX + self.path.replace("/", "-")
+
+
+_NOT_GOING = MatchCondition(
+    "not-being-deleted",
+    "request.operation == 'DELETE' || !has(object.metadata.deletionTimestamp)",
+)
+_OTHER_SPEC = (
+    "request.operation != 'UPDATE' || !has(object.spec) || !has(oldObject.spec) || "
+    "object.spec != oldObject.spec"
+)
+_SPEC_CHANGES = MatchCondition("spec-changes", _OTHER_SPEC)
+
+
+def _annotation_differs(key: str) -> str:
+    """CEL: an annotation is not the same before and after."""
+    new, old = (_annotation(each, key) for each in ("object", "oldObject"))
+    return f"{new} != {old}"
+
+
+def _annotation(variable: str, key: str) -> str:
+    annotations = f"{variable}.metadata.annotations"
+    return f"(has({annotations}) && '{key}' in {annotations} ? {annotations}['{key}'] : '')"
+
+
+def _spec(_: AdmissionSettings) -> tuple[MatchCondition, ...]:
+    return (_NOT_GOING, _SPEC_CHANGES)
+
+
+def _spec_or_hierarchy(_: AdmissionSettings) -> tuple[MatchCondition, ...]:
+    changed = " || ".join(
+        [
+            _OTHER_SPEC,
+            _annotation_differs(keys.HIERARCHY),
+            _annotation_differs(keys.HIERARCHY_WEIGHTS),
+        ]
+    )
+    return (_NOT_GOING, MatchCondition("spec-or-hierarchy-changes", changed))
+
+
+def _job_mutation(_: AdmissionSettings) -> tuple[MatchCondition, ...]:
+    lost = (
+        keys.TOPOLOGY_AFFINITY,
+        keys.TOPOLOGY_ANTI_AFFINITY,
+        keys.TOPOLOGY_TASK_ORDER,
+        keys.TOPOLOGY_SEED,
+    )
+    changed = " || ".join([_OTHER_SPEC, *(_annotation_differs(key) for key in lost)])
+    return (_NOT_GOING, MatchCondition("spec-or-topology-changes", changed))
+
+
+def _our_pods(settings: AdmissionSettings) -> tuple[MatchCondition, ...]:
+    names = ", ".join(f"'{name}'" for name in settings.scheduler_names)
+    ours = f"(has(object.spec.schedulerName) && object.spec.schedulerName in [{names}])"
+    annotated = " || ".join(
+        f"'{key}' in object.metadata.annotations"
+        for key in (keys.PLUGINS, keys.RESOURCE_GROUP, keys.QUEUE_ALLOCATION_GATE)
+    )
+    return (
+        MatchCondition("ours", f"{ours} || (has(object.metadata.annotations) && ({annotated}))"),
+        MatchCondition(
+            "not-by-a-node",
+            "!has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)",
+        ),
+    )
+
+
+_CREATE = ("CREATE",)
+_CHANGES = ("CREATE", "UPDATE")
+_QUEUE, _GROUP, _JOB, _POD = kinds.QUEUE, kinds.POD_GROUP, kinds.JOB, kinds.POD
+
+REGISTRATIONS: tuple[Registration, ...] = (
+    Registration(
+        "/jobs/mutate", "mutatejob.volcano.sh", True, _JOB, _CHANGES, "Fail", _job_mutation
+    ),
+    Registration("/jobs/validate", "validatejob.volcano.sh", False, _JOB, _CHANGES, "Fail", _spec),
+    Registration(
+        "/queues/mutate",
+        "mutatequeue.volcano.sh",
+        True,
+        _QUEUE,
+        _CHANGES,
+        "Fail",
+        _spec_or_hierarchy,
+    ),
+    Registration(
+        "/queues/validate",
+        "validatequeue.volcano.sh",
+        False,
+        _QUEUE,
+        (*_CHANGES, "DELETE"),
+        "Fail",
+        _spec_or_hierarchy,
+    ),
+    Registration(
+        "/podgroups/mutate", "mutatepodgroup.volcano.sh", True, _GROUP, _CHANGES, "Fail", _spec
+    ),
+    Registration(
+        "/podgroups/validate", "validatepodgroup.volcano.sh", False, _GROUP, _CHANGES, "Fail", _spec
+    ),
+    Registration("/pods/mutate", "mutatepod.volcano.sh", True, _POD, _CREATE, "Ignore", _our_pods),
+    Registration(
+        "/pods/validate", "validatepod.volcano.sh", False, _POD, _CREATE, "Ignore", _our_pods
+    ),
+)
+"""Every endpoint; of one kind, the one that mutates comes first."""
+
+
+def enabled_paths(text: str) -> tuple[str, ...]:
+    """Read a list of endpoints as `--enabled-admission` gives it.
+
+    Args:
+        text: Paths with commas between them; blanks, empty items and repetitions are passed over.
+
+    Raises:
+        ValueError: There is no such endpoint.
+    """
+    known = [each.path for each in REGISTRATIONS]
+    wanted = dict.fromkeys(item.strip() for item in text.split(",") if item.strip())
+    for path in wanted:
+        if path not in known:
+            hint = did_you_mean(path, known) or f", known are {', '.join(known)}"
+            raise ValueError(f"there is no endpoint {path}{hint}")
+    return tuple(wanted)
+
+
+def configuration(
+    registration: Registration,
+    settings: AdmissionSettings,
+    client_config: dict[str, Any],
+    *,
+    exempt_namespaces: tuple[str, ...] = EXEMPT_NAMESPACES,
+) -> dict[str, Any]:
+    """The webhook configuration object of an endpoint.
+
+    Args:
+        registration: The endpoint.
+        settings: Settings of admission, which match conditions depend on.
+        client_config: How the API server reaches it: `url` or `service`, and `caBundle`.
+        exempt_namespaces: Namespaces whose objects are never asked about.
+    """
+    kind = registration.kind
+    webhook: dict[str, Any] = {
+        "name": registration.name,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client_config,
+        "rules": [
+            {
+                "apiGroups": [kind.group],
+                "apiVersions": [kind.version],
+                "resources": [kind.plural],
+                "operations": list(registration.operations),
+                "scope": "Namespaced" if kind.namespaced else "Cluster",
+            }
+        ],
+        "failurePolicy": registration.failure_policy,
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT_SECONDS,
+        "matchConditions": [
+            {"name": each.name, "expression": each.expression}
+            for each in registration.conditions(settings)
+        ],
+    }
+    if kind.namespaced:
+        webhook["namespaceSelector"] = {
+            "matchExpressions": [
+                {
+                    "key": "kubernetes.io/metadata.name",
+                    "operator": "NotIn",
+                    "values": list(exempt_namespaces),
+                }
+            ]
+        }
+    if registration.mutating:
+        webhook["reinvocationPolicy"] = "IfNeeded"
+    of = kinds.MUTATING_WEBHOOKS if registration.mutating else kinds.VALIDATING_WEBHOOKS
+    return {
+        "apiVersion": of.api_version,
+        "kind": of.kind,
+        "metadata": {"name": registration.configuration_name},
+        "webhooks": [webhook],
+    }
+
+
+def configurations(
+    settings: AdmissionSettings,
+    client_config: Callable[[str], dict[str, Any]],
+    *,
+    exempt_namespaces: tuple[str, ...] = EXEMPT_NAMESPACES,
+) -> list[dict[str, Any]]:
+    """The webhook configuration objects of all endpoints.
+
+    Args:
+        settings: Settings of admission.
+        client_config: From a path to how the API server reaches it.
+        exempt_namespaces: Namespaces whose objects are never asked about.
+    """
+    return [
+        configuration(each, settings, client_config(each.path), exempt_namespaces=exempt_namespaces)
+        for each in REGISTRATIONS
+    ]

@@ -1,0 +1,101 @@
+"""Dependencies between tasks: every one leads somewhere, none leads back to itself.
+
+The cycle is found by a depth-first search with three colours, so every task and every edge is looked
+at once, however the tasks depend on each other.
+"""
+
+from collections.abc import Iterator
+
+from pumice.api.fields import did_you_mean
+from pumice.api.jobs import Job, Task
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["JOB_NOT_DAG", "RULES", "cycle", "dependencies"]
+
+JOB_NOT_DAG = Rule(
+    "JOB-NOT-DAG",
+    "tasks depend on other tasks of the Job, once each, and not in a circle",
+    "A task that waits for itself, or for one that does not exist, never starts.",
+    "tasks: [{name: a, dependsOn: {name: [b]}}, {name: b, dependsOn: {name: [a]}}]",
+    compares=True,
+)
+JOB_DEP_ITERATION = Rule(
+    "JOB-DEP-ITERATION",
+    "dependsOn.iteration is any or all",
+    "Any other word counts as all.",
+    "dependsOn: {name: [a, b], iteration: some}",
+    reason="FieldValueNotSupported",
+    level="warn",
+)
+
+RULES = (JOB_NOT_DAG, JOB_DEP_ITERATION)
+
+
+def dependencies(case: Case, job: Job) -> None:
+    """Check `dependsOn` of all tasks."""
+    if all(task.depends_on is None for task in job.tasks):
+        return
+    names = {task.name: index for index, task in reversed(list(enumerate(job.tasks)))}
+    edges: dict[str, list[str]] = {}
+    for index, task in enumerate(job.tasks):
+        found = _targets(case, task, f"spec.tasks[{index}].dependsOn", names)
+        edges.setdefault(task.name, []).extend(found)
+    for circle in cycle(edges):
+        path = f"spec.tasks[{names[circle[0]]}].dependsOn.name"
+        shown = " → ".join([*circle, circle[0]])
+        case.report(JOB_NOT_DAG, path, f"tasks wait for each other in a circle: {shown}")
+
+
+def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[str]:
+    """Tasks that a task waits for, leaving out those that are problems of their own."""
+    if task.depends_on is None:
+        return []
+    iteration = task.depends_on.iteration
+    if iteration not in ("", "any", "all"):
+        message = f'must be any or all, found "{iteration}", which counts as all'
+        case.report(JOB_DEP_ITERATION, f"{path}.iteration", message)
+    found: dict[str, int] = {}
+    for index, name in enumerate(task.depends_on.name or ()):
+        where = f"{path}.name[{index}]"
+        if name in found:
+            message = f'"{name}" is already listed at {path}.name[{found[name]}]'
+            case.report(JOB_NOT_DAG, where, message)
+        elif name == task.name:
+            case.report(JOB_NOT_DAG, where, f'task "{name}" waits for itself')
+        elif name not in names:
+            hint = did_you_mean(name, names)
+            case.report(JOB_NOT_DAG, where, f'there is no task "{name}"{hint}')
+        found.setdefault(name, index)
+    return [name for name in found if name in names and name != task.name]
+
+
+def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
+    """Circles of a graph: the first one met from each node not yet visited, in the nodes' order.
+
+    Args:
+        edges: Node to the nodes it leads to; every target is a node itself.
+
+    Yields:
+        The nodes of a circle, each leading to the next and the last to the first.
+    """
+    done: set[str] = set()
+    for start in edges:
+        if start in done:
+            continue
+        closed = False
+        trail: dict[str, None] = {start: None}
+        ahead = [iter(edges[start])]
+        while ahead:
+            node = next(ahead[-1], None)
+            if node is None:
+                ahead.pop()
+                done.add(trail.popitem()[0])
+            elif node in trail:
+                if not closed:
+                    nodes = list(trail)
+                    yield nodes[nodes.index(node) :]
+                closed = True
+            elif node not in done:
+                trail[node] = None
+                ahead.append(iter(edges[node]))

@@ -1,0 +1,143 @@
+"""Defaults of a Job, written when it is made and again when it is updated.
+
+An update is the whole object, as the user has it; where the stored Job has a default that the
+user never wrote, the update lacks it and would look like a change of an immutable field. So what
+is missing in the update *and set in the stored Job* is defaulted again; what was never set stays
+unset, so that an update of one field touches no other.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pumice import plugins
+from pumice.api import keys
+from pumice.api.names import default_task_name
+from pumice.webhook.patches import Patch, escape
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["DEFAULT_RETRIES", "RULES", "job_defaults"]
+
+DEFAULT_RETRIES = 3
+CLUSTER_DNS_FOR_HOST_NETWORK = "ClusterFirstWithHostNet"
+
+JOB_ZERO = Rule(
+    "JOB-ZERO",
+    "maxRetry and minAvailable are not written as 0",
+    "Volcano cannot tell 0 from a missing value and puts the default in its place; so does Pumice.",
+    "maxRetry: 0",
+    level="warn",
+)
+
+RULES = (JOB_ZERO,)
+
+_NO_SPEC = DraftSpec()
+_NO_TASK = DraftTask()
+_NO_POD_SPEC = DraftPodSpec()
+
+
+def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None:
+    """Write defaults into the case's patch.
+
+    Args:
+        case: Where the patch and the warnings go.
+        job: The Job as it came.
+        old: The Job as it is stored, when it is an update.
+
+    Source: webhook specification, section 4; section 15, items 1 and 10.
+    """
+    spec, patch = job.spec or _NO_SPEC, case.patch
+    stored = None if old is None else old.spec or _NO_SPEC
+    if job.spec is None:
+        patch.missing("/spec")
+    if not spec.queue and (stored is None or stored.queue):
+        patch.set("/spec/queue", keys.DEFAULT_QUEUE)
+    if not spec.scheduler_name and (stored is None or stored.scheduler_name):
+        # Which name is the default may have changed since; the Job stays where it is.
+        kept = stored.scheduler_name if stored is not None else None
+        patch.set("/spec/schedulerName", kept or case.settings.scheduler_names[0])
+    if not spec.max_retry and (stored is None or stored.max_retry):
+        _zero(case, "spec.maxRetry", spec.max_retry, DEFAULT_RETRIES)
+        patch.set("/spec/maxRetry", DEFAULT_RETRIES)
+    tasks = spec.tasks or ()
+    before: Sequence[DraftTask] | None = None if stored is None else stored.tasks or ()
+    minimum = 0
+    names = _names(tasks)
+    for index, task in enumerate(tasks):
+        was = None if before is None else before[index] if index < len(before) else _NO_TASK
+        minimum += _task(case, task, was, index, names)
+    unset = not spec.min_available and spec.min_available != minimum
+    # A stored 0 is either what tasks without pods add up to, or older than admission.
+    if unset and (stored is None or stored.min_available not in (None, spec.min_available)):
+        _zero(case, "spec.minAvailable", spec.min_available, minimum)
+        patch.set("/spec/minAvailable", minimum)
+    if spec.plugins:
+        _plugins(case, spec, stored, patch)
+
+
+def _task(
+    case: Case, task: DraftTask, was: DraftTask | None, index: int, names: list[str] | None
+) -> int:
+    """Default one task; the number of its pods that the gang waits for."""
+    patch = case.patch
+    if names is not None and not task.name and (was is None or was.name):
+        patch.set(f"/spec/tasks/{index}/name", names[index])
+    template = task.template
+    if template is not None and template.spec is not None and template.spec.host_network:
+        pod = template.spec
+        before = None if was is None else (was.template and was.template.spec) or _NO_POD_SPEC
+        if not pod.dns_policy and (before is None or before.dns_policy):
+            pointer = f"/spec/tasks/{index}/template/spec/dnsPolicy"
+            patch.set(pointer, CLUSTER_DNS_FOR_HOST_NETWORK)
+    minimum = task.min_available
+    if minimum is None:
+        minimum = _minimum(task)
+        if was is None or was.min_available is not None:
+            patch.set(f"/spec/tasks/{index}/minAvailable", minimum)
+    if not task.max_retry and (was is None or was.max_retry):
+        _zero(case, f"spec.tasks[{index}].maxRetry", task.max_retry, DEFAULT_RETRIES)
+        patch.set(f"/spec/tasks/{index}/maxRetry", DEFAULT_RETRIES)
+    return minimum
+
+
+def _minimum(task: DraftTask) -> int:
+    """Its default: never negative, so that a negative count is told once, where it was written."""
+    partitions = task.partition_policy
+    if partitions is not None and partitions.min_partitions > 0:
+        return max(partitions.min_partitions * partitions.partition_size, 0)
+    return max(task.replicas or 0, 0)
+
+
+def _names(tasks: Sequence[DraftTask]) -> list[str] | None:
+    """Names of all tasks, those without one named by position; None when all have one.
+
+    A name that another task bears already is passed over, so no two become equal.
+    """
+    if all(task.name for task in tasks):
+        return None
+    taken = {task.name for task in tasks if task.name}
+    return list(_free_names(tasks, taken))
+
+
+def _free_names(tasks: Sequence[DraftTask], taken: set[str]) -> Iterator[str]:
+    for index, task in enumerate(tasks):
+        name, number = task.name, index
+        while not name:
+            if (candidate := default_task_name(number)) not in taken:
+                name = candidate
+                taken.add(name)
+            number += 1
+        yield name
+
+
+def _zero(case: Case, path: str, value: int | None, default: int) -> None:
+    if value == 0 and default:
+        case.report(JOB_ZERO, path, f"0 counts as not set and becomes {default}")
+
+
+def _plugins(case: Case, spec: DraftSpec, stored: DraftSpec | None, patch: Patch) -> None:
+    named = {name: arguments or [] for name, arguments in (spec.plugins or {}).items()}
+    before = None if stored is None else stored.plugins or {}
+    for name, arguments in plugins.dependencies(named, case.plugins).items():
+        if before is None or name in before:
+            patch.set(f"/spec/plugins/{escape(name)}", arguments)

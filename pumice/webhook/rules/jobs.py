@@ -1,0 +1,62 @@
+"""Jobs: which rules apply when."""
+
+from pumice.api.jobs import Job
+from pumice.webhook.rules import (
+    dependencies,
+    job_counts,
+    job_names,
+    job_plugins,
+    job_updates,
+    lifecycle_policies,
+    network_topology,
+    numa,
+    partitions,
+    pod_templates,
+    queue_references,
+    ratchet,
+    volumes,
+)
+from pumice.webhook.rules.case import Case, Check, run
+
+__all__ = ["CHECKS", "validate_create", "validate_update"]
+
+CHECKS: tuple[Check[Job], ...] = (
+    (job_counts.JOB_NO_TASKS, job_counts.task_list),
+    (job_names.JOB_NAME, job_names.names),
+    (job_counts.JOB_MINAVAIL_TOTAL, job_counts.counts),
+    (lifecycle_policies.POL_NOTHING, lifecycle_policies.lifecycle_policies),
+    (pod_templates.TPL_CONTAINERS, pod_templates.pod_templates),
+    (numa.JOB_NUMA_CPU, numa.numa),
+    (partitions.PART_PRODUCT, partitions.partitions),
+    (network_topology.JOB_TOPO_BOTH, network_topology.job_topologies),
+    (job_plugins.JOB_PLUGIN, job_plugins.job_plugins),
+    (volumes.VOL_PATH, volumes.volumes),
+    (dependencies.JOB_NOT_DAG, dependencies.dependencies),
+    (queue_references.JOB_QUEUE.missing, queue_references.job_queue),
+)
+"""What is judged about a Job, in the order in which problems are told."""
+
+
+def validate_create(case: Case, job: Job) -> None:
+    """Judge a new Job."""
+    run(case, CHECKS, job)
+
+
+def validate_update(case: Case, job: Job, old: Job) -> None:
+    """Judge a change of a Job.
+
+    A Job that is being deleted, and one whose spec does not change, may change as it likes: finalizers
+    must go and annotations come, whatever rules there are by now.
+    """
+    if job.metadata.deletion_timestamp or job.spec == old.spec:
+        return
+    before, after = job_updates.normal(case, old), job_updates.normal(case, job, old)
+    if after.spec == before.spec:
+        return
+    covered = job_updates.frozen_changes(case, before, after)
+    ratchet.judge_update(
+        case,
+        lambda new: run(new, CHECKS, after),
+        lambda stored: run(stored, CHECKS, before),
+        covered=covered,
+    )

@@ -1,0 +1,59 @@
+"""NUMA policies: CPUs are pinned whole, so they must be asked for whole."""
+
+from typing import Any
+
+from pumice.api.jobs import Job
+from pumice.api.quantities import MILLI, parse_milli
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.pod_templates import containers
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["JOB_NUMA_CPU", "RULES", "numa"]
+
+JOB_NUMA_CPU = Rule(
+    "JOB-NUMA-CPU",
+    "under a NUMA policy every container asks for whole CPUs",
+    "The node pins whole CPUs; a fraction of one cannot be aligned.",
+    "topologyPolicy: restricted, template: {… resources: {requests: {cpu: 500m}}}",
+)
+
+RULES = (JOB_NUMA_CPU,)
+
+
+def numa(case: Case, job: Job) -> None:
+    """Check the CPU requests of every task that has a NUMA policy."""
+    for index, task in enumerate(job.tasks):
+        if task.topology_policy in ("", "none"):
+            continue
+        spec = task.pod_spec()
+        for field in ("containers", "initContainers"):
+            for position, container in containers(spec, field):
+                which, cpu = _cpu(container)
+                if problem := _problem(cpu):
+                    where = f"spec.tasks[{index}].template.spec.{field}[{position}]"
+                    message = f'topologyPolicy "{task.topology_policy}" {problem}'
+                    case.report(JOB_NUMA_CPU, f"{where}.resources.{which}.cpu", message)
+
+
+def _cpu(container: dict[str, Any]) -> tuple[str, object]:
+    """What a container asks for; without any requests its limits count as such."""
+    resources = container.get("resources")
+    if not isinstance(resources, dict):
+        return "requests", None
+    which = "requests" if resources.get("requests") else "limits"
+    amounts = resources.get(which)
+    if not isinstance(amounts, dict):
+        return "requests", None
+    return which, amounts.get("cpu")
+
+
+def _problem(cpu: object) -> str | None:
+    if cpu is None:
+        return "needs a whole number of CPUs, 1 or more, found none"
+    try:
+        milli = parse_milli(cpu)
+    except ValueError as error:
+        return f"needs a whole number of CPUs: {error}"
+    if milli < MILLI or milli % MILLI:
+        return f"needs a whole number of CPUs, 1 or more, found {cpu}"
+    return None

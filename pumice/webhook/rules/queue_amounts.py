@@ -1,0 +1,131 @@
+"""Amounts of a Queue: quantities that can be read, and that fit each other.
+
+For every resource guarantee ≤ deserved ≤ capability. What `capability` does not name is not limited.
+"""
+
+from collections.abc import Mapping
+
+from pumice.api.quantities import MILLI, format_milli, parse_milli
+from pumice.api.queues import Queue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.resource_names import is_integer, misspelt
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["Q_GUAR_GT_DESERVED", "RULES", "amounts", "guaranteed"]
+
+Q_QUANTITY = Rule(
+    "Q-QUANTITY",
+    "amounts are quantities",
+    "Nobody can compare what cannot be read.",
+    "capability: {memory: 10 GB}",
+)
+Q_NEG = Rule(
+    "Q-NEG",
+    "amounts are not negative",
+    "There is no share smaller than none.",
+    "capability: {cpu: -10}",
+)
+Q_INT = Rule(
+    "Q-INT",
+    "counted resources come in whole numbers",
+    "There is no half a device and no half a pod.",
+    "capability: {nvidia.com/gpu: 500m}",
+)
+Q_GUAR_NO_DESERVED = Rule(
+    "Q-GUAR-NO-DESERVED",
+    "what is guaranteed is also deserved",
+    "The queue would own what it has no claim to.",
+    "guarantee: {resource: {cpu: 1}}",
+    reason="FieldValueRequired",
+    compares=True,
+)
+Q_GUAR_GT_DESERVED = Rule(
+    "Q-GUAR-GT-DESERVED",
+    "the guarantee is at most what is deserved",
+    "The queue would own more than it has a claim to.",
+    "deserved: {cpu: 1}, guarantee: {resource: {cpu: 2}}",
+    compares=True,
+)
+Q_DES_GT_CAP = Rule(
+    "Q-DES-GT-CAP",
+    "what is deserved is at most the capability",
+    "The queue may never use what it deserves.",
+    "capability: {cpu: 1}, deserved: {cpu: 2}",
+    compares=True,
+)
+Q_RESOURCE = Rule(
+    "Q-RESOURCE",
+    "resource names are spelt right",
+    "A limit on a resource that does not exist limits nothing.",
+    "capability: {nvdia.com/gpu: 8}",
+    level="warn",
+)
+Q_CAP_ZERO = Rule(
+    "Q-CAP-ZERO",
+    "capability is not 0",
+    "The scheduler takes 0 for unlimited.",
+    "capability: {nvidia.com/gpu: 0}",
+    level="warn",
+)
+
+RULES = (
+    Q_QUANTITY,
+    Q_NEG,
+    Q_INT,
+    Q_GUAR_NO_DESERVED,
+    Q_GUAR_GT_DESERVED,
+    Q_DES_GT_CAP,
+    Q_RESOURCE,
+    Q_CAP_ZERO,
+)
+
+Amounts = Mapping[str, str | int]
+
+
+def guaranteed(queue: Queue) -> Amounts:
+    """`spec.guarantee.resource`, empty when left out."""
+    guarantee = queue.spec.guarantee
+    return (guarantee.resource if guarantee is not None else None) or {}
+
+
+def amounts(case: Case, queue: Queue) -> None:
+    """Check capability, deserved and guarantee, each for itself and against each other."""
+    spec = queue.spec
+    capability = _read(case, "spec.capability", spec.capability)
+    deserved = _read(case, "spec.deserved", spec.deserved)
+    guarantee = _read(case, "spec.guarantee.resource", guaranteed(queue))
+    for name, amount in sorted(capability.items()):
+        if amount == 0:
+            message = "0 counts as unlimited; leave it out, or limit the resource to a small amount"
+            case.report(Q_CAP_ZERO, f"spec.capability.{name}", message)
+    for name, amount in sorted(guarantee.items()):
+        if name not in (spec.deserved or {}):
+            message = f"must be at least the guarantee of {format_milli(amount)}, found none"
+            case.report(Q_GUAR_NO_DESERVED, f"spec.deserved.{name}", message)
+        elif name in deserved and deserved[name] < amount:
+            message = f"must be at most deserved ({format_milli(deserved[name])}), found {format_milli(amount)}"
+            case.report(Q_GUAR_GT_DESERVED, f"spec.guarantee.resource.{name}", message)
+    for name, amount in sorted(deserved.items()):
+        if name in capability and amount > capability[name]:
+            message = f"must be at most capability ({format_milli(capability[name])}), found {format_milli(amount)}"
+            case.report(Q_DES_GT_CAP, f"spec.deserved.{name}", message)
+
+
+def _read(case: Case, path: str, found: Amounts | None) -> dict[str, int]:
+    """Amounts that can be read, in milli-units; the others are reported."""
+    read: dict[str, int] = {}
+    for name, value in sorted((found or {}).items()):
+        if hint := misspelt(name):
+            case.report(Q_RESOURCE, f"{path}.{name}", f'resource "{name}" is not known{hint}')
+        try:
+            amount = parse_milli(value)
+        except ValueError as error:
+            case.report(Q_QUANTITY, f"{path}.{name}", str(error))
+            continue
+        read[name] = amount
+        if amount < 0:
+            case.report(Q_NEG, f"{path}.{name}", f"must be 0 or more, found {value}")
+        if amount % MILLI and is_integer(name):
+            message = f"must be a whole number, found {value}"
+            case.report(Q_INT, f"{path}.{name}", message)
+    return read

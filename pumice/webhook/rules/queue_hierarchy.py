@@ -1,0 +1,125 @@
+"""The annotations of hierarchical fair share: a path of queues and a weight for each step."""
+
+import re
+
+from pumice.api import keys
+from pumice.api.queues import Queue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["Q_HIER_LEN", "RULES", "hierarchy", "rooted"]
+
+Q_HIER_LEN = Rule(
+    "Q-HIER-LEN",
+    "the hierarchy has a weight for each step",
+    "A step without a weight has no share.",
+    "volcano.sh/hierarchy: root/a/b, volcano.sh/hierarchy-weights: 1/2",
+    compares=True,
+)
+Q_HIER_WEIGHT_NUM = Rule(
+    "Q-HIER-WEIGHT-NUM",
+    "weights of the hierarchy are numbers",
+    "What is no number cannot be weighed.",
+    "volcano.sh/hierarchy-weights: 1/a/3",
+)
+Q_HIER_WEIGHT_FINITE = Rule(
+    "Q-HIER-WEIGHT-FINITE",
+    "weights of the hierarchy are finite",
+    "An infinite weight takes everything; one that is not a number makes every share undefined.",
+    "volcano.sh/hierarchy-weights: 1/NaN/3",
+    stricter=True,
+)
+Q_HIER_WEIGHT_POS = Rule(
+    "Q-HIER-WEIGHT-POS",
+    "weights of the hierarchy are above 0",
+    "A step of no weight gets nothing.",
+    "volcano.sh/hierarchy-weights: 1/-1/3",
+)
+Q_HIER_SUBPATH = Rule(
+    "Q-HIER-SUBPATH",
+    "no queue lies on the way to another",
+    "Only the last step of a path is a queue; those before it only divide.",
+    "volcano.sh/hierarchy: root/a, where another queue has root/a/b",
+    reason="FieldValueForbidden",
+)
+Q_HIER_BELOW = Rule(
+    "Q-HIER-BELOW",
+    "no queue lies below another queue's path",
+    "The other queue would become a step that only divides, and its Jobs would get nothing.",
+    "volcano.sh/hierarchy: root/a/b, where another queue has root/a",
+    reason="FieldValueForbidden",
+    stricter=True,
+)
+
+RULES = (
+    Q_HIER_LEN,
+    Q_HIER_WEIGHT_NUM,
+    Q_HIER_WEIGHT_FINITE,
+    Q_HIER_WEIGHT_POS,
+    Q_HIER_SUBPATH,
+    Q_HIER_BELOW,
+)
+
+_NUMBER = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*)[pP][+-]?\d+)",
+    re.ASCII,
+)
+_NOT_FINITE = re.compile(r"[+-]?(inf|infinity)|nan", re.ASCII | re.IGNORECASE)
+_PATH = f"metadata.annotations[{keys.HIERARCHY}]"
+_WEIGHTS = f"metadata.annotations[{keys.HIERARCHY_WEIGHTS}]"
+
+
+def rooted(path: str) -> bool:
+    """Whether a path begins at the root."""
+    return path.split("/", 1)[0] == keys.ROOT_QUEUE
+
+
+def hierarchy(case: Case, queue: Queue) -> None:
+    """Check the annotations of a queue that has any of the two."""
+    path = queue.metadata.annotation(keys.HIERARCHY)
+    weights = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS)
+    if not path and not weights:
+        return
+    steps, shares = path.split("/"), weights.split("/")
+    if len(steps) != len(shares):
+        message = (
+            f'must have one weight for each of the {len(steps)} steps of "{path}", found '
+            f'{len(shares)} in "{weights}"'
+        )
+        case.report(Q_HIER_LEN, _WEIGHTS, message)
+    if weights:
+        for weight in shares:
+            _weight(case, weight)
+    if path:
+        _place(case, queue, path)
+
+
+def _weight(case: Case, weight: str) -> None:
+    if _NOT_FINITE.fullmatch(weight):
+        message = f'must be finite numbers, found "{weight}"'
+        case.report(Q_HIER_WEIGHT_FINITE, _WEIGHTS, message)
+    elif not _NUMBER.fullmatch(weight):
+        case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, f'must be numbers, found "{weight}"')
+    elif not _is_positive(weight):
+        case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'must be above 0, found "{weight}"')
+
+
+def _is_positive(number: str) -> bool:
+    try:
+        return (float.fromhex(number) if "x" in number.lower() else float(number)) > 0
+    except OverflowError:
+        return not number.startswith("-")
+
+
+def _place(case: Case, queue: Queue, path: str) -> None:
+    """Check where a queue's path stands among the others'."""
+    for other in sorted(case.view.queues(), key=lambda each: each.metadata.name):
+        theirs = other.metadata.annotation(keys.HIERARCHY)
+        if not theirs or other.metadata.name == queue.metadata.name:
+            continue
+        if theirs.startswith(f"{path}/"):
+            message = f'"{path}" lies on the way to queue "{other.metadata.name}" ({theirs})'
+            case.report(Q_HIER_SUBPATH, _PATH, message)
+        elif path.startswith(f"{theirs}/"):
+            message = f'"{path}" lies below queue "{other.metadata.name}" ({theirs})'
+            case.report(Q_HIER_BELOW, _PATH, message)

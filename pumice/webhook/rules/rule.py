@@ -1,0 +1,38 @@
+"""What a rule is, apart from the code that judges by it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pumice.api.fields import Reason
+
+__all__ = ["Level", "Rule"]
+
+Level = Literal["deny", "warn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of admission, as the docs show it.
+
+    Attributes:
+        code: Stable name; stands in every message, in audit annotations and in metrics.
+        title: What must hold, in one line.
+        why: What goes wrong otherwise.
+        example: A fragment of a manifest that breaks the rule.
+        reason: Kubernetes' class of the error.
+        level: `deny` refuses the object; `warn` admits it and tells the user.
+        stricter: Volcano admits what breaks this rule; setting `strict-upstream` makes it a warning.
+        compares: The rule weighs several fields against each other, so it cannot judge an object
+            of which one field is unreadable.
+        since: Version that brought the rule.
+    """
+
+    code: str
+    title: str
+    why: str
+    example: str
+    reason: Reason = "FieldValueInvalid"
+    level: Level = "deny"
+    stricter: bool = False
+    compares: bool = False
+    since: str = "0.1"

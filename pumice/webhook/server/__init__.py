@@ -1,0 +1,28 @@
+"""Admission over HTTP: the only part of it that knows sockets, TLS, clocks and the API server.
+
+replies       answers that are no reviews: HTTP errors as Kubernetes words them
+reviews       POST of a review: read, judge, look up what is missing, count, log
+probes        /healthz, /readyz, /metrics
+app           the aiohttp application of these
+listener      ports, TLS, draining
+cached_view   the cluster as admission sees it, from watch caches
+lookup        the one live question: does that queue exist by now?
+certificates  where the serving certificate comes from
+worker        all of it as the tasks of a process
+"""
+
+from pumice.webhook.server.certificates import Certificates, FileCertificates, KeptCertificates
+from pumice.webhook.server.listener import Listener
+from pumice.webhook.server.settings import InsecureAddressError, ServerSettings
+from pumice.webhook.server.worker import OfflineWorker, WebhookWorker
+
+__all__ = [
+    "Certificates",
+    "FileCertificates",
+    "InsecureAddressError",
+    "KeptCertificates",
+    "Listener",
+    "OfflineWorker",
+    "ServerSettings",
+    "WebhookWorker",
+]

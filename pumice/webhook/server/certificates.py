@@ -1,0 +1,96 @@
+"""Where the serving certificate comes from."""
+
+import ssl
+from pathlib import Path
+from typing import Protocol
+
+from pumice.certs.keeper import Keeper
+from pumice.certs.reload import FileReloader, ServingCertificate
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.lifecycle import Eternal
+
+__all__ = ["Certificates", "FileCertificates", "KeptCertificates"]
+
+
+class Certificates(Protocol):
+    """A certificate that is served and kept fresh."""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """What to serve with; stays the same object while certificates change."""
+
+    @property
+    def expires(self) -> float:
+        """When what is served ends, in UNIX seconds; 0 when nothing is."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the API server would not accept what is served, or None when it would."""
+
+    def tasks(self) -> list[Eternal]:
+        """What keeps it fresh."""
+
+
+class FileCertificates:
+    """A certificate in files, which somebody else renews."""
+
+    def __init__(self, certificate: Path, key: Path, *, clock: Clock | None = None) -> None:
+        """Read the files.
+
+        Raises:
+            ValueError: When there is no usable pair.
+        """
+        self._clock = clock or SystemClock()
+        self._serving = ServingCertificate()
+        self._reloader = FileReloader(self._serving, certificate, key, clock=self._clock)
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """What to serve with."""
+        return self._serving.context
+
+    @property
+    def expires(self) -> float:
+        """When what is served ends, in UNIX seconds."""
+        return self._serving.expires
+
+    @property
+    def problem(self) -> str | None:
+        """Why nobody would accept what is served, or None when they would."""
+        if self._clock.wall() >= self.expires:
+            return "the served certificate has expired"
+        return None
+
+    def tasks(self) -> list[Eternal]:
+        """What reads the files again."""
+        return [Eternal("certificate files", self._reloader.run)]
+
+
+class KeptCertificates:
+    """Certificates that Pumice makes itself and has the API server trust."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        """Serve what a keeper keeps."""
+        self._keeper = keeper
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """What to serve with."""
+        return self._keeper.serving.context
+
+    @property
+    def expires(self) -> float:
+        """When what is served ends, in UNIX seconds; 0 when nothing is."""
+        return self._keeper.serving.expires
+
+    @property
+    def problem(self) -> str | None:
+        """Why the API server would not accept what is served, or None when it would."""
+        return self._keeper.problem
+
+    def tasks(self) -> list[Eternal]:
+        """What makes, renews and injects."""
+        return [
+            Eternal("watch of webhook configurations", self._keeper.injector.run),
+            Eternal("certificates", self._keeper.run),
+        ]

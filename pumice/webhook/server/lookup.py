@@ -1,0 +1,62 @@
+"""The one live question: does a queue exist by now that the cache does not have?
+
+`kubectl apply` of a queue and its first Job in one go would otherwise be refused, because the watch is
+a moment behind. Only a review that would be denied pays for it.
+"""
+
+import asyncio
+import logging
+from typing import Protocol
+
+import msgspec
+
+from pumice.api.kinds import QUEUE
+from pumice.api.queues import Queue
+from pumice.cluster.client import Client
+from pumice.cluster.errors import ApiError, NotFound
+from pumice.webhook.server.metrics import ServerMetrics
+
+__all__ = ["LiveQueues", "QueueLookup"]
+
+logger = logging.getLogger(__name__)
+
+
+class QueueLookup(Protocol):
+    """Finds queues that no cache has."""
+
+    async def find(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
+        """Those of the named queues that exist, as far as that can be told in time."""
+
+
+class LiveQueues:
+    """Asks the API server."""
+
+    def __init__(self, client: Client, metrics: ServerMetrics) -> None:
+        """Ask through a client."""
+        self._client = client
+        self._metrics = metrics
+
+    async def find(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
+        """Those of the named queues that exist, as far as that can be told in time."""
+        found: list[Queue] = []
+        try:
+            async with asyncio.timeout(seconds):
+                for name in dict.fromkeys(names):
+                    found.extend(await self._get(name))
+        except TimeoutError:
+            self._metrics.lookups.labels("failed").inc()
+            logger.warning("looking for queues %s took more than %.1f s", ", ".join(names), seconds)
+        return found
+
+    async def _get(self, name: str) -> list[Queue]:
+        result = "found"
+        found: list[Queue] = []
+        try:
+            found = [msgspec.convert(await self._client.get(QUEUE, name), Queue)]
+        except NotFound:
+            result = "missing"
+        except (ApiError, ValueError) as error:
+            result = "failed"
+            logger.warning("looking for queue %s: %s", name, error)
+        self._metrics.lookups.labels(result).inc()
+        return found

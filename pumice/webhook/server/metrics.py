@@ -1,0 +1,91 @@
+"""What the server counts."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from pumice.webhook.answers import Answer
+
+__all__ = ["ServerMetrics"]
+
+_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
+_OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
+
+
+class ServerMetrics:
+    """Counters of one server.
+
+    Attributes:
+        registry: Where they are registered; one of their own unless one is given.
+        reviews: Reviews by path, operation, outcome and HTTP status.
+        refusals: Refusals by path and rule; one review may count under several rules.
+        seconds: Time from a review's first byte read to its answer, by path.
+        crashes: Rules that raised, by rule.
+        lookups: Live looks for a queue, by result: `found`, `missing`, `failed`.
+        cache_age: Seconds since the API server was last heard of, by kind.
+        certificate_expiry: When the served certificate ends, in UNIX seconds.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        """Register the counters."""
+        self.registry = registry or CollectorRegistry()
+        name = "pumice_admission_"
+        self.reviews = Counter(
+            f"{name}reviews",
+            "Reviews answered.",
+            ["path", "operation", "outcome", "code"],
+            registry=self.registry,
+        )
+        self.refusals = Counter(
+            f"{name}refusals", "Refusals by rule.", ["path", "rule"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            f"{name}review_seconds",
+            "Time to answer a review.",
+            ["path"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.crashes = Counter(
+            f"{name}rule_crashes", "Rules that raised.", ["rule"], registry=self.registry
+        )
+        self.lookups = Counter(
+            f"{name}queue_lookups",
+            "Live looks for a queue that the cache lacks.",
+            ["result"],
+            registry=self.registry,
+        )
+        self.cache_age = Gauge(
+            "pumice_cache_age_seconds",
+            "Seconds since the API server was last heard of.",
+            ["kind"],
+            registry=self.registry,
+        )
+        self.certificate_expiry = Gauge(
+            "pumice_certificate_expiry_timestamp_seconds",
+            "When the served certificate ends.",
+            registry=self.registry,
+        )
+        # Finding a labelled child costs more than counting, and there are few of them.
+        self._counted: dict[tuple[str, str, str, int], Callable[[], None]] = {}
+        self._timed: dict[str, Callable[[float], None]] = {}
+
+    def answered(self, path: str, answer: Answer, seconds: float) -> None:
+        """Count a review."""
+        operation = answer.operation if answer.operation in _OPERATIONS else "other"
+        key = path, operation, answer.outcome, answer.status
+        count = self._counted.get(key)
+        if count is None:
+            child = self.reviews.labels(path, operation, answer.outcome, str(answer.status))
+            count = self._counted[key] = child.inc
+        count()
+        time = self._timed.get(path)
+        if time is None:
+            time = self._timed[path] = self.seconds.labels(path).observe
+        time(seconds)
+        for code in answer.codes:
+            self.refusals.labels(path, code).inc()
+
+    def turned_away(self, path: str, status: int) -> None:
+        """Count a request that was not even read as a review."""
+        self.reviews.labels(path, "other", "errored", str(status)).inc()

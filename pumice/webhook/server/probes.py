@@ -1,0 +1,62 @@
+"""Whether the server is well, and what it has counted."""
+
+from collections.abc import Callable, Mapping
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+__all__ = ["Check", "Probes"]
+
+Check = Callable[[], str | None]
+"""Says why the server cannot do its work, or None when it can."""
+
+
+class Probes:
+    """`/healthz`, `/readyz` and `/metrics`.
+
+    Attributes:
+        draining: Whether the server is on its way out, and so not ready.
+    """
+
+    def __init__(self, registry: CollectorRegistry, checks: Mapping[str, Check]) -> None:
+        """Answer by checks.
+
+        Args:
+            registry: What `/metrics` shows.
+            checks: What must hold for the server to be ready, by name.
+        """
+        self.draining = False
+        self._registry = registry
+        self._checks = {"draining": self._is_draining, **checks}
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Checks that fail, with why; empty when the server is ready."""
+        found = {name: check() for name, check in self._checks.items()}
+        return {name: problem for name, problem in found.items() if problem is not None}
+
+    def _is_draining(self) -> str | None:
+        return "the server is ending" if self.draining else None
+
+    async def healthz(self, request: web.Request) -> web.Response:
+        """The process runs: that it can answer is the proof."""
+        del request
+        return web.Response(text="ok\n")
+
+    async def readyz(self, request: web.Request) -> web.Response:
+        """The process can judge; with `?verbose` every check is listed."""
+        problems = self.problems
+        if "verbose" in request.query or problems:
+            lines = [
+                f"[-]{name}: {problems[name]}" if name in problems else f"[+]{name}: ok"
+                for name in self._checks
+            ]
+        else:
+            lines = ["ok"]
+        return web.Response(status=503 if problems else 200, text="\n".join([*lines, ""]))
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """All counters, in Prometheus' text format."""
+        del request
+        body = generate_latest(self._registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})

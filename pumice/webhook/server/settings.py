@@ -1,0 +1,66 @@
+"""Settings of the server, as opposed to those of admission."""
+
+import ipaddress
+from dataclasses import dataclass
+
+__all__ = ["BODY_LIMIT", "KEEPALIVE_SECONDS", "InsecureAddressError", "ServerSettings"]
+
+BODY_LIMIT = 8 * 1024 * 1024
+"""Bytes of a review at most.
+
+kube-apiserver takes request bodies of at most 3 MiB, so no object is larger. A review of an update
+holds two of them, 6 MiB, and what surrounds them: user, groups and extras (some identity providers
+send hundreds), options, and managedFields, which count into the objects. 2 MiB are left for that.
+"""
+
+KEEPALIVE_SECONDS = 120.0
+"""How long an idle connection is kept; kube-apiserver keeps its side for 90 s, and whoever closes
+first should not be the one who might be sent a review just then."""
+
+
+class InsecureAddressError(ValueError):
+    """Plain HTTP was asked for on an address that others can reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """How the server listens and how it ends.
+
+    Attributes:
+        host: Address to listen on.
+        port: Port; 0 takes a free one.
+        metrics_port: Port for probes and metrics over plain HTTP; none when None. They are on the main
+            port too.
+        drain_seconds: How long it goes on answering after it is told to stop, while the API server
+            still has its address.
+        shutdown_seconds: How long running reviews may take after that.
+        lookup_seconds: How long a live look for a missing queue may take; the API server's own
+            timeout shortens it.
+        body_limit: Bytes of a review at most.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    metrics_port: int | None = None
+    drain_seconds: float = 5.0
+    shutdown_seconds: float = 20.0
+    lookup_seconds: float = 2.0
+    body_limit: int = BODY_LIMIT
+
+    def require_loopback(self) -> None:
+        """Refuse to serve plain HTTP to others.
+
+        Raises:
+            InsecureAddressError: The address is not one of this machine alone.
+        """
+        if self.host == "localhost":
+            return
+        try:
+            local = ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            local = False
+        if not local:
+            raise InsecureAddressError(
+                f"without a certificate only loopback is served, found address {self.host}; give a "
+                "certificate and its key, or listen on 127.0.0.1"
+            )

@@ -1,0 +1,79 @@
+"""What is of the wrong type: asked only when an object does not decode.
+
+Decoding stops at the first field that it cannot read. The structural schema then names all of
+them, as the API server would; what has no schema has at least the one that stopped decoding.
+"""
+
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from pumice.api import structural
+from pumice.api.crds import schema_of
+from pumice.api.fields import FieldError
+from pumice.api.kinds import VOLCANO, Kind
+from pumice.api.reviews import Request
+from pumice.api.structural import Structural
+from pumice.webhook.questions import without_nulls
+
+__all__ = ["brought_type_problems", "schema", "type_problems"]
+
+_WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
+_ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
+_TYPE = "SCHEMA-TYPE"
+
+
+@cache
+def schema(kind: Kind) -> Structural | None:
+    """The compiled schema of a kind; None for one whose schema is not ours."""
+    return structural.compile(schema_of(kind)) if kind in VOLCANO else None
+
+
+def type_problems(kind: Kind, raw: Any, error: Exception) -> list[FieldError]:
+    """Every field of a wrong type.
+
+    Args:
+        kind: Kind of the object.
+        raw: The object, decoded without types.
+        error: Why it did not decode.
+    """
+    known = schema(kind)
+    found = [] if known is None else _of_types(known.validate(without_nulls(raw)))
+    return found or [_first(error)]
+
+
+def brought_type_problems(kind: Kind, request: Request, error: Exception) -> list[FieldError]:
+    """Type problems of a request's object, without those that the stored object has already.
+
+    None for an update that leaves the spec alone, and for an object that is being deleted.
+    """
+    try:
+        return _brought(kind, request, error)
+    except (ValueError, RecursionError) as broken:
+        return [_first(broken)]
+
+
+def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]:
+    new, old = msgspec.json.decode(request.object), msgspec.json.decode(request.old_object)
+    problems = type_problems(kind, new, error)
+    if request.operation != "UPDATE" or not isinstance(new, dict) or not isinstance(old, dict):
+        return problems
+    meta = new.get("metadata")
+    going = isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
+    if going or new.get("spec") == old.get("spec"):
+        return []
+    standing = set(type_problems(kind, old, error))
+    return [problem for problem in problems if problem not in standing]
+
+
+def _of_types(errors: list[FieldError]) -> list[FieldError]:
+    return [error for error in errors if error.code == _TYPE]
+
+
+def _first(error: Exception) -> FieldError:
+    match = _WHERE.fullmatch(str(error))
+    text, where = (match["message"], match["path"] or "") if match else (str(error), "")
+    path = _ENVELOPE.sub("", where).lstrip(".")
+    return FieldError(path, text[:1].lower() + text[1:], _TYPE, "FieldValueTypeInvalid")

@@ -1,0 +1,173 @@
+"""Real AdmissionReviews of the rows of `tests/cases/webhook/*.yaml`, for whoever answers reviews."""
+
+import base64
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonpatch
+import yaml
+
+from pumice.plugins import builtin
+from pumice.webhook.admission import Admission
+from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.view import Snapshot
+
+Raw = dict[str, Any]
+
+FOLDER = Path(__file__).parents[2] / "cases" / "webhook"
+UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
+KINDS = {each.path: each.kind for each in REGISTRATIONS}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table, made into what admission is asked."""
+
+    name: str
+    path: str
+    settings: AdmissionSettings
+    state: list[Raw]
+    request: Raw
+    expected: Raw
+
+    @property
+    def object(self) -> Raw:
+        """The object under review; on a deletion the stored one."""
+        found: Raw = self.request["object"] or self.request["oldObject"]
+        return found
+
+    @property
+    def body(self) -> bytes:
+        """The review as JSON."""
+        return review(self.request)
+
+    def admission(self) -> Admission:
+        """Admission in the row's cluster, with the row's settings."""
+        return Admission(self.settings, Snapshot.of(self.state), builtin(), on_crash=reraise)
+
+
+def reraise(crash: Any) -> None:
+    """A rule that raises is a mistake in a test."""
+    raise crash.error
+
+
+def review(request: Raw) -> bytes:
+    """An AdmissionReview around a request."""
+    return json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    ).encode()
+
+
+def request(path: str, obj: Raw | None, operation: str = "CREATE", old: Raw | None = None) -> Raw:
+    """A request as kube-apiserver sends it."""
+    kind = KINDS[path]
+    meta = (obj or old or {}).get("metadata") or {}
+    return {
+        "uid": UID,
+        "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
+        "name": _text(meta, "name"),
+        "namespace": _text(meta, "namespace"),
+        "operation": operation,
+        "userInfo": {"username": "kubernetes-admin", "groups": ["system:authenticated"]},
+        "object": obj,
+        "oldObject": old,
+        "dryRun": False,
+        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+    }
+
+
+def _text(meta: Any, key: str) -> str:
+    found = meta.get(key) if isinstance(meta, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def merged(base: Any, patch: Any) -> Any:
+    """A JSON merge patch (RFC 7396), carried out on a copy."""
+    if not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    result = copy.deepcopy(base) if isinstance(base, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def rows() -> Iterator[Row]:
+    """Every row of every table."""
+    for file in sorted(FOLDER.glob("*.yaml")):
+        table = yaml.safe_load(file.read_text())
+        for case in table["cases"]:
+            yield _row(f"{file.stem}: {case['id']}: {case['title']}", table, case)
+
+
+def _row(name: str, table: Raw, case: Raw) -> Row:
+    path = table["path"]
+    operation = str(case.get("operation", table.get("operation", "CREATE")))
+    template = table.get("template")
+    old = _complete(merged(table["object"], case.get("old", {})), template)
+    new = _complete(merged(old, case.get("merge", {})), template)
+    asked = request(path, new, operation, old if operation == "UPDATE" or "old" in case else None)
+    if "old" in case and operation == "CREATE":  # a table of creations with rows that are updates
+        asked["operation"] = "UPDATE"
+    if operation == "DELETE" and not case.get("keep_object"):
+        asked["object"] = None
+    asked["name"] = case.get("name", asked["name"])
+    if not asked["namespace"]:
+        asked["namespace"] = old["metadata"].get("namespace", "")
+    asked["resource"] = case.get("resource", asked["resource"])
+    if "subResource" in case:
+        asked["subResource"] = case["subResource"]
+    state = {"queues": table["queues"]} | table.get("state", {}) | case.get("state", {})
+    settings = AdmissionSettings.from_assignments(
+        [*table.get("settings", ()), *case.get("settings", ())]
+    )
+    return Row(name, path, settings, list(_state(state)), asked, case)
+
+
+def _complete(job: Raw, template: Raw | None) -> Raw:
+    """Give tasks without a template the table's."""
+    spec = job.get("spec")
+    if template is not None and isinstance(spec, dict):
+        for task in spec.get("tasks") or ():
+            task.setdefault("template", copy.deepcopy(template))
+    return job
+
+
+def _state(state: Raw) -> Iterator[Raw]:
+    for queue in state["queues"]:
+        yield {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"} | queue
+    for namespace in state.get("namespaces", ()):
+        yield {"apiVersion": "v1", "kind": "Namespace"} | namespace
+
+
+def answer(admission: Admission, path: str, asked: Raw) -> Raw:
+    """The response to a request; the envelope is looked over on the way."""
+    found = json.loads(admission.review(path, review(asked)))
+    assert found["apiVersion"] == "admission.k8s.io/v1"
+    assert found["kind"] == "AdmissionReview"
+    assert found["response"]["uid"] == asked["uid"]
+    response: Raw = found["response"]
+    return response
+
+
+def operations(response: Raw) -> list[Raw]:
+    """The operations of a response's patch, none when there is no patch."""
+    if "patch" not in response:
+        return []
+    assert response["patchType"] == "JSONPatch"
+    found: list[Raw] = json.loads(base64.b64decode(response["patch"]))
+    return found
+
+
+def patched(obj: Raw, response: Raw) -> Raw:
+    """An object after a response's patch."""
+    changed: Raw = jsonpatch.apply_patch(obj, operations(response))
+    return changed

@@ -1,0 +1,184 @@
+"""The core: what it does with what is no ordinary review."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from pumice.api import reviews
+from pumice.api.queues import Queue
+from pumice.api.reviews import GroupVersionResource, Request
+from pumice.plugins import builtin
+from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.view import Snapshot
+from tests.builders import job, queue
+from tests.unit.webhook.reviewing import UID, answer, merged, operations, request, review
+
+STATE = Snapshot.of([queue("default"), queue("team")])
+
+
+def admission(view: Snapshot = STATE, **options: Any) -> Admission:
+    return Admission(AdmissionSettings(), view, builtin(), **options)
+
+
+def raw_request(path: str, obj: Any, operation: str = "CREATE") -> Request:
+    kind = next(each.kind for each in REGISTRATIONS if each.path == path)
+    return Request(
+        uid=UID,
+        name=obj["metadata"]["name"],
+        resource=GroupVersionResource(group=kind.group, version=kind.version, resource=kind.plural),
+        operation=operation,
+        object=msgspec.Raw(json.dumps(obj).encode()),
+    )
+
+
+def test_it_answers_on_every_registered_path() -> None:
+    assert admission().paths == tuple(each.path for each in REGISTRATIONS)
+
+
+def test_a_request_and_a_review_are_answered_alike() -> None:
+    for path, obj in (
+        ("/jobs/mutate", job(plugins={"task-topology": ["--affinity=[[worker]]"]})),
+        ("/jobs/validate", job(queue="gone")),
+        ("/jobs/validate", merged(job(), {"spec": {"tasks": 5}})),
+    ):
+        response = admission().admit(path, raw_request(path, obj))
+        assert json.loads(reviews.encode(UID, response))["response"] == answer(
+            admission(), path, request(path, obj)
+        )
+
+
+def test_an_unknown_path_is_said_with_the_known_ones() -> None:
+    found = admission().answer("/jobs", review(request("/jobs/mutate", job())))
+    assert found.malformed == 404
+    assert json.loads(found.body)["response"]["uid"] == UID
+    assert "/jobs/mutate" in found.body.decode()
+    assert admission().admit("/jobs", Request()).status is not None
+
+
+def test_what_a_server_wants_to_know_comes_with_the_answer() -> None:
+    found = admission().answer(
+        "/jobs/validate", review(request("/jobs/validate", job(queue="gone")))
+    )
+    assert (found.outcome, found.operation, found.uid) == ("denied", "CREATE", UID)
+    assert (found.codes, found.missing_queues) == (("JOB-QUEUE-MISSING",), ("gone",))
+    assert (found.status, found.malformed) == (422, 0)
+    patching = admission().answer("/jobs/mutate", review(request("/jobs/mutate", job())))
+    assert (patching.outcome, patching.status) == ("patched", 200)
+
+
+def test_another_view_can_be_looked_at_for_once() -> None:
+    asked = review(request("/jobs/validate", job(queue="gone")))
+    other = Snapshot.of([queue("gone")])
+    assert admission().answer("/jobs/validate", asked, other).outcome == "allowed"
+
+
+class Failing(Snapshot):
+    """A view in which a look for a queue fails."""
+
+    def queue(self, name: str) -> Queue | None:
+        raise ZeroDivisionError(name)
+
+
+def test_a_rule_that_raises_refuses_and_hides_no_other() -> None:
+    crashes: list[Crash] = []
+    judging = admission(Failing(), on_crash=crashes.append)
+    for _ in range(3):
+        response = answer(
+            judging, "/jobs/validate", request("/jobs/validate", job(plugins={"nope": []}))
+        )
+        message = response["status"]["message"]
+        assert "[JOB-PLUGIN]" in message
+        assert f"review {UID} [JOB-QUEUE-MISSING]" in message
+    assert [(each.code, each.path, each.uid) for each in crashes] == [
+        ("JOB-QUEUE-MISSING", "/jobs/validate", UID)
+    ]
+
+
+def test_an_endpoint_that_raises_outside_a_rule_refuses_too() -> None:
+    class Lost(Snapshot):
+        def namespace(self, name: str) -> None:
+            raise LookupError(name)
+
+    crashes: list[Crash] = []
+    asked = request("/podgroups/mutate", {"metadata": {"namespace": "a"}, "spec": {}})
+    response = answer(admission(Lost(), on_crash=crashes.append), "/podgroups/mutate", asked)
+    assert "[PODGROUPS-MUTATE]" in response["status"]["message"]
+    assert len(crashes) == 1
+
+
+def test_all_fields_of_a_wrong_type_are_told_with_what_else_is_wrong() -> None:
+    bad = job(
+        tasks=[{"name": "a", "replicas": "2", "template": {"spec": {"containers": []}}}],
+        queue="gone",
+        maxRetry=[],
+        minAvailable=7,
+        policies=[{"event": "PodFaild", "action": "RestartJob"}, 5],
+    )
+    response = answer(admission(), "/jobs/validate", request("/jobs/validate", bad))
+    causes = response["status"]["details"]["causes"]
+    found = {(each["field"], each["reason"]) for each in causes}
+    assert len(found) == len(causes)
+    assert found == {
+        ("spec.maxRetry", "FieldValueTypeInvalid"),
+        ("spec.policies[1]", "FieldValueTypeInvalid"),
+        ("spec.tasks[0].replicas", "FieldValueTypeInvalid"),
+        ("spec.policies[0].event", "FieldValueNotSupported"),
+        ("spec.tasks[0].template.spec.containers", "FieldValueRequired"),
+        ("spec.queue", "FieldValueNotFound"),
+    }
+
+
+def test_a_type_that_was_wrong_before_stands_in_nobodys_way() -> None:
+    old = job(maxRetry="3")
+    labelled = merged(old, {"metadata": {"labels": {"a": "b"}}})
+    for path in ("/jobs/mutate", "/jobs/validate"):
+        response = answer(admission(), path, request(path, labelled, "UPDATE", old))
+        assert response["allowed"]
+        assert operations(response) == []
+    worse = merged(old, {"spec": {"minAvailable": "1"}})
+    response = answer(
+        admission(), "/jobs/validate", request("/jobs/validate", worse, "UPDATE", old)
+    )
+    assert [each["field"] for each in response["status"]["details"]["causes"]] == [
+        "spec.minAvailable"
+    ]
+
+
+def test_nulls_count_as_missing() -> None:
+    obj = merged(job(), {})
+    obj["spec"] |= {"queue": None, "volumes": None, "networkTopology": None}
+    obj["metadata"]["labels"] = None
+    assert answer(admission(), "/jobs/validate", request("/jobs/validate", obj))["allowed"]
+    written = answer(admission(), "/jobs/mutate", request("/jobs/mutate", obj))
+    assert {"op": "add", "path": "/spec/queue", "value": "default"} in operations(written)
+
+
+def test_a_warning_is_told_once_with_its_path_and_code() -> None:
+    response = answer(
+        admission(), "/jobs/validate", request("/jobs/validate", job(minSuccess=5, minAvailable=1))
+    )
+    assert response["allowed"]
+    assert response["warnings"] == [
+        "spec.minSuccess: cannot be reached: 5 of 1 pods [JOB-MIN-SUCCESS]"
+    ]
+
+
+@pytest.mark.parametrize("depth", [50, 200, 300, 450, 600, 800])
+@pytest.mark.parametrize("path", [each.path for each in REGISTRATIONS])
+def test_nesting_without_end_is_answered(path: str, depth: int) -> None:
+    deep: Any = {}
+    for _ in range(depth):
+        deep = {"a": deep, "b": None}
+    told: list[Crash] = []
+    judging = admission(on_crash=told.append)
+    template = {"template": {"spec": deep | {"containers": [deep]}}}
+    for spec in (deep, {"maxRetry": "x", "tasks": [template]}, {"tasks": [template]}):
+        for other in ({}, {"minAvailable": 5}):
+            asked = request(path, {"spec": spec}, "UPDATE", {"spec": spec | other})
+            assert json.loads(judging.review(path, review(asked)))["response"]["uid"] == UID
+            asked = request(path, {"spec": spec})
+            assert json.loads(judging.review(path, review(asked)))["response"]["uid"] == UID

@@ -1,0 +1,60 @@
+"""Every row of the case tables, through the review that a server would answer."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.unit.webhook.reviewing import Row, answer, merged, operations, patched, rows
+
+ROWS = list(rows())
+
+
+def codes_of(warnings: list[str]) -> list[str]:
+    return [match[1] for text in warnings if (match := re.search(r"\[([A-Z-]+)\]$", text))]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_a_review_is_answered_as_the_table_says(row: Row) -> None:
+    response = answer(row.admission(), row.path, row.request)
+
+    if "errored" in row.expected:
+        assert not response["allowed"]
+        assert row.expected["errored"] in response["status"]["message"]
+        assert response["status"]["code"] == 400
+        return
+    if "codes" in row.expected:
+        _assert_denied(row, response)
+    else:
+        assert response["allowed"], response["status"]["message"]
+        assert "status" not in response
+        _assert_patched(row, response)
+    assert codes_of(response.get("warnings", [])) == row.expected.get("warnings", [])
+
+
+def _assert_denied(row: Row, response: dict[str, Any]) -> None:
+    assert not response["allowed"]
+    status = response["status"]
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+    causes = status["details"]["causes"]
+    found = [codes_of([cause["message"]])[0] for cause in causes]
+    assert list(dict.fromkeys(found)) == row.expected["codes"], status["message"]
+    if "paths" in row.expected:
+        assert [cause["field"] for cause in causes] == row.expected["paths"]
+    for text in row.expected.get("message", ()):
+        assert text in status["message"]
+    assert response["auditAnnotations"] == {"rules": ",".join(row.expected["codes"])}
+
+
+def _assert_patched(row: Row, response: dict[str, Any]) -> None:
+    if "operations" in row.expected:
+        assert operations(response) == row.expected["operations"]
+    if row.request["object"] is None:
+        return
+    result = patched(row.object, response)
+    if "patched" in row.expected:
+        assert result == merged(row.object, row.expected["patched"])
+    if row.expected.get("becomes") == "old":
+        assert result == row.request["oldObject"]
+    again = row.request | {"object": result}
+    assert operations(answer(row.admission(), row.path, again)) == []

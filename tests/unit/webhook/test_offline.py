@@ -1,0 +1,139 @@
+"""A manifest judged at a desk."""
+
+import datetime
+from typing import Any
+
+import pytest
+
+from pumice.plugins import builtin
+from pumice.webhook.admission import Admission
+from pumice.webhook.offline import Judgement, judge
+from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.view import Snapshot
+from tests.builders import job, pod, queue
+from tests.unit.webhook.reviewing import merged
+
+Raw = dict[str, Any]
+
+
+def judged(manifest: Raw, operation: str = "CREATE", old: Raw | None = None) -> Judgement:
+    admission = Admission(AdmissionSettings(), Snapshot.of([queue("default")]), builtin())
+    return judge(admission, manifest, operation, old)
+
+
+def codes(found: Judgement) -> list[str]:
+    return [error.code for error in found.errors]
+
+
+def test_a_good_job_comes_out_as_it_would_be_stored() -> None:
+    manifest = job(tasks=[{"replicas": 2, "template": {"spec": {"containers": [MAIN]}}}])
+    found = judged(manifest)
+    assert found.allowed
+    assert found.warnings == ()
+    spec = found.patched["spec"]
+    assert (spec["queue"], spec["maxRetry"], spec["minAvailable"]) == ("default", 3, 2)
+    assert spec["tasks"][0]["name"] == "default0"
+    assert "queue" not in manifest["spec"]
+
+
+MAIN = {"name": "main", "image": "busybox"}
+
+
+def test_schema_and_rules_are_told_together_once_a_field() -> None:
+    found = judged(
+        job(
+            tasks=[{"name": "a", "replicas": -1, "template": {"spec": {"containers": [MAIN]}}}],
+            minAvailable=3,
+            priorityClassName="Not A Name",
+            policies=[{"event": "PodFaild", "action": "RestartJob"}],
+            plugins={"nope": []},
+        )
+    )
+    assert not found.allowed
+    paths = [error.path for error in found.errors]
+    assert len(paths) == len(set(paths))
+    assert dict(zip(paths, codes(found), strict=True)) == {
+        "spec.priorityClassName": "SCHEMA-PATTERN",
+        "spec.tasks[0].replicas": "JOB-NEGATIVE",
+        "spec.minAvailable": "JOB-MINAVAIL-TOTAL",
+        "spec.policies[0].event": "POL-BAD-EVENT",
+        "spec.plugins.nope": "JOB-PLUGIN",
+    }
+
+
+def test_wrong_types_do_not_hide_the_rules() -> None:
+    found = judged(job(maxRetry="3", plugins={"nope": []}, queue="gone"))
+    assert sorted(codes(found)) == ["JOB-PLUGIN", "JOB-QUEUE-MISSING", "SCHEMA-TYPE"]
+
+
+def test_a_field_that_does_not_exist_is_warned_about_and_dropped() -> None:
+    found = judged(merged(job(), {"spec": {"replicas": 3}}))
+    assert found.allowed
+    assert [(each.path, each.code) for each in found.warnings] == [
+        ("spec.replicas", "SCHEMA-UNKNOWN")
+    ]
+    assert "replicas" not in found.patched["spec"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"name": "Upper"}, ["SCHEMA-NAME"]),
+        ({"name": ""}, ["JOB-NAME"]),
+        ({"name": None}, ["JOB-NAME"]),
+        ({"name": None, "generateName": "train-"}, []),
+        ({"name": "a" * 70}, ["JOB-NAME"]),
+    ],
+)
+def test_the_name_is_judged_as_the_api_server_does(metadata: Raw, expected: list[str]) -> None:
+    assert codes(judged(merged(job(), {"metadata": metadata}))) == expected
+
+
+def test_a_queue_is_defaulted_and_judged() -> None:
+    bare = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "q"},
+        "spec": {"deserved": {"cpu": 3}, "capability": {"cpu": 2}},
+    }
+    found = judged(bare)
+    assert codes(found) == ["Q-DES-GT-CAP"]
+    assert found.patched["spec"]["reclaimable"] is True
+    assert found.patched["spec"]["weight"] == 1
+
+
+def test_an_update_is_judged_as_one() -> None:
+    stored = judged(job()).patched
+    assert judged(job(), "UPDATE", stored).patched == stored
+    assert codes(judged(job(queue="gone"), "UPDATE", stored)) == ["JOB-IMMUTABLE"]
+
+
+def test_a_deletion_is_judged_as_one() -> None:
+    found = judged(queue("default"), "DELETE", queue("default"))
+    assert codes(found) == ["Q-DEL-DEFAULT"]
+
+
+def test_a_pod_is_judged_without_a_schema() -> None:
+    found = judged(pod(annotations={"volcano.sh/jdb-min-available": "none"}))
+    assert codes(found) == ["POD-JDB-PARSE"]
+    assert judged(pod()).allowed
+
+
+def test_a_kind_that_nobody_knows_is_admitted_as_it_is() -> None:
+    manifest = {"apiVersion": "v2", "kind": "Thing", "spec": 5}
+    assert judged(manifest) == Judgement((), (), manifest)
+    assert judged({}).allowed
+
+
+def test_what_yaml_knows_and_json_does_not() -> None:
+    dated = merged(job(), {"metadata": {"annotations": {"day": datetime.date(2026, 1, 2)}}})
+    assert judged(dated).patched["metadata"]["annotations"] == {"day": "2026-01-02"}
+    assert codes(judged(merged(job(), {"spec": {"plugins": object()}}))) == ["SCHEMA-TYPE"]
+
+
+def test_nesting_without_end_is_refused() -> None:
+    deep: Raw = {}
+    for _ in range(800):
+        deep = {"a": deep}
+    found = judged(job(tasks=[{"name": "a", "replicas": 1, "template": {"spec": deep}}]))
+    assert codes(found) in (["SCHEMA-TYPE"], ["TPL-CONTAINERS"])

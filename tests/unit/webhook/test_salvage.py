@@ -1,0 +1,61 @@
+from typing import Any
+
+import pytest
+
+from pumice.api import kinds
+from pumice.api.fields import FieldError
+from pumice.webhook.salvage import trusted, without
+from pumice.webhook.type_problems import schema, type_problems
+from tests.builders import job
+
+
+@pytest.mark.parametrize(
+    ("paths", "rest"),
+    [
+        (["a"], {"b": [{"c": 1}, {"d": {"e": 2}}]}),
+        (["b[1].d.e"], {"a": 1, "b": [{"c": 1}, {"d": {}}]}),
+        (["b[0]", "b[1].d"], {"a": 1, "b": [{}, {}]}),
+        (["b[7]", "x.y", "a.b", "b.c"], {"a": 1, "b": [{"c": 1}, {"d": {"e": 2}}]}),
+        ([""], {"a": 1, "b": [{"c": 1}, {"d": {"e": 2}}]}),
+    ],
+)
+def test_fields_are_taken_out_of_a_copy(paths: list[str], rest: Any) -> None:
+    whole = {"a": 1, "b": [{"c": 1}, {"d": {"e": 2}}]}
+    assert without(whole, paths) == rest
+    assert whole == {"a": 1, "b": [{"c": 1}, {"d": {"e": 2}}]}
+
+
+def test_what_the_missing_field_may_have_caused_is_not_trusted() -> None:
+    kept = FieldError("spec.plugins.x", "", "JOB-PLUGIN")
+    found = [
+        kept,
+        FieldError("spec.minAvailable", "", "JOB-MINAVAIL-TOTAL"),
+        FieldError("spec.tasks[0].name", "", "JOB-TASK-NAME"),
+        FieldError("spec.tasks[0]", "", "JOB-TASK-NAME"),
+    ]
+    assert trusted(found, ["spec.tasks[0]"]) == [kept]
+    assert trusted(found, ["spec.tasks[01]", "spec.task"])[0] == kept
+
+
+def test_only_our_own_kinds_have_a_schema() -> None:
+    assert schema(kinds.JOB) is schema(kinds.JOB)
+    assert schema(kinds.POD) is None
+
+
+def test_a_kind_without_a_schema_tells_the_first_problem() -> None:
+    error = ValueError("Expected `array`, got `int` - at `$.request.object.spec.containers`")
+    assert type_problems(kinds.POD, {}, error) == [
+        FieldError(
+            "spec.containers",
+            "expected `array`, got `int`",
+            "SCHEMA-TYPE",
+            "FieldValueTypeInvalid",
+        )
+    ]
+    assert type_problems(kinds.POD, {}, ValueError("broken"))[0].message == "broken"
+
+
+def test_a_kind_with_a_schema_tells_all() -> None:
+    raw = job(maxRetry="3", volumes={})
+    found = type_problems(kinds.JOB, raw, ValueError(""))
+    assert sorted(each.path for each in found) == ["spec.maxRetry", "spec.volumes"]
