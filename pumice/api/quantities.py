@@ -44,6 +44,9 @@ _LARGEST_EXPONENT = 30
 """Bound on `1e<n>`: enough for any machine, small enough that no manifest can ask for gigabytes of
 digits."""
 
+_LONGEST = 100
+"""Bound on the length of a quantity, for the same reason."""
+
 
 class QuantityError(ValueError):
     """A text that is no quantity; the message names it and shows the expected forms."""
@@ -73,9 +76,9 @@ def parse_milli(value: object) -> int:
 
 @lru_cache(maxsize=4096)
 def _parse_text(text: str) -> int:
-    match = _PATTERN.fullmatch(text)
+    match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {text!r}")
+        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {text[:_LONGEST]!r}")
     suffix = match["suffix"]
     if suffix[:1] in ("e", "E") and suffix != "E" and not suffix.endswith("i"):
         exponent = int(suffix[1:])

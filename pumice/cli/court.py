@@ -85,13 +85,17 @@ def check_admission_conf(file: str | None) -> None:
 def snapshot(state: Iterable[Raw]) -> "Snapshot":
     """A state as admission sees it; queues `root` and `default` are there without being given.
 
+    Where no queue is given at all, nobody can tell which exist: naming one is then a warning.
+
     Raises:
         UserError: A queue or namespace of the state does not decode.
     """
     from pumice.webhook.view import Snapshot
 
+    objects = list(state)
+    complete = any(kinds.of_object(each) == kinds.QUEUE for each in objects)
     try:
-        return Snapshot.of(state)
+        return Snapshot.of(objects, complete=complete)
     except msgspec.ValidationError as error:
         raise UserError(f"--state: {error}") from None
 

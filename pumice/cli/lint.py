@@ -31,7 +31,7 @@ def lint(
 
     Says what the API server and its webhooks would change, warn about and refuse. Objects in the files may refer to each other, a Job to a Queue for example. What --state holds
     exists already: a manifest of the same name is judged as its update. Queues `root` and `default`
-    are there without being given. Kinds that Pumice does not judge are skipped.
+    are there without being given; where no queue is given, naming another is a warning. Kinds that Pumice does not judge are skipped.
 
     Exit code 1: something is refused.
     """

@@ -59,6 +59,7 @@ def test_what_is_finer_than_a_milli_is_rounded_up(text: str, milli: int) -> None
         True,
         [],
         "1e400",
+        "1" * 5000,
     ],
 )
 def test_what_is_no_quantity_is_refused_with_the_text_in_the_message(text: object) -> None:

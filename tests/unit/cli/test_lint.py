@@ -33,7 +33,7 @@ def test_a_bad_job_is_refused_for_all_its_mistakes(pumice: Pumice) -> None:
     assert ran.code == 1
     [found] = ran.json
     assert found["allowed"] is False
-    assert {"JOB-DUP-TASK", "JOB-QUEUE-MISSING", "POL-BAD-ACTION", "VOL-DUP"} <= {
+    assert {"JOB-DUP-TASK", "JOB-PLUGIN", "POL-BAD-ACTION", "VOL-DUP"} <= {
         error["code"] for error in found["errors"]
     }
     assert all(set(error) == {"code", "path", "message"} for error in found["errors"])
@@ -44,7 +44,7 @@ def test_text_for_people(pumice: Pumice) -> None:
     ran = pumice("lint", EXAMPLES / "bad-job.yaml", EXAMPLES / "tensorflow.yaml")
     assert ran.code == 1
     assert "Job/default/bad: refused" in ran.out
-    assert '  error    spec.queue: there is no queue "reserach" [JOB-QUEUE-MISSING]' in ran.out
+    assert '  error    spec.plugins.tensorbaord: unknown plugin "tensorbaord"' in ran.out
     assert "Job/default/train: admitted" in ran.out
     assert "  change   spec.plugins.svc: [] added" in ran.out
     assert ran.out.endswith("2 objects: 1 admitted, 1 refused\n")
@@ -66,7 +66,14 @@ def test_objects_in_the_files_are_state_for_each_other(pumice: Pumice) -> None:
     ran = pumice("lint", "-", "-o", "json", stdin=text)
     assert [each["object"] for each in ran.json] == ["Job/default/train", "Queue/research"]
     assert ran.code == 0
-    assert pumice("lint", "-", stdin=texts(job(queue="research"))).code == 1
+    elsewhere = pumice("lint", "-", stdin=texts(job(queue="elsewhere"), queue("research")))
+    assert elsewhere.code == 1
+
+
+def test_where_no_queue_is_given_nobody_can_tell_which_exist(pumice: Pumice) -> None:
+    ran = pumice("lint", "-", "-o", "json", stdin=texts(job(queue="research")))
+    assert ran.code == 0
+    assert any("JOB-QUEUE-UNKNOWN" in warning for warning in ran.json[0]["warnings"])
 
 
 def test_state_is_known_but_not_judged(pumice: Pumice, tmp_path: Path) -> None:

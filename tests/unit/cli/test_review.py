@@ -46,7 +46,7 @@ def test_a_patch(pumice: Pumice) -> None:
 
 
 def test_a_denial_is_exit_code_1(pumice: Pumice) -> None:
-    ran = pumice("review", "/jobs/validate", stdin=review(job(queue="research")))
+    ran = pumice("review", "/jobs/validate", stdin=review(job(plugins={"nope": []})))
     assert ran.code == 1
     assert ran.json["response"]["allowed"] is False
     assert ran.json["response"]["status"]["code"] == 422

@@ -104,7 +104,7 @@ def test_a_refused_job_is_told_and_counts(pumice: Pumice) -> None:
     ran = pumice("simulate", "--state", EXAMPLES / "bad-job.yaml", "-o", "json")
     assert ran.code == 1
     assert ran.json["podGroups"] == {}
-    assert "Job/default/bad is refused: spec.queue" in ran.err
+    assert "Job/default/bad is refused: spec.plugins.tensorbaord" in ran.err
 
 
 @pytest.mark.parametrize("status", [[], "x", {"state": 3}])
