@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
+
+from pumice.cluster.probes import Probes
 
 __all__ = ["HealthServer"]
 
@@ -36,14 +38,13 @@ class HealthServer:
         """
         self.port = port
         self._host = host
-        self._registry = registry
-        self._ready = ready
+        probes = Probes(registry, {"caches": lambda: None if ready() else "not synced yet"})
         application = web.Application()
         application.add_routes(
             [
-                web.get("/healthz", self._healthz),
-                web.get("/readyz", self._readyz),
-                web.get("/metrics", self._metrics),
+                web.get("/healthz", probes.healthz),
+                web.get("/readyz", probes.readyz),
+                web.get("/metrics", probes.metrics),
             ]
         )
         self._runner = web.AppRunner(application, access_log=None, handle_signals=False)
@@ -67,19 +68,3 @@ class HealthServer:
     async def __aexit__(self, *_: object) -> None:
         """Stop listening."""
         await self._runner.cleanup()
-
-    async def _healthz(self, request: web.Request) -> web.Response:
-        del request
-        return web.Response(text="ok\n")
-
-    async def _readyz(self, request: web.Request) -> web.Response:
-        del request
-        if self._ready():
-            return web.Response(text="ok\n")
-        return web.Response(status=503, text="caches are not synced yet\n")
-
-    async def _metrics(self, request: web.Request) -> web.Response:
-        del request
-        return web.Response(
-            body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
-        )

@@ -11,7 +11,7 @@ from pumice.api import keys, names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SERVICE, Kind
-from pumice.plugins.addresses import addresses, fixed_hostname, joined_size, subdomain
+from pumice.plugins.addresses import addresses, fixed_hostname, is_small, joined_size, subdomain
 from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
@@ -211,6 +211,8 @@ def _name_errors(job_name: str) -> tuple[FieldError, ...]:
 
 
 def _size_errors(job: Job) -> tuple[FieldError, ...]:
+    if is_small(job):
+        return ()
     size = _size(job, _holds_once(job))
     if size <= CONFIG_MAP_LIMIT:
         return ()
@@ -223,9 +225,10 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
 
 def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
     warnings = []
+    may_be_large = values["inject-hosts-env"] and not is_small(job)
     for position, task in enumerate(job.tasks):
         spec = f"spec.tasks[{position}].template.spec"
-        if fixed_hostname(task) and task.size > 1:
+        if task.size > 1 and fixed_hostname(task):
             warnings.append(
                 FieldError(
                     f"{spec}.hostname",
@@ -244,7 +247,7 @@ def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
                     "JOB-PLUGIN-SUBDOMAIN",
                 )
             )
-        if values["inject-hosts-env"] and _too_large_for_variable(job, task):
+        if may_be_large and _too_large_for_variable(job, task):
             hosts, _ = _variable_names(task)
             warnings.append(
                 FieldError(

@@ -8,7 +8,7 @@ import json
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
-from pumice.plugins.addresses import address, fixed_hostname, joined_size
+from pumice.plugins.addresses import address, fixed_hostname, is_small, joined_size
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
@@ -131,6 +131,8 @@ def _kept_warnings(job: Job, values: Values) -> list[FieldError]:
 
 
 def _size_warnings(job: Job, values: Values) -> list[FieldError]:
+    if is_small(job):
+        return []
     size = len(VARIABLE) + sum(_list_size(job, task, values) for task in job.tasks)
     if size < VARIABLE_LIMIT:
         return []

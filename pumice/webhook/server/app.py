@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from pumice.webhook.server.probes import Probes
+from pumice.cluster.probes import Probes
 from pumice.webhook.server.replies import status
 from pumice.webhook.server.reviews import Reviews
 

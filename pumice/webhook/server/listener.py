@@ -14,8 +14,8 @@ from contextlib import AsyncExitStack, suppress
 from aiohttp import web
 
 from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.probes import Probes
 from pumice.webhook.server.app import application, probe_application
-from pumice.webhook.server.probes import Probes
 from pumice.webhook.server.reviews import Reviews
 from pumice.webhook.server.settings import KEEPALIVE_SECONDS, ServerSettings
 

@@ -6,6 +6,7 @@ from functools import partial
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.probes import Check, Probes
 from pumice.plugins import Registry
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.server.cached_view import CachedView
@@ -13,7 +14,6 @@ from pumice.webhook.server.certificates import Certificates
 from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.lookup import LiveQueues, QueueLookup
 from pumice.webhook.server.metrics import ServerMetrics
-from pumice.webhook.server.probes import Check, Probes
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.settings import AdmissionSettings

@@ -132,7 +132,7 @@ async def test_it_ends_without_losing_a_review(client: aiohttp.ClientSession) ->
     assert not worker.ready
     async with client.get(f"{url}/readyz") as answer:
         assert answer.status == 503
-        assert "[-]draining: the server is ending" in await answer.text()
+        assert "[-]draining: the process is ending" in await answer.text()
     async with client.post(f"{url}/jobs/validate", data=REVIEW, headers=JSON) as answer:
         assert (await answer.json())["response"]["allowed"]
         assert answer.headers["Connection"] == "close"

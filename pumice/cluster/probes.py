@@ -1,4 +1,4 @@
-"""Whether the server is well, and what it has counted."""
+"""Whether a component is well, and what it has counted: the same three answers from all of them."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,14 +8,14 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 __all__ = ["Check", "Probes"]
 
 Check = Callable[[], str | None]
-"""Says why the server cannot do its work, or None when it can."""
+"""Says why the component cannot do its work, or None when it can."""
 
 
 class Probes:
     """`/healthz`, `/readyz` and `/metrics`.
 
     Attributes:
-        draining: Whether the server is on its way out, and so not ready.
+        draining: Whether the component is on its way out, and so not ready.
     """
 
     def __init__(self, registry: CollectorRegistry, checks: Mapping[str, Check]) -> None:
@@ -23,7 +23,7 @@ class Probes:
 
         Args:
             registry: What `/metrics` shows.
-            checks: What must hold for the server to be ready, by name.
+            checks: What must hold for the component to be ready, by name.
         """
         self.draining = False
         self._registry = registry
@@ -36,7 +36,7 @@ class Probes:
         return {name: problem for name, problem in found.items() if problem is not None}
 
     def _is_draining(self) -> str | None:
-        return "the server is ending" if self.draining else None
+        return "the process is ending" if self.draining else None
 
     async def healthz(self, request: web.Request) -> web.Response:
         """The process runs: that it can answer is the proof."""
@@ -44,7 +44,7 @@ class Probes:
         return web.Response(text="ok\n")
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """The process can judge; with `?verbose` every check is listed."""
+        """The component can do its work; with `?verbose` every check is listed."""
         problems = self.problems
         if "verbose" in request.query or problems:
             lines = [
