@@ -24,7 +24,7 @@ test: $(READY_DEV) controlplane ## Run every test, those on a real control plane
 	$(PY) -m pytest
 
 test-quick: $(READY_DEV) ## Run the tests that need no control plane (a minute)
-	$(PY) -m pytest -m "not controlplane"
+	$(PY) -m pytest -n auto --hypothesis-profile=quick -m "not controlplane"
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
 	$(PY) -m ruff format --check .

@@ -1,11 +1,12 @@
 """A review over HTTP: read it, have it judged, look up what is missing, count it, log it."""
 
+import asyncio
 import logging
 import re
 import time
 
 import structlog
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.answers import Answer
@@ -76,9 +77,9 @@ class Reviews:
             self._metrics.turned_away(path, refusal.status)
             return refusal
         body = await self._read(request)
-        if body is None:
-            self._metrics.turned_away(path, 413)
-            return _too_large(self._settings.body_limit)
+        if isinstance(body, web.Response):
+            self._metrics.turned_away(path, body.status)
+            return body
         answer = self._admission.answer(path, body)
         if answer.missing_queues and answer.outcome == "denied" and self._lookup is not None:
             answer = await self._again(request, self._lookup, body, answer)
@@ -94,18 +95,32 @@ class Reviews:
             headers=_CLOSING if self.closing else JSON,
         )
 
-    async def _read(self, request: web.Request) -> bytes | None:
-        """The body; None when it is longer than it may be."""
-        content, limit = request.content, self._settings.body_limit
+    async def _read(self, request: web.Request) -> bytes | web.Response:
+        """The body, or the answer where it is too long, too slow or garbled on its way."""
+        content = request.content
+        try:
+            if content.is_eof():
+                return await self._whole(content)
+            async with asyncio.timeout(self._settings.read_seconds):
+                return await self._whole(content)
+        except TimeoutError:
+            seconds = self._settings.read_seconds
+            return _last(408, f"the review had not arrived whole after {seconds:g} s")
+        except web.RequestPayloadError as error:
+            content.feed_eof()  # or the server reads on after the answer, into the same error
+            return _last(400, f"the body cannot be read: {' '.join(str(error).split())}")
+
+    async def _whole(self, content: StreamReader) -> bytes | web.Response:
+        limit = self._settings.body_limit
         body = await content.readany()
         if content.at_eof():
-            return body if len(body) <= limit else None
+            return body if len(body) <= limit else _too_large(limit)
         parts, size = [body], len(body)
         while part := await content.readany():
             parts.append(part)
             size += len(part)
             if size > limit:
-                return None
+                return _too_large(limit)
         return b"".join(parts)
 
     async def _again(
@@ -142,8 +157,12 @@ def _refusal(request: web.Request, limit: int) -> web.Response | None:
 
 
 def _too_large(limit: int) -> web.Response:
+    return _last(413, f"a review may have {limit} bytes at most")
+
+
+def _last(code: int, message: str) -> web.Response:
     # What is left of the body would be taken for the next request, so the connection ends.
-    response = status(413, f"a review may have {limit} bytes at most")
+    response = status(code, message)
     response.force_close()
     return response
 

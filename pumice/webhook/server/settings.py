@@ -34,6 +34,7 @@ class ServerSettings:
         drain_seconds: How long it goes on answering after it is told to stop, while the API server
             still has its address.
         shutdown_seconds: How long running reviews may take after that.
+        read_seconds: How long a review may take to arrive.
         lookup_seconds: How long a live look for a missing queue may take; the API server's own
             timeout shortens it.
         body_limit: Bytes of a review at most.
@@ -44,6 +45,7 @@ class ServerSettings:
     metrics_port: int | None = None
     drain_seconds: float = 5.0
     shutdown_seconds: float = 20.0
+    read_seconds: float = 30.0
     lookup_seconds: float = 2.0
     body_limit: int = BODY_LIMIT
 

@@ -230,28 +230,6 @@ async def test_a_webhook_with_a_certificate_from_files(tmp_path: Path) -> None:
         assert (await stop(process))[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["--host", "0.0.0.0"], "without a certificate only loopback is served"),
-        (["--host", "256.0.0.1"], "--port 8443 on 256.0.0.1"),
-        (["--tls-cert-file", "x"], "go together, one is missing"),
-        (["--enabled-admission", "/nowhere"], "there is no path /nowhere"),
-        (["--max-queue-depth=deep"], "setting max-queue-depth"),
-        (["--set", "nonsense"], "expected NAME=VALUE"),
-    ],
-)
-def test_what_a_webhook_cannot_do_is_one_line(
-    tmp_path: Path, arguments: list[str], line: str
-) -> None:
-    state = tmp_path / "queues.yaml"
-    state.write_text(json.dumps(queue("research")))
-    ran = pumice("webhook", "--state", str(state), *arguments)
-    assert ran.returncode == 2
-    assert line in ran.stderr.splitlines()[-1]
-    assert "Traceback" not in ran.stderr
-
-
 def test_a_port_that_is_taken(kubeconfig: str) -> None:
     with socket.socket() as taken:
         taken.bind(("0.0.0.0", 0))

@@ -185,6 +185,45 @@ async def test_a_client_that_stops_in_the_middle_holds_up_nobody(
     assert reader is not None
 
 
+async def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
+    settings = ServerSettings(drain_seconds=0, read_seconds=0.05)
+    async with running(offline(settings=settings)) as address:
+        host, port = address.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(
+            b"POST /jobs/validate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 1000\r\n\r\n{"
+        )
+        answer = await asyncio.wait_for(reader.read(), 20)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"had not arrived whole after 0.05 s" in answer
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_a_body_of_another_encoding_than_it_says_is_refused(
+    url: str, client: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(
+        b"POST /jobs/validate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(REVIEW)
+    )
+    writer.write(REVIEW)
+    answer = await asyncio.wait_for(reader.read(), 20)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    status = json.loads(body)
+    assert (status["kind"], status["reason"]) == ("Status", "BadRequest")
+    assert "the body cannot be read" in status["message"]
+    assert "Unhandled exception" not in caplog.text
+    writer.close()
+    await writer.wait_closed()
+    async with client.post(f"{url}/jobs/validate", data=REVIEW, headers=JSON) as again:
+        assert again.status == 200
+
+
 async def test_many_reviews_at_once(url: str, client: aiohttp.ClientSession) -> None:
     async def post(number: int) -> str:
         asked = request("/jobs/validate", job()) | {"uid": f"u{number}"}

@@ -33,4 +33,3 @@ def test_tests_on_the_control_plane_run_after_all_others() -> None:
 
 def test_tests_on_the_control_plane_can_be_left_out() -> None:
     assert collected("-m", "not controlplane", ON_IT, OFF_IT) == [OFF_IT]
-    assert collected("-m", "controlplane", ON_IT, OFF_IT) == [ON_IT]

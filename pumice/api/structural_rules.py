@@ -1,0 +1,283 @@
+"""What a structural schema checks besides types: one small function a keyword.
+
+Messages are worded as kube-apiserver words them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from pumice.api.fields import FieldError, Reason
+from pumice.api.meta import parse_time
+
+__all__ = ["Node", "Path", "Rule", "add", "render", "rules_of"]
+
+Json = Any
+Path = tuple[Any, ...]
+"""A linked list of path segments, innermost first, rendered only when there is an error."""
+Rule = Callable[[Json, Path, list[FieldError]], None]
+"""Checks a value and adds what is wrong with it."""
+
+
+class Node(Protocol):
+    """A compiled schema."""
+
+    def check(self, value: Json, path: Path, errors: list[FieldError]) -> None:
+        """Add all violations in a value."""
+
+
+_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+
+
+def _is_time(value: str) -> bool:
+    return parse_time(value) is not None and "T" in value.upper()
+
+
+_FORMATS: dict[str, Callable[[str], bool]] = {
+    "date-time": _is_time,
+    "date": lambda value: bool(re.fullmatch(r"\d{4}-\d{2}-\d{2}", value)),
+    "uuid": lambda value: bool(
+        re.fullmatch(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", value)
+    ),
+}
+
+
+def render(path: Path) -> str:
+    """A path as text: `spec.tasks[1].name`."""
+    segments: list[Any] = []
+    while len(path) == 2:
+        segments.append(path[0])
+        path = path[1]
+    text = str(path[0]) if path else ""
+    for segment in reversed(segments):
+        if isinstance(segment, int):
+            text += f"[{segment}]"
+        else:
+            text += f".{segment}" if text else str(segment)
+    return text
+
+
+def add(errors: list[FieldError], path: Path, message: str, code: str, reason: Reason) -> None:
+    """Note an error; `code` is put behind `SCHEMA-`."""
+    errors.append(FieldError(render(path), message, f"SCHEMA-{code}", reason))
+
+
+def _shown(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def rules_of(schema: dict[str, Any], node: Callable[[dict[str, Any]], Node]) -> Iterator[Rule]:
+    """The checks of one node beyond its type, in a fixed order.
+
+    Args:
+        schema: The node's schema.
+        node: Compiles a schema within it.
+    """
+    if "enum" in schema:
+        yield _enum(schema["enum"])
+    if schema.get("format") in _RANGES:
+        yield _integer_range(schema["format"])
+    elif schema.get("format") in _FORMATS:
+        yield _text_format(schema["format"])
+    if "minimum" in schema or "maximum" in schema or "multipleOf" in schema:
+        yield _bounds(schema)
+    if "pattern" in schema:
+        yield _pattern(schema["pattern"])
+    for keyword, rule in _SIZES.items():
+        if keyword in schema:
+            yield rule(schema[keyword])
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        if keyword in schema and not schema.get("x-kubernetes-int-or-string"):
+            yield _combination(keyword, [node(each) for each in schema[keyword]])
+    if "not" in schema:
+        yield _negation(node(schema["not"]))
+
+
+def _enum(values: list[Json]) -> Rule:
+    supported = ", ".join(_shown(value) for value in values)
+
+    def check(value: Json, path: Path, errors: list[FieldError]) -> None:
+        if value not in values:
+            message = f"Unsupported value: {_shown(value)}: supported values: {supported}"
+            add(errors, path, message, "ENUM", "FieldValueNotSupported")
+
+    return check
+
+
+def _integer_range(name: str) -> Rule:
+    low, high = _RANGES[name]
+
+    def check(value: Json, path: Path, errors: list[FieldError]) -> None:
+        if type(value) is int and not low <= value <= high:
+            message = (
+                f"Invalid value: {value}: {render(path)} in body must be of type {name}: {value}"
+            )
+            add(errors, path, message, "BOUNDS", "FieldValueInvalid")
+
+    return check
+
+
+def _text_format(name: str) -> Rule:
+    matches = _FORMATS[name]
+
+    def check(value: Json, path: Path, errors: list[FieldError]) -> None:
+        if isinstance(value, str) and not matches(value):
+            where = render(path)
+            shown = _shown(value)
+            message = f"Invalid value: {shown}: {where} in body must be of type {name}: {shown}"
+            add(errors, path, message, "TYPE", "FieldValueTypeInvalid")
+
+    return check
+
+
+def _bounds(schema: dict[str, Any]) -> Rule:
+    low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
+    above, below = bool(schema.get("exclusiveMinimum")), bool(schema.get("exclusiveMaximum"))
+
+    def problem(value: float) -> str | None:
+        if low is not None and (value <= low if above else value < low):
+            return f"greater than {'' if above else 'or equal to '}{low}"
+        if high is not None and (value >= high if below else value > high):
+            return f"less than {'' if below else 'or equal to '}{high}"
+        if step is not None and value % step:
+            return f"a multiple of {step}"
+        return None
+
+    def check(value: Json, path: Path, errors: list[FieldError]) -> None:
+        if type(value) in {int, float} and (why := problem(value)):
+            message = f"Invalid value: {value}: {render(path)} in body should be {why}"
+            add(errors, path, message, "BOUNDS", "FieldValueInvalid")
+
+    return check
+
+
+def _pattern(pattern: str) -> Rule:
+    # Go's `$` is the end of the text; Python's would also match before a last line break.
+    source = re.sub(r"(?<!\\)\$$", r"\\Z", pattern)
+    try:
+        search = re.compile(source, re.ASCII).search
+    except re.error:
+        # A pattern of Go's that Python does not know: it cannot be judged here.
+        return lambda _value, _path, _errors: None
+
+    def check(value: Json, path: Path, errors: list[FieldError]) -> None:
+        if isinstance(value, str) and not search(value):
+            where = render(path)
+            message = f"Invalid value: {_shown(value)}: {where} in body should match '{pattern}'"
+            add(errors, path, message, "PATTERN", "FieldValueInvalid")
+
+    return check
+
+
+def _sized(
+    type_: type[str] | type[list[Any]] | type[dict[str, Any]],
+    code: str,
+    broken: Callable[[int, int], bool],
+    text: str,
+    *,
+    shows_size: bool,
+) -> Callable[[int], Rule]:
+    def make(limit: int) -> Rule:
+        def check(value: Json, path: Path, errors: list[FieldError]) -> None:
+            if isinstance(value, type_) and broken(len(value), limit):
+                message = text.format(
+                    shown=len(value) if shows_size else _shown(value),
+                    where=render(path),
+                    limit=limit,
+                    plural="" if limit == 1 else "s",
+                )
+                add(errors, path, message, code, "FieldValueInvalid")
+
+        return check
+
+    return make
+
+
+def _under(size: int, limit: int) -> bool:
+    return size < limit
+
+
+def _over(size: int, limit: int) -> bool:
+    return size > limit
+
+
+_SIZES: dict[str, Callable[[Any], Rule]] = {
+    "minLength": _sized(
+        str,
+        "LENGTH",
+        _under,
+        "Invalid value: {shown}: {where} in body should be at least {limit} chars long",
+        shows_size=False,
+    ),
+    "maxLength": _sized(
+        str, "LENGTH", _over, "Too long: may not be more than {limit} bytes", shows_size=False
+    ),
+    "minItems": _sized(
+        list,
+        "ITEMS",
+        _under,
+        "Invalid value: {shown}: {where} in body should have at least {limit} items",
+        shows_size=True,
+    ),
+    "maxItems": _sized(
+        list,
+        "ITEMS",
+        _over,
+        "Too many: {shown}: must have at most {limit} item{plural}",
+        shows_size=True,
+    ),
+    "minProperties": _sized(
+        dict,
+        "ITEMS",
+        _under,
+        "Invalid value: {shown}: {where} in body should have at least {limit} properties",
+        shows_size=True,
+    ),
+    "maxProperties": _sized(
+        dict,
+        "ITEMS",
+        _over,
+        "Too many: {shown}: must have at most {limit} item{plural}",
+        shows_size=True,
+    ),
+}
+
+_COMBINATIONS = {
+    "allOf": "must validate all the schemas (allOf)",
+    "anyOf": "must validate at least one schema (anyOf)",
+    "oneOf": "must validate one and only one schema (oneOf)",
+}
+
+
+def _combination(keyword: str, schemas: list[Node]) -> Rule:
+    def check(value: Json, path: Path, errors: list[FieldError]) -> None:
+        matches = 0
+        first: list[FieldError] = []
+        for schema in schemas:
+            found: list[FieldError] = []
+            schema.check(value, path, found)
+            matches += not found
+            first = first or found
+        wanted = {"allOf": matches == len(schemas), "anyOf": matches > 0, "oneOf": matches == 1}
+        if not wanted[keyword]:
+            where = render(path)
+            count = "none valid" if not matches else f"{matches} valid alternatives"
+            found_text = f". Found {count}" if keyword == "oneOf" else ""
+            message = f'Invalid value: "": "{where}" {_COMBINATIONS[keyword]}{found_text}'
+            add(errors, path, message, "COMBINATION", "FieldValueInvalid")
+            if matches == 0:
+                errors.extend(first)
+
+    return check
+
+
+def _negation(schema: Node) -> Rule:
+    def check(value: Json, path: Path, errors: list[FieldError]) -> None:
+        found: list[FieldError] = []
+        schema.check(value, path, found)
+        if not found:
+            message = f'Invalid value: "": "{render(path)}" must not validate the schema (not)'
+            add(errors, path, message, "COMBINATION", "FieldValueInvalid")
+
+    return check
