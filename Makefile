@@ -5,9 +5,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo dev test test-quick check format generate controlplane bench image-files clean
 
+# Compiled modules are kept: without them every command and every test pays for compiling.
+unexport PYTHONDONTWRITEBYTECODE
+
 UV := $(shell command -v uv 2>/dev/null || echo .pumice/uv/bin/uv)
 PY := .venv/bin/python
-SYNC := $(UV) sync --locked --inexact --quiet
+SYNC := $(UV) sync --locked --inexact --quiet --compile-bytecode
 READY := .venv/.ready
 READY_DEV := .venv/.ready-dev
 

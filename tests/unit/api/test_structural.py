@@ -2,23 +2,19 @@
 
 import copy
 import time
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from pumice.api import structural
 from pumice.api.crds import all_crds
 from tests.builders import job, task
+from tests.tables import table
 
-CASES = Path(__file__).parents[2] / "cases" / "structural"
 
-
-def table(name: str) -> list[Any]:
-    rows = yaml.safe_load((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
-    return [pytest.param(row, id=row["name"]) for row in rows]
+def rows(name: str) -> list[Any]:
+    return [pytest.param(row, id=row["name"]) for row in table(f"structural/{name}")]
 
 
 def job_schema() -> structural.Structural:
@@ -26,7 +22,7 @@ def job_schema() -> structural.Structural:
     return structural.compile(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
 
 
-@pytest.mark.parametrize("row", table("validation"))
+@pytest.mark.parametrize("row", rows("validation"))
 def test_validation_names_every_violation(row: dict[str, Any]) -> None:
     errors = structural.validate(row["schema"], row["value"])
 
@@ -34,7 +30,7 @@ def test_validation_names_every_violation(row: dict[str, Any]) -> None:
     assert found == row.get("errors", [])
 
 
-@pytest.mark.parametrize("row", table("defaults"))
+@pytest.mark.parametrize("row", rows("defaults"))
 def test_defaults_are_written(row: dict[str, Any]) -> None:
     result = structural.default(row["schema"], copy.deepcopy(row["value"]))
 
@@ -42,7 +38,7 @@ def test_defaults_are_written(row: dict[str, Any]) -> None:
     assert structural.default(row["schema"], copy.deepcopy(result)) == result
 
 
-@pytest.mark.parametrize("row", table("pruning"))
+@pytest.mark.parametrize("row", rows("pruning"))
 def test_unknown_fields_are_dropped_and_named(row: dict[str, Any]) -> None:
     value = copy.deepcopy(row["value"])
 

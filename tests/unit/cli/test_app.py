@@ -76,6 +76,8 @@ def test_version(pumice: Pumice) -> None:
         (["simulate"], "Missing option '--state'"),
         (["simulate", "--state", "-", "--cycles", "0"], "--cycles"),
         (["simulate", "--state", "-", "--at", "noon"], "--at 'noon': expected a time"),
+        (["simulate", "--state", "-", "--at", "nan"], "--at 'nan': expected a time"),
+        (["simulate", "--state", "-", "--at", "1e15"], "--at '1e15': expected a time"),
         (["simulate", "--state", "-", "--config", "no-such.conf"], "no-such.conf: no such file"),
         (["explain", "pod/x"], "'pod/x': expected job/NAME"),
         (["explain", "job/"], "expected job/NAME"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pumice.cli.exits import UserError
-from pumice.cli.manifests import read, read_objects
+from pumice.cli.manifests import named, read, read_objects
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 
@@ -51,6 +51,14 @@ def test_a_generated_name_stands_in_for_a_name(tmp_path: Path) -> None:
     assert read([file])[0].identity == "Pod/default/p-"
 
 
+def test_names_are_generated_by_counting(tmp_path: Path) -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {%s}\n"
+    metadata = ("generateName: p-", "name: p, generateName: q-", f"generateName: {'l' * 70}")
+    file = write(tmp_path, "---\n".join(pod % each for each in (*metadata, "generateName: p-")))
+    names = [each.object["metadata"]["name"] for each in named(read([file]))]
+    assert names == ["p-00001", "p", "l" * 58 + "00002", "p-00003"]
+
+
 def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(POD).encode())))
     assert read_objects(["-"]) == [POD]
@@ -71,6 +79,7 @@ def test_stdin_can_be_read_once() -> None:
         ("apiVersion: v1\nmetadata: {}\n", "kind is missing, expected for example Job"),
         ("apiVersion: 1\nkind: Pod\n", "apiVersion is missing"),
         ("apiVersion: v1\nkind: List\nitems: [3]\n", "item 1: expected an object, found int"),
+        ("apiVersion: v1\nkind: List\nitems: 3\n", "items: expected a list, found int"),
         ("a: [1\nb: 2\n", "document 1, line 2:"),
         (b"\xff\xfe", "must be UTF-8"),
     ],

@@ -21,6 +21,15 @@ def kinds(objects: list[dict[str, Any]]) -> dict[str, int]:
     return found
 
 
+def test_a_job_with_a_generated_name(pumice: Pumice) -> None:
+    unnamed = job(tasks=[task("w")])
+    unnamed["metadata"] = {"generateName": "sweep-"}
+    ran = pumice("render", "-", "-o", "json", stdin=json.dumps(unnamed))
+    assert ran.code == 0
+    names = [each["metadata"]["name"] for each in ran.json["items"]]
+    assert names == ["sweep-00001-00000000-0000-0000-0000-000000000000", "sweep-00001-w-0"]
+
+
 def test_every_object_of_a_job(pumice: Pumice) -> None:
     ran = pumice("render", EXAMPLES / "tensorflow.yaml")
     assert ran.code == 0

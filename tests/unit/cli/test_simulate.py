@@ -50,6 +50,16 @@ def test_a_gang_that_does_not_fit_waits_with_a_reason(pumice: Pumice) -> None:
     assert explained.json["pending"]["default/pg"]["details"]["nodes"] == 1
 
 
+def test_jobs_of_one_generated_name_are_several(pumice: Pumice) -> None:
+    unnamed = job(tasks=[task("w")])
+    unnamed["metadata"] = {"generateName": "sweep-"}
+    ran = simulate(pumice, node("n", "4"), unnamed, unnamed)
+    assert ran.json["cycles"][0]["binds"] == {
+        "default/sweep-00001-w-0": "n",
+        "default/sweep-00002-w-0": "n",
+    }
+
+
 def test_bound_pods_run_in_the_next_cycle(pumice: Pumice) -> None:
     world = (node("n", "4"), queue(), pod_group("pg", 1), pod("p-0", group="pg", cpu="1"))
     first = simulate(pumice, *world)

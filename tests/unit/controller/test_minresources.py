@@ -1,18 +1,17 @@
 """What a Job asks for at least."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from pumice.api.jobs import Job, Task
 from pumice.controller.minresources import by_minimum, by_priority, min_resources, needed_pods
 from pumice.controller.subject import UnusableError
 from tests.builders import job, task
+from tests.tables import table
 
-CASES = yaml.safe_load(Path("tests/cases/controller/min-resources.yaml").read_text())
+CASES = table("controller/min-resources")
 CPU = {"master": 50, "worker": 100}
 
 

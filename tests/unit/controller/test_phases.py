@@ -1,10 +1,8 @@
 """The state machine, case by case and as a whole."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from pumice.api.jobs import ACTIONS, PHASES
 from pumice.controller.phases import (
@@ -21,8 +19,9 @@ from pumice.controller.phases import (
     row,
     step,
 )
+from tests.tables import table
 
-CASES = yaml.safe_load(Path("tests/cases/controller/state-machine.yaml").read_text())
+CASES = table("controller/state-machine")
 
 
 def _facts(case: dict[str, Any]) -> Facts:

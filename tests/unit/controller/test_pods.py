@@ -1,20 +1,19 @@
 """The pod of one replica."""
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from pumice.controller.pods import build
 from pumice.controller.subject import read
 from pumice.plugins import Wiring, builtin
 from tests.builders import job, task
+from tests.tables import table
 
 Raw = dict[str, Any]
 
-CASES = yaml.safe_load(Path("tests/cases/controller/pods.yaml").read_text())
+CASES = table("controller/pods")
 
 
 def _job(case: Raw) -> Raw:

@@ -1,18 +1,17 @@
 """Which action an event calls for."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from pumice.api.jobs import Job
 from pumice.controller.durations import format_duration, parse_duration
 from pumice.controller.policies import Request, choose
 from tests.builders import job, task
+from tests.tables import table
 
-CASES = yaml.safe_load(Path("tests/cases/controller/policies.yaml").read_text())
+CASES = table("controller/policies")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])

@@ -1,23 +1,19 @@
 """Short spellings of Jobs and pods, and the case tables of this folder."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from pumice.api.jobs import Job
 from pumice.plugins import Raw, Wiring, builtin, task_and_index
 from tests import builders
+from tests.tables import table
 
-CASES = Path(__file__).parents[2] / "cases" / "plugins"
 
-
-def table(name: str) -> list[Any]:
+def rows(name: str) -> list[Any]:
     """Rows of a case table, named after their ids."""
-    rows = yaml.safe_load((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
-    return [pytest.param(row, id=row["id"]) for row in rows]
+    return [pytest.param(row, id=row["id"]) for row in table(f"plugins/{name}")]
 
 
 def task(name: str, replicas: int = 1, hostname: str = "", subdomain: str = "", **spec: Any) -> Raw:

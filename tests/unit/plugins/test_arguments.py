@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pumice.plugins import BOOLEAN, INTEGER, PORT, TEXT, Argument, ArgumentSpec, Kind
 from pumice.plugins.arguments import parse, shown
 from pumice.plugins.upstream_arguments import parse_upstream
-from tests.unit.plugins.support import table
+from tests.unit.plugins.support import rows
 
 DEFAULTS = {"s": "default", "n": 7, "b": True}
 SPEC = ArgumentSpec(
@@ -24,7 +24,7 @@ def values_of(row: dict[str, Any]) -> dict[str, Any]:
     return DEFAULTS | {name: row[name] for name in FLAGS if name in row}
 
 
-@pytest.mark.parametrize("row", table("arguments"))
+@pytest.mark.parametrize("row", rows("arguments"))
 def test_every_word_is_read(row: dict[str, Any]) -> None:
     expected = row.get("pumice", row["upstream"])
 
@@ -37,7 +37,7 @@ def test_every_word_is_read(row: dict[str, Any]) -> None:
         assert fragment in problem.message
 
 
-@pytest.mark.parametrize("row", table("arguments"))
+@pytest.mark.parametrize("row", rows("arguments"))
 def test_strict_upstream_stops_where_volcano_stops(row: dict[str, Any]) -> None:
     parsed = parse_upstream(SPEC, row["words"])
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from pumice.plugins import PluginError
-from tests.unit.plugins.support import containers, env, job_of, pod_of, table, wired
+from tests.unit.plugins.support import containers, env, job_of, pod_of, rows, wired
 
 
-@pytest.mark.parametrize("row", table("env"))
+@pytest.mark.parametrize("row", rows("env"))
 def test_every_container_knows_its_index(row: dict[str, Any]) -> None:
     job = job_of(row["job"], {"env": row.get("arguments", [])})
     pod = pod_of(*row["pod"])

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-import yaml
 
 from pumice.api.jobs import Job
 from pumice.plugins import Raw, Wiring, builtin, problems, wanted_objects
 from pumice.plugins.svc import CONFIG_MAP_LIMIT, HOSTS_VARIABLE_LIMIT
-from tests.unit.plugins.support import CASES, containers, env, job, pod_of, table, task, wired
+from tests.tables import table
+from tests.unit.plugins.support import containers, env, job, pod_of, rows, task, wired
 
-HOSTS = yaml.safe_load((CASES / "svc-hosts.yaml").read_text(encoding="utf-8"))
+HOSTS = table("plugins/svc-hosts")
 
 
 def hosts_job(**fields: Any) -> Job:
@@ -22,7 +22,7 @@ def objects(job: Job, *, strict_upstream: bool = False) -> dict[str, Raw]:
     return {each["kind"]: each for each in found}
 
 
-@pytest.mark.parametrize("row", table("svc"))
+@pytest.mark.parametrize("row", rows("svc"))
 @pytest.mark.parametrize("strict_upstream", [False, True], ids=["pumice", "upstream"])
 def test_arguments_decide_what_is_made(row: dict[str, Any], strict_upstream: bool) -> None:
     plugins = {"svc": row["arguments"]} | {name: [] for name in row.get("with", ())}
@@ -38,7 +38,7 @@ def test_arguments_decide_what_is_made(row: dict[str, Any], strict_upstream: boo
     assert [len(env(each)) for each in containers(pod).values()] == [expected["variables"]] * 3
 
 
-@pytest.mark.parametrize("row", table("svc"))
+@pytest.mark.parametrize("row", rows("svc"))
 def test_words_that_cannot_be_used_are_named(row: dict[str, Any]) -> None:
     small = job("j", task("w"), plugins={"svc": row["arguments"]})
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pumice.plugins import Raw, Wiring, builtin, job_annotations, problems
 from pumice.plugins.task_lists import format_groups, read_groups
-from tests.unit.plugins.support import job, pod_of, table, task
+from tests.unit.plugins.support import job, pod_of, rows, task
 
 KEYS = {
     "affinity": "volcano.sh/task-topology-affinity",
@@ -18,7 +18,7 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("row", table("task-topology"))
+@pytest.mark.parametrize("row", rows("task-topology"))
 def test_wishes_become_annotations(row: dict[str, Any]) -> None:
     placed = job(
         "j",

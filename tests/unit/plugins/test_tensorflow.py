@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from pumice.plugins import PluginError, builtin, dependencies, problems
-from tests.unit.plugins.support import containers, env, job, job_of, pod_of, table, task, wired
+from tests.unit.plugins.support import containers, env, job, job_of, pod_of, rows, task, wired
 
 
 def config(cluster: str, own: str) -> str:
     return f'{{"cluster":{cluster.strip()},"task":{own}}}'
 
 
-@pytest.mark.parametrize("row", table("tensorflow"))
+@pytest.mark.parametrize("row", rows("tensorflow"))
 @pytest.mark.parametrize("strict_upstream", [False, True], ids=["pumice", "upstream"])
 def test_containers_know_their_place_in_the_cluster(
     row: dict[str, Any], strict_upstream: bool

@@ -9,7 +9,6 @@ Rows are those of the case files:
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,9 +20,9 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.scheduler import ClusterState, Config, CycleResult, Registry, load_config, run_cycle
 from pumice.scheduler.options import SWITCHES
+from tests.tables import table
 
 NOW = 1_700_000_000.0
-CASES = Path(__file__).parents[2] / "cases" / "scheduler"
 
 Raw = dict[str, Any]
 
@@ -32,7 +31,7 @@ _SWITCH_OF = {name.removeprefix("enabled").removeprefix("enable"): name for name
 
 def load_document(file: str) -> Any:
     """A case file."""
-    return yaml.safe_load((CASES / file).read_text())
+    return table(f"scheduler/{file.removesuffix('.yaml')}")
 
 
 def load_cases(file: str, section: str | None = None) -> list[Raw]:

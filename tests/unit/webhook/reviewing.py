@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import jsonpatch
-import yaml
 
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
+from tests import tables
 
 Raw = dict[str, Any]
 
@@ -103,7 +103,7 @@ def merged(base: Any, patch: Any) -> Any:
 def rows() -> Iterator[Row]:
     """Every row of every table."""
     for file in sorted(FOLDER.glob("*.yaml")):
-        table = yaml.safe_load(file.read_text())
+        table = tables.table(f"webhook/{file.stem}")
         for case in table["cases"]:
             yield _row(f"{file.stem}: {case['id']}: {case['title']}", table, case)
 

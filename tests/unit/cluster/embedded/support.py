@@ -1,20 +1,17 @@
 """What the tests of the embedded server share."""
 
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from pumice.cluster.embedded import EmbeddedCluster
+from tests.tables import table
 
-CASES = Path(__file__).parents[3] / "cases" / "embedded"
 MOMENT = 1_700_000_000.0
 """2023-11-14T22:13:20Z, when nothing says otherwise."""
 
 
 def cases(name: str) -> Any:
     """The content of a table under `tests/cases/embedded/`."""
-    return yaml.safe_load((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
+    return table(f"embedded/{name}")
 
 
 class Clock:
