@@ -13,7 +13,12 @@ def main() -> int:
     """Run them one after the other, each in a process of its own; the first failure ends it."""
     RESULTS.mkdir(exist_ok=True)
     for name in BENCHMARKS:
-        command = [sys.executable, str(HERE / f"{name}.py"), "--json", str(RESULTS / f"{name}.json")]
+        command = [
+            sys.executable,
+            str(HERE / f"{name}.py"),
+            "--json",
+            str(RESULTS / f"{name}.json"),
+        ]
         if code := subprocess.run(command, cwd=HERE.parent, check=False).returncode:
             return code
     return 0
