@@ -121,7 +121,8 @@ def parse_time(text: str | None) -> float | None:
 
 def format_time(moment: float) -> str:
     """Write UNIX seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # strftime would leave out the zeros before a year such as 0001, Go's zero time.
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 Raw = dict[str, Any]

@@ -13,12 +13,14 @@ from typing import Any
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
 
-__all__ = ["Manifest", "Raw", "Source", "read", "read_bytes", "read_objects"]
+__all__ = ["Manifest", "Raw", "Source", "named", "read", "read_bytes", "read_objects"]
 
 Raw = dict[str, Any]
 """An object as JSON gives it."""
 
 STDIN = "-"
+GENERATED_STEM = 58
+"""Characters of a `generateName` that the API server keeps, so that the name fits into a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,25 @@ def read_objects(files: Sequence[str | Path]) -> list[Raw]:
     return [manifest.object for manifest in read(files)]
 
 
+def named(manifests: Iterable[Manifest]) -> list[Manifest]:
+    """Manifests of which each has a name: where there is only a `generateName`, it gets five digits.
+
+    The API server appends five random characters; counting gives the same names each time.
+    """
+    found: list[Manifest] = []
+    generated = 0
+    for manifest in manifests:
+        metadata = manifest.object.get("metadata")
+        if isinstance(metadata, dict) and not metadata.get("name") and manifest.name:
+            generated += 1
+            name = f"{manifest.name[:GENERATED_STEM]}{generated:05}"
+            renamed = manifest.object | {"metadata": metadata | {"name": name}}
+            found.append(Manifest(renamed, manifest.source))
+        else:
+            found.append(manifest)
+    return found
+
+
 def read_bytes(file: str | Path) -> bytes:
     """Content of a file, or of stdin for `-`.
 
@@ -143,6 +164,8 @@ def _objects(value: Any, source: Source) -> Iterable[Manifest]:
         kind = str(value["kind"]).removesuffix("List")
         defaults = {"apiVersion": value["apiVersion"], "kind": kind} if kind else {}
         entries = value["items"] or []
+    elif isinstance(value, dict) and value.get("kind") == "List" and value.get("items"):
+        raise UserError(f"{source}: items: expected a list, found {type(value['items']).__name__}")
     else:
         yield _manifest(value, source)
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pumice.cli import exits
-from pumice.cli.manifests import Manifest, Raw, read
+from pumice.cli.manifests import Manifest, Raw, named, read
 from pumice.cli.options import AdmissionConf, Files, Settings, State
 from pumice.cli.output import note, write, write_json
 
@@ -55,7 +55,7 @@ def render(
 
     check_admission_conf(admission_conf)
     chosen = read_settings(settings)
-    manifests = read(files)
+    manifests = named(read(files))
     jobs = [each for each in manifests if of_object(each.object) == JOB]
     if not jobs:
         raise exits.UserError(f"there is no Job in {', '.join(files)}")

@@ -8,7 +8,7 @@ import typer
 
 from pumice.cli import exits
 from pumice.cli.configuration import read_config
-from pumice.cli.manifests import read
+from pumice.cli.manifests import named, read
 from pumice.cli.options import Output
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
@@ -87,7 +87,7 @@ def simulate(
 
     moment = read_moment(at) if at is not None else None
     scheduling = read_config(config)
-    scene = Scene.of(read(state))
+    scene = Scene.of(named(read(state)))
     try:
         run = _Run(scene, scheduling, tuple(scheduler_name or ("volcano",)))
         start = scene.world.newest() if moment is None else moment

@@ -8,6 +8,8 @@ apart.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 from pumice.api.quantities import parse_milli
 
 __all__ = ["Difference", "differences", "shown"]
@@ -96,7 +98,7 @@ def shown(value: Any) -> str:
     """A value as a message shows it, cut where it is long."""
     if value is None:
         return "nothing"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = f'"{value}"' if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

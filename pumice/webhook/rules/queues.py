@@ -3,9 +3,10 @@
 from pumice.api import keys
 from pumice.api.fields import did_you_mean
 from pumice.api.quantities import parse_milli
-from pumice.api.queues import STATES, Queue
+from pumice.api.queues import STATES, Queue, QueueStatus
 from pumice.webhook.rules import queue_amounts, queue_hierarchy, queue_tree, ratchet
 from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.differences import shown
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["CHECKS", "RULES", "validate_create", "validate_delete", "validate_update"]
@@ -138,9 +139,8 @@ def _root_frozen(case: Case, queue: Queue, old: Queue) -> None:
         ),
     ):
         if _exact(new) != _exact(before):
-            message = (
-                f"of the queue root must not change, found {before or 'none'} → {new or 'none'}"
-            )
+            found = f"{shown(before or None)} → {shown(new or None)}"
+            message = f"of the queue root must not change, found {found}"
             case.report(Q_ROOT_FROZEN, path, message)
 
 
@@ -172,7 +172,9 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
     if name == keys.ROOT_QUEUE:
         case.report(Q_DEL_ROOT, "", "the queue root must stay: all other queues are below it")
         return
-    queue = old or case.queue(name)
+    queue = old
+    if queue is None or queue.status == QueueStatus():  # which tells of no pods, nor of none
+        queue = case.queue(name) or old
     if queue is None:
         case.report(Q_DEL_MISSING, "", f'there is no queue "{name}"')
         return
