@@ -3,7 +3,7 @@
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder
-from pumice.cluster.leader import LeaderElection
+from pumice.cluster.leader import run_elected
 from pumice.cluster.lifecycle import Eternal
 from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.metrics import ControllerMetrics
@@ -68,17 +68,7 @@ class ControllerWorker:
 
     async def run(self) -> None:
         """Work until cancelled, once this process leads."""
-        if not self._settings.leader_elect:
-            await self._lead()
-            return
-        async with LeaderElection(
-            self._client,
-            self._settings.lease_name,
-            self._settings.lease_namespace,
-            self._settings.identity,
-            clock=self._clock,
-        ) as election:
-            await election.run(self._lead)
+        await run_elected(self._client, self._settings, self._clock, self._lead)
 
     async def _lead(self) -> None:
         await self.caches.wait_synced()

@@ -10,7 +10,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.cluster.events import EventRecorder, Reference
-from pumice.cluster.leader import LeaderElection
+from pumice.cluster.leader import run_elected
 from pumice.cluster.lifecycle import Eternal
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
@@ -85,17 +85,7 @@ class SchedulerWorker:
 
     async def run(self) -> None:
         """Schedule until cancelled, once this process leads."""
-        if not self._settings.leader_elect:
-            await self._lead()
-            return
-        async with LeaderElection(
-            self._client,
-            self._settings.lease_name,
-            self._settings.lease_namespace,
-            self._settings.identity,
-            clock=self._clock,
-        ) as election:
-            await election.run(self._lead)
+        await run_elected(self._client, self._settings, self._clock, self._lead)
 
     async def _lead(self) -> None:
         async with asyncio.TaskGroup() as group:
