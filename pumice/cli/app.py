@@ -25,6 +25,7 @@ from pumice.cli import (
     webhook,
 )
 from pumice.cli.output import note, paint, write
+from pumice.cli.spreading import spread
 
 __all__ = ["app", "run"]
 
@@ -101,7 +102,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _parse_and_run(arguments: list[str]) -> int:
     try:
-        returned = app(arguments, prog_name="pumice", standalone_mode=False)
+        returned = app(spread(arguments), prog_name="pumice", standalone_mode=False)
     except typer.Abort:
         return exits.INTERRUPTED
     except typer.TyperException as error:

@@ -31,7 +31,7 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Objects of the cluster, for example its queues. Repeat it for several files.",
+        help="Objects of the cluster, for example its queues. Several files may follow.",
         show_default=False,
     ),
 ]

@@ -32,8 +32,8 @@ def simulate(
         typer.Option(
             "--state",
             metavar="FILE",
-            help="Nodes, Queues, PriorityClasses, PodGroups, Pods and Jobs; - reads stdin. Repeat "
-            "it for several files. JSON is read far faster than YAML.",
+            help="Nodes, Queues, PriorityClasses, PodGroups, Pods and Jobs; - reads stdin. Several "
+            "files may follow. JSON is read far faster than YAML.",
             show_default=False,
         ),
     ],
