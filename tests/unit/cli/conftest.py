@@ -1,13 +1,15 @@
 """The command, run in this process."""
 
 import io
+import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import pytest
+import structlog
 
 from pumice.cli import main
 
@@ -27,6 +29,17 @@ class Ran:
 
 
 Pumice = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """A command configures the logs of its process, which here is that of all tests."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
 
 
 @pytest.fixture
