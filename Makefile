@@ -26,8 +26,8 @@ dev: $(READY) ## Start an in-process cluster for kubectl
 test: $(READY_DEV) controlplane ## Run every test, those on a real control plane included
 	$(PY) -m pytest
 
-test-quick: $(READY_DEV) ## Run the tests that start neither a control plane nor commands (a minute)
-	$(PY) -m pytest -n auto --hypothesis-profile=quick -m "not controlplane and not processes"
+test-quick: $(READY_DEV) ## Run the tests that need no control plane (a minute)
+	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane"
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
 	$(PY) -m ruff format --check .

@@ -26,11 +26,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.subjects import job, pod, queue, review, view
 from pumice.certs.authority import Authority, generate_key
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.settings import AdmissionSettings
-from pumice.webhook.view import Snapshot
 
 Raw = dict[str, Any]
 
@@ -56,119 +56,6 @@ class Row:
     p999_us: float | None = None
 
 
-def task(name: str, replicas: int) -> Raw:
-    """A task with the length of what people write: variables, mounts, volumes, tolerations."""
-    return {
-        "name": name,
-        "replicas": replicas,
-        "minAvailable": replicas,
-        "maxRetry": 3,
-        "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
-        "template": {
-            "metadata": {"labels": {"app": name, "team": "vision"}},
-            "spec": {
-                "restartPolicy": "Never",
-                "nodeSelector": {"pool": "gpu"},
-                "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
-                "volumes": [
-                    {"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"claim-{i}"}}
-                    for i in range(6)
-                ],
-                "containers": [
-                    {
-                        "name": name,
-                        "image": "registry.example/train/tensorflow:2.16",
-                        "command": ["python", "/opt/train.py", "--epochs=90"],
-                        "ports": [{"name": "tfjob-port", "containerPort": 2222}],
-                        "env": [
-                            {"name": f"VARIABLE_{i}", "value": f"value-{i}-of-some-length"}
-                            for i in range(22)
-                        ],
-                        "volumeMounts": [
-                            {"name": f"v{i}", "mountPath": f"/data/{i}"} for i in range(6)
-                        ],
-                        "resources": {
-                            "requests": {"cpu": "4", "memory": "16Gi"},
-                            "limits": {"cpu": "8", "memory": "16Gi"},
-                        },
-                    }
-                ],
-            },
-        },
-    }
-
-
-def job(*, defaulted: bool) -> Raw:
-    """A Job of about 9.8 KB, as a user writes it or as it is after its defaults."""
-    roles = (("ps", 2), ("worker", 4), ("chief", 1), ("evaluator", 1))
-    spec: Raw = {
-        "queue": "default",
-        "maxRetry": 3,
-        "plugins": {"tensorflow": ["--port=2222"], "env": []},
-        "policies": [{"event": "PodFailed", "action": "RestartJob"}],
-        "tasks": [task(name, replicas) for name, replicas in roles],
-    }
-    if defaulted:
-        spec |= {"schedulerName": "volcano", "minAvailable": 8}
-        spec["plugins"]["svc"] = []
-    else:
-        for each in spec["tasks"]:
-            del each["minAvailable"], each["maxRetry"]
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": "resnet", "namespace": "vision", "labels": {"app": "resnet"}},
-        "spec": spec,
-    }
-
-
-def queue() -> Raw:
-    """A Queue below another one, with amounts."""
-    amounts = {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": 8}
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": "vision"},
-        "spec": {
-            "weight": 4,
-            "reclaimable": True,
-            "parent": "research",
-            "capability": amounts,
-            "deserved": amounts,
-            "guarantee": {"resource": {"cpu": "16"}},
-        },
-    }
-
-
-def pod() -> Raw:
-    """A pod that is none of ours."""
-    spec = task("web", 1)["template"]["spec"]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
-
-
-def review(group: str, version: str, plural: str, kind: str, obj: Raw) -> bytes:
-    """A review as kube-apiserver sends it."""
-    gvk = {"group": group, "version": version, "kind": kind}
-    gvr = {"group": group, "version": version, "resource": plural}
-    request = {
-        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
-        "kind": gvk,
-        "resource": gvr,
-        "requestKind": gvk,
-        "requestResource": gvr,
-        "name": obj["metadata"]["name"],
-        "namespace": obj["metadata"].get("namespace", ""),
-        "operation": "CREATE",
-        "userInfo": {"username": "admin", "groups": ["system:masters", "system:authenticated"]},
-        "object": obj,
-        "oldObject": None,
-        "dryRun": False,
-        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
-    }
-    envelope = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
-    return json.dumps(envelope, separators=(",", ":")).encode()
-
-
 BATCH = ("batch.volcano.sh", "v1alpha1", "jobs", "Job")
 REVIEWS: dict[str, bytes] = {
     "/jobs/mutate": review(*BATCH, job(defaulted=False)),
@@ -176,14 +63,6 @@ REVIEWS: dict[str, bytes] = {
     "/queues/validate": review("scheduling.volcano.sh", "v1beta1", "queues", "Queue", queue()),
     "/pods/mutate": review("", "v1", "pods", "Pod", pod()),
 }
-
-
-def view() -> Snapshot:
-    """A cluster of a thousand queues."""
-    names = ["research", *(f"team-{number}" for number in range(1000))]
-    kind = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
-    status = {"status": {"state": "Open"}}
-    return Snapshot.of([kind | {"metadata": {"name": name}} | status for name in names])
 
 
 def repeated(

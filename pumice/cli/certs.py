@@ -15,35 +15,35 @@ EXAMPLES = (
 )
 
 
+_ServiceOption = Annotated[
+    str,
+    typer.Option("--service", "--webhook-service-name", help="Service that the API server calls."),
+]
+_NamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        "-n",
+        "--namespace",
+        "--webhook-namespace",
+        help="Its namespace, where the Secret lives, too; the pod's otherwise.",
+        show_default=False,
+    ),
+]
+_SecretOption = Annotated[
+    str,
+    typer.Option("--secret", "--webhook-secret-name", help="Secret that holds the authorities."),
+]
+_OnceOption = Annotated[bool, typer.Option("--once", help="Bring everything up to date and end.")]
+
+
 def certs(
     context: typer.Context,
     kubeconfig: Kubeconfig = None,
     server: Server = None,
-    service: Annotated[
-        str,
-        typer.Option(
-            "--service", "--webhook-service-name", help="Service that the API server calls."
-        ),
-    ] = "pumice-webhook",
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "-n",
-            "--namespace",
-            "--webhook-namespace",
-            help="Its namespace, where the Secret lives, too; the pod's otherwise.",
-            show_default=False,
-        ),
-    ] = None,
-    secret: Annotated[
-        str,
-        typer.Option(
-            "--secret", "--webhook-secret-name", help="Secret that holds the authorities."
-        ),
-    ] = "pumice-webhook-certs",
-    once: Annotated[
-        bool, typer.Option("--once", help="Bring everything up to date and end.")
-    ] = False,
+    service: _ServiceOption = "pumice-webhook",
+    namespace: _NamespaceOption = None,
+    secret: _SecretOption = "pumice-webhook-certs",
+    once: _OnceOption = False,
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     metrics_port: MetricsPort = None,

@@ -27,40 +27,48 @@ EXAMPLES = (
 )
 
 
+_PortOption = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes a free port.")
+]
+_NodesOption = Annotated[
+    str,
+    typer.Option(
+        "--nodes",
+        metavar="LIST",
+        help="Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas.",
+    ),
+]
+_RunDelayOption = Annotated[
+    str, typer.Option("--run-delay", help="Time from a pod's binding until it runs.")
+]
+_ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="SCHED",
+        help="The scheduler's configuration in Volcano's format.",
+        show_default=False,
+    ),
+]
+_KubeconfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="Where to write the kubeconfig; a temporary file otherwise.",
+        show_default=False,
+    ),
+]
+_VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Show what happens.")]
+
+
 def dev(
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes a free port.")
-    ] = 0,
-    nodes: Annotated[
-        str,
-        typer.Option(
-            "--nodes",
-            metavar="LIST",
-            help="Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas.",
-        ),
-    ] = "3x8/32Gi",
-    run_delay: Annotated[
-        str, typer.Option("--run-delay", help="Time from a pod's binding until it runs.")
-    ] = "100ms",
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="SCHED",
-            help="The scheduler's configuration in Volcano's format.",
-            show_default=False,
-        ),
-    ] = None,
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            "--kubeconfig",
-            metavar="FILE",
-            help="Where to write the kubeconfig; a temporary file otherwise.",
-            show_default=False,
-        ),
-    ] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show what happens.")] = False,
+    port: _PortOption = 0,
+    nodes: _NodesOption = "3x8/32Gi",
+    run_delay: _RunDelayOption = "100ms",
+    config: _ConfigOption = None,
+    kubeconfig: _KubeconfigOption = None,
+    verbose: _VerboseOption = False,
 ) -> None:
     """Run a whole cluster in this process, for kubectl.
 

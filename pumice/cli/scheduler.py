@@ -23,34 +23,40 @@ EXAMPLES = (
 )
 
 
+_ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "--scheduler-conf",
+        metavar="SCHED",
+        help="Configuration in Volcano's format; Pumice's defaults otherwise.",
+        show_default=False,
+    ),
+]
+_SchedulerNameOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheduler-name",
+        help="Whose pods are placed (volcano). Repeat it for several.",
+        show_default=False,
+    ),
+]
+_DefaultQueueOption = Annotated[
+    str, typer.Option("--default-queue", help="Queue of PodGroups that name none.")
+]
+_PeriodOption = Annotated[
+    str, typer.Option("--schedule-period", help="Longest time between two cycles.")
+]
+
+
 def scheduler(
     context: typer.Context,
     kubeconfig: Kubeconfig = None,
     server: Server = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            "--scheduler-conf",
-            metavar="SCHED",
-            help="Configuration in Volcano's format; Pumice's defaults otherwise.",
-            show_default=False,
-        ),
-    ] = None,
-    scheduler_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scheduler-name",
-            help="Whose pods are placed (volcano). Repeat it for several.",
-            show_default=False,
-        ),
-    ] = None,
-    default_queue: Annotated[
-        str, typer.Option("--default-queue", help="Queue of PodGroups that name none.")
-    ] = "default",
-    period: Annotated[
-        str, typer.Option("--schedule-period", help="Longest time between two cycles.")
-    ] = "1s",
+    config: _ConfigOption = None,
+    scheduler_name: _SchedulerNameOption = None,
+    default_queue: _DefaultQueueOption = "default",
+    period: _PeriodOption = "1s",
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     metrics_port: MetricsPort = None,

@@ -26,51 +26,58 @@ EXAMPLES = (
 )
 
 
+_StateOption = Annotated[
+    list[str],
+    typer.Option(
+        "--state",
+        metavar="FILE",
+        help="Nodes, Queues, PriorityClasses, PodGroups, Pods and Jobs; - reads stdin. Several "
+        "files may follow. JSON is read far faster than YAML.",
+        show_default=False,
+    ),
+]
+_ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="SCHED",
+        help="Configuration in Volcano's format; Pumice's defaults otherwise.",
+        show_default=False,
+    ),
+]
+_CyclesOption = Annotated[int, typer.Option("--cycles", min=1, help="How many cycles to run.")]
+_ExplainOption = Annotated[
+    bool, typer.Option("--explain", help="Show the data behind each reason.")
+]
+_TimingsOption = Annotated[bool, typer.Option("--timings", help="A JSON line a cycle on stderr.")]
+_AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="Moment of the first cycle, RFC 3339 or UNIX seconds; the newest timestamp in the "
+        "state otherwise. Each further cycle is a second later.",
+        show_default=False,
+    ),
+]
+_SchedulerNameOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheduler-name",
+        help="Whose pods are placed (volcano); others only take room.",
+        show_default=False,
+    ),
+]
+
+
 def simulate(
-    state: Annotated[
-        list[str],
-        typer.Option(
-            "--state",
-            metavar="FILE",
-            help="Nodes, Queues, PriorityClasses, PodGroups, Pods and Jobs; - reads stdin. Several "
-            "files may follow. JSON is read far faster than YAML.",
-            show_default=False,
-        ),
-    ],
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="SCHED",
-            help="Configuration in Volcano's format; Pumice's defaults otherwise.",
-            show_default=False,
-        ),
-    ] = None,
-    cycles: Annotated[int, typer.Option("--cycles", min=1, help="How many cycles to run.")] = 1,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show the data behind each reason.")
-    ] = False,
-    timings: Annotated[
-        bool, typer.Option("--timings", help="A JSON line a cycle on stderr.")
-    ] = False,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at",
-            metavar="TIME",
-            help="Moment of the first cycle, RFC 3339 or UNIX seconds; the newest timestamp in the "
-            "state otherwise. Each further cycle is a second later.",
-            show_default=False,
-        ),
-    ] = None,
-    scheduler_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scheduler-name",
-            help="Whose pods are placed (volcano); others only take room.",
-            show_default=False,
-        ),
-    ] = None,
+    state: _StateOption,
+    config: _ConfigOption = None,
+    cycles: _CyclesOption = 1,
+    explain: _ExplainOption = False,
+    timings: _TimingsOption = False,
+    at: _AtOption = None,
+    scheduler_name: _SchedulerNameOption = None,
     output: Output = Format.TEXT,
 ) -> None:
     """Run scheduling cycles over manifests.

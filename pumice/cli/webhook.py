@@ -22,88 +22,101 @@ EXAMPLES = (
 )
 
 
+_HostOption = Annotated[
+    str | None,
+    typer.Option(
+        "--host",
+        "--listen-address",
+        help="Address to listen on: all in a pod, 127.0.0.1 elsewhere.",
+        show_default=False,
+    ),
+]
+_PortOption = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")
+]
+_CertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-cert-file",
+        metavar="FILE",
+        help="Certificate to serve, renewed by somebody else.",
+        show_default=False,
+    ),
+]
+_KeyOption = Annotated[
+    Path | None,
+    typer.Option("--tls-private-key-file", metavar="FILE", help="Its key.", show_default=False),
+]
+_SchedulerNameOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheduler-name",
+        help="Schedulers whose pods are judged (volcano). Repeat it for several.",
+        show_default=False,
+    ),
+]
+_EnabledOption = Annotated[
+    str | None,
+    typer.Option(
+        "--enabled-admission",
+        metavar="PATHS",
+        help="Paths to answer on, with commas between; all otherwise.",
+        show_default=False,
+    ),
+]
+_ServiceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-service-name",
+        help="Service that the API server calls, for certificates of Pumice's own.",
+        show_default=False,
+    ),
+]
+_NamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-namespace", help="Its namespace; the pod's otherwise.", show_default=False
+    ),
+]
+_SecretOption = Annotated[
+    str, typer.Option("--webhook-secret-name", help="Secret that holds the authorities.")
+]
+_UrlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-url",
+        metavar="URL",
+        help="Address that the API server calls instead of the Service.",
+        show_default=False,
+    ),
+]
+_DrainSecondsOption = Annotated[
+    float | None,
+    typer.Option(
+        "--drain-seconds",
+        min=0,
+        help="How long to go on answering after being told to stop: 5 in a pod, else 0.",
+        show_default=False,
+    ),
+]
+
+
 def webhook(
     context: typer.Context,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host",
-            "--listen-address",
-            help="Address to listen on: all in a pod, 127.0.0.1 elsewhere.",
-            show_default=False,
-        ),
-    ] = None,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")
-    ] = 8443,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--tls-cert-file",
-            metavar="FILE",
-            help="Certificate to serve, renewed by somebody else.",
-            show_default=False,
-        ),
-    ] = None,
-    key: Annotated[
-        Path | None,
-        typer.Option("--tls-private-key-file", metavar="FILE", help="Its key.", show_default=False),
-    ] = None,
+    host: _HostOption = None,
+    port: _PortOption = 8443,
+    certificate: _CertificateOption = None,
+    key: _KeyOption = None,
     state: State = None,
     settings: Settings = None,
     admission_conf: AdmissionConf = None,
-    scheduler_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scheduler-name",
-            help="Schedulers whose pods are judged (volcano). Repeat it for several.",
-            show_default=False,
-        ),
-    ] = None,
-    enabled: Annotated[
-        str | None,
-        typer.Option(
-            "--enabled-admission",
-            metavar="PATHS",
-            help="Paths to answer on, with commas between; all otherwise.",
-            show_default=False,
-        ),
-    ] = None,
-    service: Annotated[
-        str | None,
-        typer.Option(
-            "--webhook-service-name",
-            help="Service that the API server calls, for certificates of Pumice's own.",
-            show_default=False,
-        ),
-    ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--webhook-namespace", help="Its namespace; the pod's otherwise.", show_default=False
-        ),
-    ] = None,
-    secret: Annotated[
-        str, typer.Option("--webhook-secret-name", help="Secret that holds the authorities.")
-    ] = "pumice-webhook-certs",
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--webhook-url",
-            metavar="URL",
-            help="Address that the API server calls instead of the Service.",
-            show_default=False,
-        ),
-    ] = None,
-    drain_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--drain-seconds",
-            min=0,
-            help="How long to go on answering after being told to stop: 5 in a pod, else 0.",
-            show_default=False,
-        ),
-    ] = None,
+    scheduler_name: _SchedulerNameOption = None,
+    enabled: _EnabledOption = None,
+    service: _ServiceOption = None,
+    namespace: _NamespaceOption = None,
+    secret: _SecretOption = "pumice-webhook-certs",
+    url: _UrlOption = None,
+    drain_seconds: _DrainSecondsOption = None,
     kubeconfig: Kubeconfig = None,
     server: Server = None,
     metrics_port: MetricsPort = None,

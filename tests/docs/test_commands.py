@@ -100,7 +100,6 @@ def runnable(cluster: bool) -> list[Path]:
     ]
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize("page", runnable(False), ids=lambda page: page.name)
 def test_the_commands_of_a_page_do_what_it_shows(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path, None)

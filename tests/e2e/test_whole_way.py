@@ -152,6 +152,7 @@ def test_a_job_that_does_not_fit_stays_wholly_pending_with_a_reason(cluster: Clu
     assert cluster.phase("too-big") == "Pending"
     assert all("nodeName" not in pod["spec"] for pod in cluster.pods().values())
     [group] = cluster.pod_groups()
+    assert group["status"]["phase"] == "Inqueue"
     [condition] = [
         each for each in group["status"]["conditions"] if each["type"] == "Unschedulable"
     ]

@@ -27,8 +27,6 @@ from tests.integration.cli.running import Running, pumice, running
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SECONDS = 15.0
 
-pytestmark = pytest.mark.processes
-
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:

@@ -10,8 +10,6 @@ import pytest
 
 from tests.integration.cli.running import kubectl_path
 
-pytestmark = pytest.mark.processes
-
 DEMO = Path(__file__).parents[3] / "examples" / "demo.py"
 
 

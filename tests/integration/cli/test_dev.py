@@ -19,8 +19,6 @@ from tests.integration.cli.running import Running, kubectl_path, pumice, running
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
-pytestmark = pytest.mark.processes
-
 
 @pytest.fixture(scope="module")
 def dev() -> Iterator[tuple[Running, str]]:

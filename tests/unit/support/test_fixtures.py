@@ -6,11 +6,7 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from tests.support.controlplane.builder import REPOSITORY
-
-pytestmark = pytest.mark.processes
 
 ON_IT = "tests/e2e/test_controlplane.py"
 OFF_IT = "tests/unit/support/test_controlplane_processes.py"

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from pumice.api.kinds import Kind
 from pumice.cluster.embedded import EmbeddedCluster
+from pumice.cluster.embedded.statuses import ApiStatusError
 from tests.tables import table
 
+WIDGET = Kind("example.com", "v1", "Widget", "widgets")
 MOMENT = 1_700_000_000.0
 """2023-11-14T22:13:20Z, when nothing says otherwise."""
 
@@ -72,3 +75,15 @@ def widgets(schema: dict[str, Any] | None = None, **version: Any) -> dict[str, A
             ],
         },
     }
+
+
+def causes(error: ApiStatusError) -> list[str]:
+    """The fields that a refusal names."""
+    assert error.details is not None
+    return [cause["field"] for cause in error.details["causes"]]
+
+
+def widget(name: str = "w", **fields: Any) -> dict[str, Any]:
+    """An object of the kind that `widgets` defines."""
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, **fields}

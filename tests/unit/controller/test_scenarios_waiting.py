@@ -1,0 +1,203 @@
+"""A Job that waits or cannot go on says why, and touches nothing that is not its own."""
+
+import pytest
+
+from pumice.api import keys
+from pumice.api.jobs import Job, Task
+from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
+from pumice.controller.observed import Trouble
+from pumice.plugins import JobPlugin, PodEdits, Values, builtin
+from tests.builders import task
+from tests.unit.controller.scenes import Raw, a_job, running, words
+from tests.unit.controller.world import World
+
+
+def test_the_schedulers_reason_reaches_the_job() -> None:
+    """AC-17."""
+    world = World(a_job())
+    world.settle()
+    world.condition("NotEnoughResources", "2/2 tasks in gang unschedulable: 0/3 nodes fit")
+    world.settle()
+    message = "2/2 tasks in gang unschedulable: 0/3 nodes fit"
+    assert world.reason == ("NotEnoughResources", message)
+    assert words(world) == ["PodGroupPending"]
+    assert world.events[0].message == f"PodGroup default:train unschedulable: {message}"
+
+
+def test_a_name_that_somebody_else_has_is_reported_and_not_touched() -> None:
+    world = World(a_job(plugins={"svc": []}))
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "train"},
+        "spec": {"x": 1},
+    }
+    foreign = world.put(service)
+    before = dict(foreign)
+    world.settle()
+    assert world.objects[SERVICE, "train"] == before
+    word, sentence = world.reason
+    assert word == "NameConflict"
+    assert "Service train exists and does not belong to this Job" in sentence
+    assert world.names(POD_GROUP) == []  # it would take a place in the queue for nothing
+    assert words(world) == ["NameConflict"]
+    assert world.requeues
+    del world.objects[SERVICE, "train"]
+    world.settle()
+    assert world.names(POD_GROUP) == ["train-u1"]
+
+
+def test_no_pods_are_made_while_their_service_is_somebody_elses() -> None:
+    """Their names would not resolve to them."""
+    world = running(plugins={"svc": []})
+    del world.objects[SERVICE, "train"]
+    world.put({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "train"}})
+    world.vanish("train-worker-1")
+    world.settle()
+    assert (world.reason[0], world.names(POD)) == ("NameConflict", ["train-worker-0"])
+
+
+def test_a_pod_name_that_another_job_has_is_reported() -> None:
+    """Job `a` with task `b-c` and Job `a-b` with task `c` want the same names."""
+    world = World(a_job())
+    world.settle()
+    world.admit()
+    stranger = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "train-worker-1",
+            "labels": {keys.JOB_NAME: "train"},
+            "ownerReferences": [{"kind": "Job", "name": "other", "uid": "u9", "controller": True}],
+        },
+    }
+    world.put(stranger)
+    world.settle()
+    assert world.names(POD) == ["train-worker-0", "train-worker-1"]
+    assert world.reason[0] == "NameConflict"
+    assert "Pod train-worker-1" in world.reason[1]
+    assert "Job other" in world.reason[1]
+    assert world.status["pending"] == 1
+
+
+def test_a_pod_of_an_earlier_job_that_is_leaving_is_waited_for() -> None:
+    world = World(a_job())
+    world.settle()
+    world.admit()
+    metadata = {
+        "name": "train-worker-1",
+        "labels": {keys.JOB_NAME: "train"},
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+    }
+    world.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
+    world.look()
+    world.look()
+    assert world.reason[0] == "PodsPending"
+    world.reap()
+    world.settle()
+    assert world.status["pending"] == 2
+
+
+def test_what_the_api_server_refuses_stands_in_the_status() -> None:
+    world = World(a_job())
+    world.settle()
+    world.trouble = Trouble("FailedCreate", "pods are forbidden: exceeded quota")
+    world.settle()
+    assert world.reason == ("FailedCreate", "pods are forbidden: exceeded quota")
+    assert words(world) == ["FailedCreate"]
+    world.trouble = None
+    world.settle()
+    assert world.reason[0] == "PodGroupPending"
+
+
+def test_an_unknown_plugin_stops_the_job_before_it_takes_anything() -> None:
+    world = World(a_job(plugins={"tensorflw": []}))
+    world.settle()
+    assert world.reason[0] == "PluginError"
+    assert "tensorflw" in world.reason[1]
+    assert world.names(POD_GROUP) == []
+    assert words(world) == ["PluginError"]
+
+
+def test_doubtful_arguments_are_told_once() -> None:
+    """W-01: Volcano writes them to its log."""
+    world = World(a_job(plugins={"svc": ["--publish-not-ready-addresses=maybe"]}))
+    world.settle()
+    (event,) = world.events
+    assert (event.type, event.reason) == ("Warning", "PluginArgument")
+    assert event.message.startswith("spec.plugins.svc[0]: ")
+    assert world.names(POD_GROUP) == ["train-u1"]
+
+
+class _Stumbling(JobPlugin):
+    """A plugin with a mistake in it, where it is asked for objects or for edits."""
+
+    name = "stumbling"
+    summary = "Divides by zero."
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def objects(self, job: Job, values: Values) -> list[Raw]:
+        return [{"oops": 1 // 0}] if self.where == "objects" else []
+
+    def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:
+        return PodEdits(labels={"share": str(1 // 0)})
+
+
+@pytest.mark.parametrize("where", ["objects", "edits"])
+def test_a_plugin_that_stumbles_is_reported(where: str) -> None:
+    registry = builtin().with_plugin(_Stumbling(where), "here")
+    world = World(a_job(plugins={"stumbling": []}), registry=registry)
+    world.settle()
+    if where == "edits":
+        world.admit()
+        world.settle()
+    word, sentence = world.reason
+    assert word == "PluginError"
+    assert sentence.startswith("a plugin failed with ZeroDivisionError: ")
+    assert world.names(POD) == []
+
+
+def test_a_job_that_cannot_be_used_says_so_once() -> None:
+    world = World(a_job() | {"spec": {"tasks": []}})
+    world.settle()
+    assert world.phase == "Pending"
+    assert world.reason[0] == "InvalidJob"
+    assert words(world) == ["InvalidJob"]
+    assert list(world.objects) == [(JOB, "train")]
+
+
+def test_a_task_that_waits_for_another_gets_its_pods_later() -> None:
+    """XAC-6 to 8 of the launch order; the gang counts only what may start."""
+    worker = task("worker", 3, dependsOn={"name": ["master"]})
+    world = World(a_job(task("master", 1), worker))
+    world.settle()
+    assert world.group is not None
+    assert world.group["spec"]["minMember"] == 1
+    world.admit()
+    world.settle()
+    assert world.names(POD) == ["train-master-0"]
+    assert world.reason == ("DependsOn", "task worker waits for task master (0 of 1 pods ready)")
+    world.run()
+    world.settle()
+    assert len(world.pods) == 4
+    assert world.group["spec"]["minMember"] == 4
+    assert world.group["spec"]["minTaskMember"] == {"master": 1, "worker": 3}
+    world.run()
+    world.settle()
+    assert world.phase == "Running"
+
+
+def test_a_task_that_has_started_counts_even_if_what_it_waited_for_is_gone() -> None:
+    worker = task("worker", 3, dependsOn={"name": ["master"]})
+    world = running(task("master", 1), worker, minAvailable=1)
+    world.run()
+    world.settle()
+    world.vanish("train-master-0")
+    world.vanish("train-worker-2")
+    world.look()
+    world.look()
+    assert world.names(POD) == ["train-master-0", "train-worker-0", "train-worker-1"]
+    assert world.group is not None
+    assert world.group["spec"]["minTaskMember"] == {"master": 1, "worker": 3}
