@@ -1,0 +1,66 @@
+"""Where in an object a check looks, and where it reports.
+
+Templates stay raw JSON, so a check reckons with any shape: `types` has reported what is of the wrong
+type, and every other check passes over what it cannot read.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["Raw", "Site"]
+
+Raw = dict[str, Any]
+
+
+class Site:
+    """A place in an object under judgement.
+
+    Attributes:
+        path: The place as users write it: `spec.tasks[0].template.spec`.
+    """
+
+    __slots__ = ("_case", "path")
+
+    def __init__(self, case: Case, path: str) -> None:
+        """Stand at a path.
+
+        Args:
+            case: Where problems go, and what the settings are.
+            path: The place.
+        """
+        self._case = case
+        self.path = path
+
+    @property
+    def case(self) -> Case:
+        """The case that is judged."""
+        return self._case
+
+    def at(self, name: str) -> "Site":
+        """The place of a member."""
+        return Site(self._case, f"{self.path}.{name}")
+
+    def item(self, name: str, index: int) -> "Site":
+        """The place of an item of a member that is a list."""
+        return Site(self._case, f"{self.path}.{name}[{index}]")
+
+    def objects(self, parent: Raw, name: str) -> Iterator[tuple["Site", Raw]]:
+        """The items of a member that is a list of objects, each with its place; what is none is passed over."""
+        found = parent.get(name)
+        if isinstance(found, list):
+            for index, each in enumerate(found):
+                if isinstance(each, dict):
+                    yield self.item(name, index), each
+
+    def report(self, rule: Rule, message: str, field: str = "") -> None:
+        """Say what is wrong here, or in a member of what is here.
+
+        Args:
+            rule: Which rule it breaks.
+            message: What was found and what would be right.
+            field: The member, as it continues the path: `name`, `ports[0].containerPort`.
+        """
+        self._case.report(rule, f"{self.path}.{field}" if field else self.path, message)
