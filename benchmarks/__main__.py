@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-BENCHMARKS = ("admission", "scheduling")
+BENCHMARKS = ("admission", "linting", "scheduling")
 
 
 def main() -> int:

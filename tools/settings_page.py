@@ -17,6 +17,7 @@ from pumice.plugins.arguments import shown
 from pumice.scheduler.config import DEFAULT
 from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import ActionSpec, PluginSpec
+from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
 from tools.generated import settle
 from tools.values_shapes import settings
 
@@ -38,6 +39,34 @@ ADMISSION = """\
 
 `--set NAME=VALUE` of `pumice webhook`, `lint`, `review` and `render`; `webhook.settings` of the chart. Beside them there is
 `scheduler-name`, once for each scheduler whose pods are judged; Jobs that name no scheduler get the first (`volcano`).
+"""
+
+LEVELS = """\
+### How strict each rule is
+
+`enforce` refuses an object that breaks the [rule](rules.md), `warn` admits it and tells the user, `off` says nothing. What is said for a namespace
+counts more than what is said for the cluster, that more than `strict-upstream`, and that more than the rule's own level. Objects that are
+in no namespace, queues for example, have the cluster's level. `pumice rules` lists the codes.
+
+On the command line, of the server as of `pumice lint`:
+
+```console norun
+$ pumice lint job.yaml --set rule.JOB-MIN-SUCCESS=enforce --set namespace.dev.rule.JOB-QUEUE-MISSING=warn
+```
+
+In the values of the chart; YAML reads `off` as `false`, which is understood:
+
+```yaml
+webhook:
+  settings:
+    rules:
+      JOB-MIN-SUCCESS: enforce
+    namespaces:
+      dev: {JOB-QUEUE-MISSING: warn}
+```
+
+To make a rule stricter step by step, set it to `warn`, look for its code in the audit annotation `tolerated` or `warned` and in the metrics
+`pumice_admission_tolerated_total` and `pumice_admission_warnings_total`, and take the setting away, or write `enforce`, when it no longer shows up.
 """
 
 PLUGINS = """\
@@ -62,11 +91,18 @@ def page() -> str:
 
 def _admission() -> Iterator[str]:
     yield ADMISSION
-    rows = (
+    rows = [
         (f"`{name}`", f"`{shown(schema['default'])}`", schema["description"])
         for name, schema in settings()
-    )
+        if name not in LEVELS_BY
+    ]
+    fields = AdmissionSettings.model_fields
+    rows += [
+        (f"`{spelt}`", "the rule's own", f"{fields[name].description}")
+        for name, spelt in LEVELS_BY.items()
+    ]
     yield _table(("setting", "default", "what it does"), rows)
+    yield LEVELS
 
 
 def _components() -> Iterator[str]:

@@ -5,9 +5,13 @@ every place that names them: Helm's messages about a reference are harder to rea
 thing itself.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from pumice.webhook.levels import LEVELS
+from pumice.webhook.rules.catalogue import ALL
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.sections import section_of
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["SHAPES", "Schema", "settings"]
@@ -57,6 +61,27 @@ EXPRESSIONS = _array(
 SELECTOR = _object(matchLabels=LABELS, matchExpressions=EXPRESSIONS)
 
 
+def _levels(rules: Iterable[Rule]) -> Schema:
+    """Levels by code; YAML reads `off` as false."""
+    # One pattern for all codes: a list of them would make each message about a misspelt one endless.
+    codes = "|".join(sorted(rule.code for rule in rules))
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "patternProperties": {f"^({codes})$": {"enum": [*LEVELS, False]}},
+    }
+
+
+def _levels_in_namespaces() -> Schema:
+    namespaced = [rule for rule in ALL if section_of(rule.code).namespaced]
+    # Helm gives the wrong place for what `propertyNames` refuses.
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "patternProperties": {"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$": _levels(namespaced)},
+    }
+
+
 def settings() -> Iterator[tuple[str, Schema]]:
     """Settings of admission by their name on the command line, each with its schema."""
     for name, field in AdmissionSettings.model_json_schema()["properties"].items():
@@ -65,7 +90,14 @@ def settings() -> Iterator[tuple[str, Schema]]:
 
 
 def _admission_settings() -> Schema:
-    return _object(**dict(settings()))
+    shapes = {"rules": _levels(ALL), "namespaces": _levels_in_namespaces()}
+    return _object(**{name: _shaped(field, shapes.get(name)) for name, field in settings()})
+
+
+def _shaped(field: Schema, shape: Schema | None) -> Schema:
+    if shape is None:
+        return field
+    return {"description": field["description"], **shape, "default": field["default"]}
 
 
 SHAPES: dict[str, Callable[[], Schema]] = {

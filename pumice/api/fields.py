@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["FieldError", "Reason", "did_you_mean", "summary"]
+__all__ = ["FieldError", "Reason", "closest", "did_you_mean", "plain", "summary"]
 
 Reason = Literal[
     "FieldValueRequired",
@@ -21,6 +21,8 @@ Reason = Literal[
     "FieldValueNotSupported",
     "FieldValueForbidden",
     "FieldValueTypeInvalid",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
 ]
 """Cause types of `metav1.StatusCause.reason`."""
 
@@ -44,7 +46,24 @@ class FieldError(msgspec.Struct, frozen=True, order=True):
     def __str__(self) -> str:
         """`path: message [code]`, the line that a terminal shows."""
         where = f"{self.path}: " if self.path else ""
-        return f"{where}{self.message} [{self.code}]"
+        return plain(f"{where}{self.message} [{self.code}]")
+
+    def within(self, longest: int) -> str:
+        """The same line, cut before its code where it would be longer than so many characters."""
+        line = str(self)
+        if len(line) <= longest:
+            return line
+        end = f"… [{self.code}]"
+        return line[: max(longest - len(end), 0)] + end
+
+
+def plain(text: str) -> str:
+    r"""A text as one line that does nothing to a terminal: control characters become `\n`, `\x1b`."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def summary(errors: Iterable[FieldError]) -> str:
@@ -54,6 +73,17 @@ def summary(errors: Iterable[FieldError]) -> str:
 
 def did_you_mean(found: str, candidates: Iterable[str]) -> str:
     """` (did you mean "x"?)` for the closest candidate, or an empty string when none is close."""
+    meant = closest(found, candidates)
+    return "" if meant is None else f' (did you mean "{meant}"?)'
+
+
+def closest(found: str, candidates: Iterable[str]) -> str | None:
+    """The closest candidate, or None when none is close."""
+    if len(found) > _LONGEST_NAME:
+        return None  # no misspelt name, and comparing it would take its time
     originals = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(found.lower(), sorted(originals), n=1)
-    return f' (did you mean "{originals[close[0]]}"?)' if close else ""
+    return originals[close[0]] if close else None
+
+
+_LONGEST_NAME = 253

@@ -55,12 +55,23 @@ class Kind:
 
 
 JOB = Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs", True, ("vcjob", "vj"), True)
+CRON_JOB = Kind(
+    "batch.volcano.sh", "v1alpha1", "CronJob", "cronjobs", True, ("cronvcjob", "cronvj"), True
+)
+"""Volcano's, which makes Volcano Jobs; the CronJob of group `batch` is another kind."""
 COMMAND = Kind("bus.volcano.sh", "v1alpha1", "Command", "commands")
 POD_GROUP = Kind(
     "scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", True, ("pg", "podgroup-v1beta1")
 )
 QUEUE = Kind(
     "scheduling.volcano.sh", "v1beta1", "Queue", "queues", False, ("q", "queue-v1beta1"), True
+)
+JOB_FLOW = Kind("flow.volcano.sh", "v1alpha1", "JobFlow", "jobflows", True, ("jf",), True)
+JOB_TEMPLATE = Kind(
+    "flow.volcano.sh", "v1alpha1", "JobTemplate", "jobtemplates", True, ("jt",), True
+)
+HYPER_NODE = Kind(
+    "topology.volcano.sh", "v1alpha1", "HyperNode", "hypernodes", False, ("hn",), True
 )
 
 NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False, ("ns",), True)
@@ -100,7 +111,16 @@ VALIDATING_WEBHOOKS = Kind(
     False,
 )
 
-VOLCANO: tuple[Kind, ...] = (JOB, COMMAND, POD_GROUP, QUEUE)
+VOLCANO: tuple[Kind, ...] = (
+    JOB,
+    COMMAND,
+    POD_GROUP,
+    QUEUE,
+    CRON_JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    HYPER_NODE,
+)
 """The kinds whose CRDs Pumice ships."""
 
 ALL: tuple[Kind, ...] = (

@@ -8,10 +8,23 @@ be reported at once and so that old objects can be repaired.
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DNS_LABEL_PATTERN", "DNS_SUBDOMAIN_PATTERN", "Marker", "Preserved"]
+__all__ = ["DNS_LABEL_PATTERN", "DNS_SUBDOMAIN_PATTERN", "Marker", "Preserved", "Validation"]
 
 DNS_LABEL_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """A rule over several fields, which the API server judges by.
+
+    Attributes:
+        rule: CEL over `self`, the value that carries the rule.
+        message: What the user is told when it does not hold.
+    """
+
+    rule: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +38,8 @@ class Marker:
         quantity: The value, or each value of a map, is a quantity (integer or text).
         list_map_keys: Keys that make the items of a list unique.
         atomic: The list is replaced as a whole by server-side apply.
+        validations: CEL rules that the value must obey.
+        partial: The value only overrides parts of another one, so nothing in it is defaulted.
     """
 
     minimum: int | None = None
@@ -41,6 +56,8 @@ class Marker:
     quantity: bool = False
     list_map_keys: tuple[str, ...] | None = None
     atomic: bool = False
+    validations: tuple[Validation, ...] = ()
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

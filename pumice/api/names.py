@@ -1,19 +1,24 @@
 """Names: what Kubernetes accepts, and the ones that Pumice derives from a Job."""
 
 import re
+from functools import lru_cache
 
 __all__ = [
     "LABEL_LENGTH",
     "SUBDOMAIN_LENGTH",
     "address",
+    "config_key_problem",
     "default_task_name",
     "dns_label_problem",
     "dns_subdomain_problem",
+    "env_name_problem",
+    "header_name_problem",
     "hosts_config_map",
     "label_value_problem",
     "pod_group_name",
     "pod_index",
     "pod_name",
+    "port_name_problem",
     "qualified_name_problem",
     "service_name_problem",
     "ssh_secret",
@@ -21,13 +26,18 @@ __all__ = [
 
 LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
+_PORT_NAME_LENGTH = 15
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
+_PORT_NAME = re.compile(r"(?=[-0-9]*[a-z])[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
+_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
+_HEADER_NAME = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 
 
+@lru_cache(maxsize=4096)
 def dns_label_problem(name: str) -> str | None:
     """Say why a text is no DNS-1123 label (pod, container and task names), or None when it is."""
     if len(name) > LABEL_LENGTH:
@@ -90,6 +100,47 @@ def label_value_problem(value: str) -> str | None:
             "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or "
             f"digit, found {value!r}"
         )
+    return None
+
+
+def env_name_problem(name: str) -> str | None:
+    """Say why a text names no environment variable, or None when it does.
+
+    Since version 1.34 Kubernetes takes all printable ASCII but `=`.
+    """
+    if name and name.isascii() and name.isprintable() and "=" not in name:
+        return None
+    return f"must consist of printable ASCII characters other than '=', found {name!r}"
+
+
+@lru_cache(maxsize=1024)
+def port_name_problem(name: str) -> str | None:
+    """Say why a text is no IANA service name (names of container ports), or None when it is."""
+    if len(name) > _PORT_NAME_LENGTH:
+        return f"must be at most {_PORT_NAME_LENGTH} characters, found {len(name)} in {name!r}"
+    if not _PORT_NAME.fullmatch(name):
+        return (
+            "must consist of lower case letters, digits and single '-' between them, with a letter "
+            f"at least, found {name!r}"
+        )
+    return None
+
+
+def config_key_problem(key: str) -> str | None:
+    """Say why a text is no key of a ConfigMap or a Secret, or None when it is."""
+    if len(key) > SUBDOMAIN_LENGTH:
+        return f"must be at most {SUBDOMAIN_LENGTH} characters, found {len(key)}"
+    if not _CONFIG_KEY.fullmatch(key):
+        return f"must consist of letters, digits, '-', '_' and '.', found {key!r}"
+    if key == "." or key.startswith(".."):
+        return f"must not be '.' and not start with '..', found {key!r}"
+    return None
+
+
+def header_name_problem(name: str) -> str | None:
+    """Say why a text names no HTTP header of a probe, or None when it does."""
+    if not _HEADER_NAME.fullmatch(name):
+        return f"must consist of letters, digits and '-', found {name!r}"
     return None
 
 

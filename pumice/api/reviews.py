@@ -10,11 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from pumice.api.fields import FieldError, summary
+from pumice.api.fields import FieldError, plain, summary
 from pumice.api.meta import ApiStruct
 
 __all__ = [
+    "ALL_WARNING_CHARACTERS",
     "API_VERSION",
+    "WARNING_CHARACTERS",
     "GroupVersionKind",
     "GroupVersionResource",
     "Operation",
@@ -29,9 +31,23 @@ __all__ = [
     "encode",
     "errored",
     "patched",
+    "shortened",
 ]
 
 API_VERSION = "admission.k8s.io/v1"
+
+WARNING_CHARACTERS = 256
+"""Of one warning: where there is too much to warn about, kube-apiserver cuts each of them there."""
+
+ALL_WARNING_CHARACTERS = 4096 - 2 * WARNING_CHARACTERS
+"""Of all warnings of an answer. kube-apiserver passes on 4096 of all webhooks together and drops the
+rest without a word; the difference is left to other webhooks."""
+
+_PROBLEMS_SHOWN = 20
+"""In the message of a denial; its causes hold all of them."""
+
+_WHOLE_OBJECT = "metadata.name"
+"""Field of a cause that concerns the object as a whole; kubectl would print an empty one, too."""
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
@@ -116,32 +132,55 @@ class Review(ApiStruct, frozen=True):
     request: Request | None = None
 
 
-def allowed(warnings: Sequence[str] = ()) -> Response:
-    """Yes, as it is."""
-    return Response(allowed=True, warnings=list(warnings) or None)
+def allowed(warnings: Sequence[str] = (), audit: Mapping[str, str] | None = None) -> Response:
+    """Yes, as it is.
+
+    Args:
+        warnings: What kubectl tells the user.
+        audit: What the audit log notes.
+    """
+    return Response(
+        allowed=True, warnings=list(warnings) or None, audit_annotations=dict(audit or {}) or None
+    )
 
 
-def patched(operations: Sequence[PatchOperation], warnings: Sequence[str] = ()) -> Response:
+def patched(
+    operations: Sequence[PatchOperation],
+    warnings: Sequence[str] = (),
+    audit: Mapping[str, str] | None = None,
+) -> Response:
     """Yes, with these changes; without any it is a plain yes."""
     if not operations:
-        return allowed(warnings)
+        return allowed(warnings, audit)
     text = base64.b64encode(msgspec.json.encode(list(operations))).decode()
     return Response(
-        allowed=True, patch=text, patch_type="JSONPatch", warnings=list(warnings) or None
+        allowed=True,
+        patch=text,
+        patch_type="JSONPatch",
+        warnings=list(warnings) or None,
+        audit_annotations=dict(audit or {}) or None,
     )
 
 
 def denied(
     errors: Sequence[FieldError],
     warnings: Sequence[str] = (),
+    audit: Mapping[str, str] | None = None,
     *,
     name: str = "",
     kind: str = "",
     group: str = "",
 ) -> Response:
-    """No, and every reason: HTTP 422 with one cause an error."""
+    """No, and every reason: HTTP 422 with one cause an error, and their codes for the audit log.
+
+    kubectl prints the causes when it is about one object, and the message when it is about several.
+    """
     causes = [
-        {"reason": error.reason, "message": f"{error.message} [{error.code}]", "field": error.path}
+        {
+            "reason": error.reason,
+            "message": plain(f"{error.message} [{error.code}]"),
+            "field": plain(error.path) or _WHOLE_OBJECT,
+        }
         for error in errors
     ]
     details: dict[str, Any] = {"name": name, "kind": kind, "group": group, "causes": causes}
@@ -152,18 +191,42 @@ def denied(
             code=422,
             status="Failure",
             reason="Invalid",
-            message=_message(errors),
+            message=_message(errors, f'{kind} "{name}"' if kind and name else kind),
             details={key: value for key, value in details.items() if value},
         ),
         warnings=list(warnings) or None,
-        audit_annotations={"rules": codes} if codes else None,
+        audit_annotations={"rules": codes, **(audit or {})} if codes else None,
     )
 
 
-def _message(errors: Sequence[FieldError]) -> str:
+def _message(errors: Sequence[FieldError], subject: str) -> str:
+    """What is wrong, one line a problem, and what it is wrong with."""
     if len(errors) == 1:
-        return str(errors[0])
-    return f"{len(errors)} problems:\n{summary(errors)}"
+        return f"{subject}: {errors[0]}" if subject else str(errors[0])
+    text = f"{subject} has " if subject else ""
+    text += f"{len(errors)} problems:\n{summary(errors[:_PROBLEMS_SHOWN])}"
+    if (more := len(errors) - _PROBLEMS_SHOWN) > 0:
+        text += f"\n… and {more} more, which `pumice lint` shows"
+    return text
+
+
+def shortened(warnings: Sequence[FieldError]) -> list[str]:
+    """Warnings as texts that reach the user: kube-apiserver cuts what is longer than it likes.
+
+    Each warning is there once, whole as long as there is room for all of them; otherwise they are cut
+    before their code, and what does not fit even so is counted.
+    """
+    texts = list(dict.fromkeys(map(str, warnings)))
+    if sum(map(len, texts)) <= ALL_WARNING_CHARACTERS:
+        return texts
+    texts = list(dict.fromkeys(each.within(WARNING_CHARACTERS) for each in warnings))
+    left = ALL_WARNING_CHARACTERS - WARNING_CHARACTERS
+    for count, text in enumerate(texts):
+        left -= len(text)
+        if left < 0:
+            more = len(texts) - count
+            return [*texts[:count], f"and {more} more warnings, which `pumice lint` shows"]
+    return texts
 
 
 def errored(code: int, message: str, *, reason: str = "BadRequest") -> Response:

@@ -48,6 +48,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
+_CONTAINERS = frozenset({dict, list})
 _NAMES: dict[type, str] = {
     dict: "object",
     list: "array",
@@ -132,6 +133,7 @@ class Structural:
         "map_type",
         "nullable",
         "open_map",
+        "plain",
         "preserve",
         "properties",
         "prunes",
@@ -165,6 +167,8 @@ class Structural:
         self.open_map = additional is True
         self.items = Structural(items) if isinstance(items, dict) else None
         self.rules = tuple(rules_of(schema, Structural))
+        # A scalar of which the type is all there is to check: most values are.
+        self.plain = not self.rules and self.type_name not in {"object", "array"}
         children = tuple(self._children())
         self.has_defaults_below: bool = any(
             child.has_default or child.has_defaults_below for child in children
@@ -243,7 +247,9 @@ class Structural:
             properties, additional = self.properties, self.additional
             for name, item in value.items():
                 child = properties.get(name, additional)
-                if child is not None and not (self.root and name in _RESOURCE_FIELDS):
+                if child is None or (child.plain and type(item) in child.types_expected):
+                    continue
+                if not (self.root and name in _RESOURCE_FIELDS):
                     child.check(item, (name, path), errors)
         elif kind is list:
             if self.items is not None:
@@ -310,7 +316,7 @@ class Structural:
             if item is None:
                 if not child_or_none.nullable:
                     nulls.append(name)
-            else:
+            elif type(item) in _CONTAINERS:
                 child_or_none.fill(item)
         for name in nulls:
             del value[name]

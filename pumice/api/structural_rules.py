@@ -177,6 +177,7 @@ def _sized(
     text: str,
     *,
     shows_size: bool,
+    reason: Reason = "FieldValueInvalid",
 ) -> Callable[[int], Rule]:
     def make(limit: int) -> Rule:
         def check(value: Json, path: Path, errors: list[FieldError]) -> None:
@@ -187,7 +188,7 @@ def _sized(
                     limit=limit,
                     plural="" if limit == 1 else "s",
                 )
-                add(errors, path, message, code, "FieldValueInvalid")
+                add(errors, path, message, code, reason)
 
         return check
 
@@ -211,7 +212,12 @@ _SIZES: dict[str, Callable[[Any], Rule]] = {
         shows_size=False,
     ),
     "maxLength": _sized(
-        str, "LENGTH", _over, "Too long: may not be more than {limit} bytes", shows_size=False
+        str,
+        "LENGTH",
+        _over,
+        "Too long: may not be more than {limit} bytes",
+        shows_size=False,
+        reason="FieldValueTooLong",
     ),
     "minItems": _sized(
         list,
@@ -226,6 +232,7 @@ _SIZES: dict[str, Callable[[Any], Rule]] = {
         _over,
         "Too many: {shown}: must have at most {limit} item{plural}",
         shows_size=True,
+        reason="FieldValueTooMany",
     ),
     "minProperties": _sized(
         dict,
@@ -240,6 +247,7 @@ _SIZES: dict[str, Callable[[Any], Rule]] = {
         _over,
         "Too many: {shown}: must have at most {limit} item{plural}",
         shows_size=True,
+        reason="FieldValueTooMany",
     ),
 }
 

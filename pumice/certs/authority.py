@@ -14,7 +14,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from pumice.certs.verification import FLAWS
+
 __all__ = [
+    "END_OF_TIME",
     "ORGANIZATION",
     "Authority",
     "Key",
@@ -30,6 +33,9 @@ __all__ = [
 
 ORGANIZATION = "Pumice"
 """Subject organization by which our own authorities are known in a bundle."""
+
+END_OF_TIME = 253_402_300_799.0
+"""The last second of the year 9999, after which no certificate can be valid."""
 
 Key = ec.EllipticCurvePrivateKey
 KeyFactory = Callable[[], Key]
@@ -64,7 +70,7 @@ def is_authority(certificate: x509.Certificate) -> bool:
     """Whether a certificate may sign others."""
     try:
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints)
-    except (x509.ExtensionNotFound, ValueError):
+    except (x509.ExtensionNotFound, *FLAWS):
         return False
     return constraints.value.ca
 
@@ -119,7 +125,7 @@ class Authority:
         Args:
             key: Its key.
             start: UNIX seconds from which it is valid.
-            end: UNIX seconds until which it is valid.
+            end: UNIX seconds until which it is valid, if there is such a moment in a certificate.
         """
         public = key.public_key()
         identifier = x509.SubjectKeyIdentifier.from_public_key(public)
@@ -138,7 +144,7 @@ class Authority:
             .public_key(public)
             .serial_number(x509.random_serial_number())
             .not_valid_before(datetime.fromtimestamp(int(start), UTC))
-            .not_valid_after(datetime.fromtimestamp(int(end), UTC))
+            .not_valid_after(datetime.fromtimestamp(int(min(end, END_OF_TIME)), UTC))
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_usage(signs=True), critical=True)
             .add_extension(identifier, critical=False)
@@ -170,7 +176,7 @@ class Authority:
         ended = int(min(end, not_after(self.certificate)))
         alternatives: list[x509.GeneralName] = [x509.DNSName(name) for name in names]
         alternatives += [x509.IPAddress(ip_address(address)) for address in addresses]
-        identifier = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+        identifier = self._identifier()
         # A common name holds 64 characters; clients look at the alternative names only.
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
         public = key.public_key()
@@ -188,11 +194,19 @@ class Authority:
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
             .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier.value),
+                x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
                 critical=False,
             )
         )
         return Leaf(builder.sign(self.key, hashes.SHA256()), key)
+
+    def _identifier(self) -> x509.SubjectKeyIdentifier:
+        """How leaves name the key that signed them; a CA that somebody else made may not say it."""
+        try:
+            found = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+        except x509.ExtensionNotFound:
+            return x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
+        return found.value
 
     @property
     def certificate_pem(self) -> bytes:
@@ -203,6 +217,10 @@ class Authority:
     def key_pem(self) -> bytes:
         """The key as PKCS 8."""
         return _pem_of_key(self.key)
+
+    def valid_at(self, moment: float) -> bool:
+        """Whether it may sign at a moment, in UNIX seconds."""
+        return not_before(self.certificate) <= moment < self.end
 
     @property
     def end(self) -> float:

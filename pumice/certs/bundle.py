@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from pumice.certs.authority import Authority, is_authority, not_after, pem, same
-from pumice.certs.verification import certificates_in
+from pumice.certs.authority import Authority, is_authority, not_after, not_before, pem, same
+from pumice.certs.verification import FLAWS, certificates_in, problem_with
 
 __all__ = ["KEEP_PREVIOUS", "KEYS", "Bundle", "Reading", "read"]
 
@@ -107,13 +106,12 @@ def read(data: Mapping[str, Any] | None) -> Reading:
     for role in (CURRENT, NEXT):
         certificate = _certificate(role, parts, problems)
         key = _key(role, parts, problems) if certificate else None
-        if certificate and key and certificate.public_key() == key.public_key():
-            authorities.append(Authority(certificate, key))
-            continue
-        if certificate and key:
-            problems.append(f"{role}.key does not belong to {role}.crt")
-        authorities.append(None)
-        if certificate:
+        authority = Authority(certificate, key) if certificate and key else None
+        if authority and (flaw := _flaw(role, authority)):
+            problems.append(flaw)
+            authority = None
+        authorities.append(authority)
+        if certificate and authority is None:
             trusted.append(certificate)  # cannot sign any more, but what it signed is served
     past = [each for each in certificates_in(parts.get("previous.crt", b"")) if is_authority(each)]
     current, following = authorities
@@ -124,6 +122,19 @@ def read(data: Mapping[str, Any] | None) -> Reading:
         return Reading(None, tuple(trusted), tuple(problems))
     bundle = Bundle(current, following).trusting(*trusted)
     return Reading(bundle, bundle.previous, tuple(problems))
+
+
+def _flaw(role: str, authority: Authority) -> str | None:
+    """Why clients would refuse what an authority signs, found out by signing something."""
+    start, host = not_before(authority.certificate), "trial.invalid"
+    try:
+        if authority.certificate.public_key() != authority.key.public_key():
+            return f"{role}.key does not belong to {role}.crt"
+        leaf = authority.issue(authority.key, [host], [], start, authority.end)
+    except FLAWS as error:
+        return f"{role}.crt cannot sign: {error}"
+    problem = problem_with(leaf.certificate_pem, authority.certificate_pem, host, start)
+    return f"what {role}.crt signs is refused: {problem}" if problem else None
 
 
 def _decoded(key: str, value: Any, problems: list[str]) -> bytes:
@@ -149,7 +160,7 @@ def _key(
 ) -> ec.EllipticCurvePrivateKey | None:
     try:
         key = load_pem_private_key(parts.get(f"{role}.key", b""), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    except FLAWS:
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         problems.append(f"{role}.key is no EC key")

@@ -14,7 +14,10 @@ import base64
 import binascii
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from cryptography import x509
 
@@ -22,19 +25,47 @@ from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Kind
 from pumice.certs.authority import same
 from pumice.certs.settings import CertSettings
 from pumice.certs.verification import certificates_in
-from pumice.cluster.cache import WatchCache
+from pumice.cluster.cache import Change, WatchCache
 from pumice.cluster.client import JSON_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
 
-__all__ = ["Injector", "bundles_of", "patch_for"]
+__all__ = ["Entry", "Injector", "bundles_of", "entries_of", "patch_for"]
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How the API server calls one webhook.
+
+    Attributes:
+        host: Name or address that the served certificate has to be for.
+        trust: `caBundle` as PEM; empty where it is missing.
+    """
+
+    host: str
+    trust: bytes
+
+
+def entries_of(configuration: Object) -> list[Entry]:
+    """How the API server calls the webhooks of a configuration."""
+    return [Entry(_host(entry), _bundle(entry)) for entry in configuration.get("webhooks") or ()]
+
+
 def bundles_of(configuration: Object) -> list[bytes]:
     """The `caBundle` of every entry of a configuration, decoded; empty where it is missing."""
-    return [_bundle(entry) for entry in configuration.get("webhooks") or ()]
+    return [each.trust for each in entries_of(configuration)]
+
+
+def _host(entry: dict[str, Any]) -> str:
+    client = entry.get("clientConfig") or {}
+    if service := client.get("service"):
+        return f"{service.get('name')}.{service.get('namespace')}.svc"
+    try:
+        return urlsplit(client.get("url") or "").hostname or ""
+    except ValueError:
+        return ""
 
 
 def _bundle(entry: dict[str, Any]) -> bytes:
@@ -94,6 +125,7 @@ class Injector:
         self._names += [(VALIDATING_WEBHOOKS, name) for name in validating]
         self._seen: dict[tuple[Kind, str], Object] = {}
         self._missing: set[tuple[Kind, str]] = set()
+        self._caches: list[WatchCache[dict[str, Any]]] = []
 
     @classmethod
     def of(
@@ -103,6 +135,17 @@ class Injector:
         return cls(client, settings.mutating, settings.validating, clock=clock)
 
     # What is in force
+
+    @property
+    def synced(self) -> bool:
+        """Whether `run` has read all configurations for the first time."""
+        return bool(self._caches) and all(each.synced.is_set() for each in self._caches)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """How the API server calls each webhook of each configuration, as last seen; once each."""
+        found = (each for seen in self._seen.values() for each in entries_of(seen))
+        return list(dict.fromkeys(found))
 
     @property
     def bundles(self) -> list[bytes]:
@@ -156,15 +199,28 @@ class Injector:
 
     async def run(self) -> None:
         """Follow the configurations, setting `changed` whenever one does, until cancelled."""
+        self._caches = [self._watching(kind, name) for kind, name in self._names]
         async with asyncio.TaskGroup() as group:
-            for kind, name in self._names:
-                cache: WatchCache[dict[str, Any]] = WatchCache(
-                    self._client,
-                    kind,
-                    dict[str, Any],
-                    field_selector=f"metadata.name={name}",
-                    clock=self._clock,
-                )
-                cache.subscribe(lambda *_: self.changed.set())
+            for cache in self._caches:
                 group.create_task(cache.run())
             await asyncio.Event().wait()
+
+    def _watching(self, kind: Kind, name: str) -> WatchCache[dict[str, Any]]:
+        cache: WatchCache[dict[str, Any]] = WatchCache(
+            self._client,
+            kind,
+            dict[str, Any],
+            field_selector=f"metadata.name={name}",
+            clock=self._clock,
+        )
+        cache.subscribe(partial(self._see, kind, name))
+        return cache
+
+    def _see(self, kind: Kind, name: str, change: Change, old: object, new: Object | None) -> None:
+        """Take in a change, so that readiness is right even while nothing can be injected."""
+        del change, old
+        if new is None:
+            self._seen.pop((kind, name), None)
+        else:
+            self._seen[kind, name] = new
+        self.changed.set()

@@ -18,6 +18,10 @@ the leaves in use nor the bundle change. A process that remembers nothing makes 
 Secret that is spoilt in part, what is sound is used. Whatever happened to it, every CA of ours that the
 configurations trust stays trusted, because another process may be serving a leaf of it.
 
+While the Secret can be neither read nor written (rights taken away, `immutable: true`), leaves are
+renewed with the authorities as they were last known. A handshake that finds the leaf expired, because
+the process was stopped for so long, has one signed on the spot.
+
 (To be rid of a CA whose key has leaked, stop all replicas, delete the Secret, empty `caBundle`, start.)
 """
 
@@ -41,7 +45,7 @@ from pumice.certs.injection import Injector
 from pumice.certs.reload import ServingCertificate
 from pumice.certs.rotation import leaf_is_due, new_leaf, up_to_date
 from pumice.certs.settings import CertSettings
-from pumice.certs.verification import certificates_in, problem_with
+from pumice.certs.verification import FLAWS, certificates_in, problem_with
 from pumice.cluster.client import Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
@@ -88,7 +92,8 @@ class Keeper:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._new_key = new_key
-        self.serving = serving or ServingCertificate()
+        self.serving = serving or ServingCertificate(self._clock)
+        self.serving.on_stale(self._serve_at_once)
         self.injector = injector or Injector.of(client, settings, clock=self._clock)
         self.bundle: Bundle | None = None
         self.started = asyncio.Event()
@@ -104,12 +109,12 @@ class Keeper:
     @property
     def problem(self) -> str | None:
         """Why the API server would not accept what is served, or None when it would."""
-        bundles = self.injector.bundles
-        if not bundles:
+        entries = self.injector.entries
+        if not entries:
             return "no webhook configuration exists yet"
-        moment, host = self._clock.wall(), self._settings.host
-        for bundle in dict.fromkeys(bundles):
-            if problem := problem_with(self.serving.chain, bundle, host, moment):
+        moment = self._clock.wall()
+        for each in entries:
+            if problem := problem_with(self.serving.chain, each.trust, each.host, moment):
                 return problem
         return None
 
@@ -117,13 +122,16 @@ class Keeper:
         """Do once what is to be done.
 
         Raises:
-            ApiError: When the Secret can be neither read nor written.
+            ApiError: When the Secret cannot be read or written; what is known is served then.
         """
-        moment = self._clock.wall()
-        self.bundle = await self._up_to_date(moment)
-        await self.injector.inject(self.bundle.trust)
-        self._serve(self.bundle, moment)
-        self.started.set()
+        try:
+            self.bundle = await self._up_to_date(self._clock.wall())
+            await self.injector.inject(self.bundle.trust)
+        finally:
+            moment = self._clock.wall()  # again: the process may have been stopped meanwhile
+            if self.bundle is not None and self.bundle.current.valid_at(moment):
+                self._serve(self.bundle, moment)
+                self.started.set()
 
     async def run(self) -> None:
         """Look for ever: every poll, and whenever the injector sees a change."""
@@ -157,9 +165,23 @@ class Keeper:
             # What is served is still accepted; a leaf of the new CA might not be. There is time.
             logger.info("the current CA is not trusted everywhere yet; keeping the old leaf")
             return
+        self._serve_leaf_of(bundle, moment)
+
+    def _serve_leaf_of(self, bundle: Bundle, moment: float) -> None:
         self._leaf = new_leaf(bundle, self._settings, moment, self._new_key)
         self.serving.use(self._leaf.certificate_pem, self._leaf.key_pem)
         logger.info("serving a new certificate, valid for %.0f s", self.serving.expires - moment)
+
+    def _serve_at_once(self) -> None:
+        """Replace a leaf that has ended, for a client that is shaking hands."""
+        moment = self._clock.wall()
+        self.injector.changed.set()  # there may be more to do than this
+        if self.bundle is None:
+            return
+        for signer in (self.bundle.current, self.bundle.next):
+            if signer is not None and signer.valid_at(moment):
+                self._serve_leaf_of(Bundle(signer), moment)
+                return
 
     def _settled(self, bundle: Bundle, moment: float) -> bool:
         """Whether the CA that signs has been trusted everywhere for long enough.
@@ -191,6 +213,8 @@ class Keeper:
         secret = await self._secret()
         reading = read((secret or {}).get("data"))
         found, trusted = reading.bundle, reading.trusted
+        if self.bundle is None:
+            self.bundle = found  # something to serve, should writing fail
         restored = found is None and self.bundle is not None
         if restored:
             found = self.bundle
@@ -245,5 +269,8 @@ class Keeper:
 
 
 def _is_ours(certificate: x509.Certificate) -> bool:
-    names = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    try:
+        names = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    except FLAWS:
+        return False
     return is_authority(certificate) and any(name.value == ORGANIZATION for name in names)

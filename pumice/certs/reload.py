@@ -4,6 +4,10 @@
 open connections alone. A pair is first tried on a context that nobody uses: a certificate with the
 wrong key would otherwise leave the live one with half of each. The last good pair stays when a new one
 cannot be read.
+
+A process that was stopped for longer than its certificate lasts (SIGSTOP, a suspended machine) wakes up
+with clients at the door, before any timer of its own fires. So each handshake asks the wall clock, and
+one that would present what has ended has it renewed first.
 """
 
 import asyncio
@@ -36,24 +40,49 @@ class ServingCertificate:
         context: Give it to the server; it stays the same object for ever.
         chain: What is presented, as PEM; empty before the first `use`.
         swaps: How often another pair was put in, the first time included.
+        expires: UNIX seconds at which what is presented ends; 0 when nothing is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Present nothing yet.
+
+        Args:
+            clock: Tells when what is presented has ended.
+        """
         self.context = _server_context()
+        self.context.sni_callback = self._greet
         self.chain = b""
         self.swaps = 0
+        self.expires = 0.0
+        self._clock = clock or SystemClock()
         self._key = b""
+        self._latest = self.context
         self._subscribers: list[Callable[[], None]] = []
-
-    @property
-    def expires(self) -> float:
-        """UNIX seconds at which what is presented ends; 0 when nothing is."""
-        presented = certificates_in(self.chain)
-        return min(map(not_after, presented), default=0.0)
+        self._renew: Callable[[], object] | None = None
 
     def on_swap(self, callback: Callable[[], None]) -> None:
         """Have a function called after every swap."""
         self._subscribers.append(callback)
+
+    def on_stale(self, renew: Callable[[], object]) -> None:
+        """Have a function called by each handshake that would present what has ended.
+
+        It is called in the event loop, with the client waiting: it must be quick, and `use` another pair.
+        """
+        self._renew = renew
+
+    def _greet(self, connection: ssl.SSLObject, name: str, context: ssl.SSLContext) -> None:
+        """Begin a handshake; OpenSSL has copied the pair already, so another needs another context."""
+        del name, context
+        if self._renew is None or self._clock.wall() < self.expires:
+            return
+        swaps = self.swaps
+        try:
+            self._renew()
+        except Exception:
+            logger.exception("renewing a certificate that has ended")
+        if self.swaps != swaps:
+            connection.context = self._latest
 
     def use(self, chain: bytes, key: bytes) -> bool:
         """Present another pair from the next handshake on.
@@ -71,14 +100,16 @@ class ServingCertificate:
         """
         if chain == self.chain and key == self._key:
             return False
+        trial = _server_context()
         try:
-            load_pair(_server_context(), chain, key)
+            load_pair(trial, chain, key)
         except ssl.SSLError as error:
             raise ValueError(
                 f"certificate and key cannot be served: {error.reason or error}"
             ) from error
         load_pair(self.context, chain, key)
-        self.chain, self._key = chain, key
+        self.chain, self._key, self._latest = chain, key, trial
+        self.expires = min(map(not_after, certificates_in(chain)), default=0.0)
         self.swaps += 1
         for callback in self._subscribers:
             callback()
@@ -118,16 +149,19 @@ class FileReloader:
         self._poll_seconds = poll_seconds
         self._clock = clock or SystemClock()
         self._problem = ""
-        self._read()
+        self._use(self._content())
+        serving.on_stale(self.look)
 
-    def _read(self) -> bool:
+    def _content(self) -> tuple[bytes, bytes]:
         self.reads += 1
         try:
-            chain, key = self._certificate.read_bytes(), self._key.read_bytes()
+            return self._certificate.read_bytes(), self._key.read_bytes()
         except OSError as error:
             raise ValueError(f"cannot read {error.filename}: {error.strerror}") from error
+
+    def _use(self, pair: tuple[bytes, bytes]) -> bool:
         try:
-            return self._serving.use(chain, key)
+            return self._serving.use(*pair)
         except ValueError as error:
             raise ValueError(f"{self._certificate} and {self._key}: {error}") from error
 
@@ -137,20 +171,33 @@ class FileReloader:
         While they are half-written or gone the last good pair stays, and it is said once.
         """
         try:
-            swapped = self._read()
+            swapped = self._use(self._content())
         except ValueError as error:
-            self.failures += 1
-            if str(error) != self._problem:
-                self._problem = str(error)
-                logger.warning("keeping the certificate as it was: %s", error)
+            self._keep(error)
             return False
-        self._problem = ""
-        if swapped:
-            logger.info("serving the certificate of %s as it is now", self._certificate)
+        self._note(swapped)
         return swapped
 
     async def run(self) -> None:
-        """Look every few seconds until cancelled."""
+        """Look every few seconds until cancelled.
+
+        Only reading happens in a thread, which a slow volume may hold up: the live context must not
+        change while the event loop begins a handshake with it.
+        """
         while True:
             await self._clock.sleep(self._poll_seconds)
-            await asyncio.to_thread(self.look)
+            try:
+                self._note(self._use(await asyncio.to_thread(self._content)))
+            except ValueError as error:
+                self._keep(error)
+
+    def _keep(self, error: ValueError) -> None:
+        self.failures += 1
+        if str(error) != self._problem:
+            self._problem = str(error)
+            logger.warning("keeping the certificate as it was: %s", error)
+
+    def _note(self, swapped: bool) -> None:
+        self._problem = ""
+        if swapped:
+            logger.info("serving the certificate of %s as it is now", self._certificate)

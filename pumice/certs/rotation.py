@@ -17,9 +17,10 @@ import enum
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from pumice.certs.authority import Authority, KeyFactory, Leaf, not_after, not_before
+from pumice.certs.authority import END_OF_TIME, Authority, KeyFactory, Leaf, not_after
 from pumice.certs.bundle import Bundle
 from pumice.certs.settings import CertSettings
+from pumice.certs.verification import FLAWS
 
 __all__ = ["Step", "due", "first_bundle", "leaf_is_due", "new_leaf", "next_step", "up_to_date"]
 
@@ -39,9 +40,7 @@ def due(end: float, duration: float, settings: CertSettings, moment: float) -> b
 
 
 def _usable(authority: Authority | None, moment: float) -> bool:
-    return authority is not None and (
-        not_before(authority.certificate) <= moment < not_after(authority.certificate)
-    )
+    return authority is not None and authority.valid_at(moment)
 
 
 def next_step(bundle: Bundle | None, settings: CertSettings, moment: float) -> Step | None:
@@ -56,7 +55,7 @@ def next_step(bundle: Bundle | None, settings: CertSettings, moment: float) -> S
     if due(current.end, settings.ca_duration, settings, moment) or not _usable(current, moment):
         # Nothing is won by promoting a CA that is no better; it is replaced in its place.
         return Step.PROMOTE if _usable(following, moment) else Step.PREPARE
-    if following.end <= current.end:
+    if following.end <= current.end and following.end < END_OF_TIME:
         return Step.PREPARE
     if any(not_after(each) <= moment for each in bundle.previous):
         return Step.FORGET
@@ -144,7 +143,7 @@ def leaf_is_due(leaf: Leaf | None, bundle: Bundle, settings: CertSettings, momen
         return True
     try:
         leaf.certificate.verify_directly_issued_by(bundle.current.certificate)
-    except (ValueError, TypeError, InvalidSignature):
+    except (InvalidSignature, *FLAWS):
         return True
     return False
 

@@ -20,6 +20,7 @@ from pumice.cli import (
     plugins,
     render,
     review,
+    rules,
     scheduler,
     simulate,
     webhook,
@@ -43,7 +44,7 @@ app = typer.Typer(
 _ANY_FLAGS = {"ignore_unknown_options": True, "allow_extra_args": True}
 """For components: Volcano's charts pass flags that mean nothing here, and a literal `2>&1`."""
 
-_VERBS = (lint, review, render, simulate, dev, explain, plugins)
+_VERBS = (lint, review, render, simulate, dev, explain, plugins, rules)
 _COMPONENTS = (webhook, controller, scheduler, certs)
 
 

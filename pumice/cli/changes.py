@@ -1,6 +1,7 @@
 """What differs between two objects, field by field, for people to read."""
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
@@ -43,26 +44,40 @@ class Change:
 
 def changes(before: Any, after: Any, path: str = "") -> list[Change]:
     """All fields that differ, in the order of the later object."""
+    found: list[Change] = []
+    _compare(before, after, path, found)
+    return found
+
+
+def _compare(before: Any, after: Any, path: str, found: list[Change]) -> None:
     if before is ABSENT and isinstance(after, dict) and after:
         before = {}  # a map that is new is told entry by entry
     if isinstance(before, dict) and isinstance(after, dict):
-        keys = [*after, *(key for key in before if key not in after)]
-        pairs = [
-            (_field(path, key), before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys
-        ]
+        for key, new in after.items():
+            old = before.get(key, ABSENT)
+            if not _same(old, new):
+                _compare(old, new, _field(path, key), found)
+        for key, old in before.items():
+            if key not in after:
+                _compare(old, ABSENT, _field(path, key), found)
     elif isinstance(before, list) and isinstance(after, list):
-        pairs = [
-            (
-                f"{path}[{at}]",
-                before[at] if at < len(before) else ABSENT,
-                after[at] if at < len(after) else ABSENT,
-            )
-            for at in range(max(len(before), len(after)))
-        ]
-    else:
-        same = type(before) is type(after) and before == after
-        return [] if same else [Change(path, before, after)]
-    return [change for where, old, new in pairs for change in changes(old, new, where)]
+        for at, (old, new) in enumerate(zip_longest(before, after, fillvalue=ABSENT)):
+            if not _same(old, new):
+                _compare(old, new, f"{path}[{at}]", found)
+    elif not _same(before, after):
+        found.append(Change(path, before, after))
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Whether two values are equal as JSON, where 1 is neither true nor 1.0.
+
+    Most of two objects is equal, so that this is what a comparison costs.
+    """
+    if type(before) is not type(after) or before != after:
+        return False
+    if not isinstance(after, dict | list):
+        return True
+    return msgspec.json.encode(before) == msgspec.json.encode(after)
 
 
 def _field(path: str, key: str) -> str:

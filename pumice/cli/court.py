@@ -14,6 +14,7 @@ from pumice.cli.output import note
 if TYPE_CHECKING:
     from pumice.plugins import Registry
     from pumice.webhook.admission import Admission
+    from pumice.webhook.groups.model import ResourceGroups
     from pumice.webhook.offline import Judgement
     from pumice.webhook.settings import AdmissionSettings
     from pumice.webhook.view import Snapshot
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Court",
     "admission",
-    "check_admission_conf",
     "placed",
+    "read_groups",
     "read_settings",
     "registry",
     "snapshot",
@@ -58,28 +59,28 @@ def read_settings(assignments: Sequence[str] | None) -> "AdmissionSettings":
         raise UserError(f"--set: {error}") from None
 
 
-def check_admission_conf(file: str | None) -> None:
-    """Read Volcano's file of resource groups, and say what becomes of it.
+def read_groups(file: str | None) -> "ResourceGroups":
+    """Resource groups of `--admission-conf`; what has no effect is said on stderr.
 
     Raises:
-        UserError: The file cannot be read, or holds no `resourceGroups`.
+        UserError: The file cannot be read or used.
     """
-    from pumice.cli.documents import DocumentError, parse
+    from pumice.webhook.groups.model import NO_GROUPS
+    from pumice.webhook.groups.parsing import ConfError, parse
 
     if file is None:
-        return
+        return NO_GROUPS
     try:
-        values = [value for _, _, value in parse(read_bytes(file))]
-    except DocumentError as error:
-        where = f", line {error.line}" if error.line else ""
-        raise UserError(f"{file}{where}: {error}") from None
-    if len(values) != 1 or not isinstance(values[0], dict) or "resourceGroups" not in values[0]:
-        raise UserError(f"{file}: expected one mapping with a list `resourceGroups`")
-    groups = values[0]["resourceGroups"]
-    if not isinstance(groups, list | None) or not all(isinstance(x, dict) for x in groups or ()):
-        raise UserError(f"{file}: resourceGroups must be a list of mappings")
-    if groups:
-        note(f"{file}: resource groups are read but not applied to pods in this version")
+        groups, warnings = parse(read_bytes(file))
+    except ConfError as error:
+        first, *more = error.problems
+        for problem in (*error.warnings, *(error.problems if more else ())):
+            note(f"{file}: {problem}")
+        message = f"{len(error.problems)} problems, the first in {first}" if more else first
+        raise UserError(f"{file}: {message}") from None
+    for warning in warnings:
+        note(f"{file}: {warning}")
+    return groups
 
 
 def snapshot(state: Iterable[Raw]) -> "Snapshot":
@@ -88,7 +89,7 @@ def snapshot(state: Iterable[Raw]) -> "Snapshot":
     Where no queue is given at all, nobody can tell which exist: naming one is then a warning.
 
     Raises:
-        UserError: A queue or namespace of the state does not decode.
+        UserError: An object of the state that rules look at does not decode.
     """
     from pumice.webhook.view import Snapshot
 
@@ -100,15 +101,17 @@ def snapshot(state: Iterable[Raw]) -> "Snapshot":
         raise UserError(f"--state: {error}") from None
 
 
-def admission(state: Iterable[Raw], settings: "AdmissionSettings") -> "Admission":
+def admission(
+    state: Iterable[Raw], settings: "AdmissionSettings", groups: "ResourceGroups"
+) -> "Admission":
     """The rules over a state.
 
     Raises:
-        UserError: A queue or namespace of the state does not decode.
+        UserError: An object of the state that rules look at does not decode.
     """
     from pumice.webhook.admission import Admission
 
-    return Admission(settings, snapshot(state), registry())
+    return Admission(settings, snapshot(state), registry(), groups=groups)
 
 
 def placed(manifest: Manifest) -> Raw:
@@ -127,6 +130,8 @@ class Court:
         settings: "AdmissionSettings",
         state: Sequence[Manifest],
         others: Sequence[Manifest] = (),
+        *,
+        groups: "ResourceGroups | None" = None,
     ) -> None:
         """Open it.
 
@@ -134,11 +139,15 @@ class Court:
             settings: How strict to be.
             state: What exists: a manifest of the same name is an update.
             others: What is judged; rules find these objects, too, but for the one under judgement.
+            groups: Resource groups that pods may belong to.
         """
+        from pumice.webhook.groups.model import NO_GROUPS
+
         self._settings = settings
+        self._groups = groups or NO_GROUPS
         self._existing = {each.identity: placed(each) for each in state}
         self._others = {each.identity: placed(each) for each in others}
-        self._admission = admission(self._visible(""), settings)
+        self._admission = admission(self._visible(""), settings, self._groups)
 
     def judge(self, manifest: Manifest) -> "Judgement":
         """What becomes of a manifest, all at once."""
@@ -146,7 +155,7 @@ class Court:
 
         rules = self._admission
         if kinds.of_object(manifest.object) == kinds.QUEUE:
-            rules = admission(self._visible(manifest.identity), self._settings)
+            rules = admission(self._visible(manifest.identity), self._settings, self._groups)
         old = self._existing.get(manifest.identity)
         return judge(rules, placed(manifest), "UPDATE" if old else "CREATE", old)
 

@@ -4,10 +4,12 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from pumice.api.kinds import NAMESPACE, QUEUE
+from pumice.api.kinds import HYPER_NODE, NAMESPACE, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from pumice.api.nodes import PriorityClass
 from pumice.api.queues import Queue
 from pumice.cluster.embedded import Store
-from pumice.webhook.view import Namespace
+from pumice.webhook.sightings import GangSighting, TierSighting
+from pumice.webhook.view import Namespace, default_of
 
 __all__ = ["StoreView"]
 
@@ -25,6 +27,11 @@ class StoreView:
     def __init__(self, store: Store | None = None) -> None:
         """Look into a store; without one the cluster is empty."""
         self.store = store
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether an object of this kind that is not here does not exist: all are looked up."""
+        del kind
+        return True
 
     def queue(self, name: str) -> Queue | None:
         """A queue, or None when there is none of this name."""
@@ -44,3 +51,34 @@ class StoreView:
         """A namespace, or None when there is none of this name."""
         found = self.store.get(NAMESPACE, name) if self.store is not None else None
         return msgspec.convert(found, Namespace) if found is not None else None
+
+    def priority_class(self, name: str) -> PriorityClass | None:
+        """A priority class, or None when there is none of this name."""
+        found = self.store.get(PRIORITY_CLASS, name) if self.store is not None else None
+        return msgspec.convert(found, PriorityClass) if found is not None else None
+
+    def priority_classes(self) -> Collection[PriorityClass]:
+        """All priority classes."""
+        found = self.store.list(PRIORITY_CLASS) if self.store is not None else []
+        return [msgspec.convert(each, PriorityClass) for each in found]
+
+    def default_priority_class(self) -> PriorityClass | None:
+        """The class of whoever names none, or None when the cluster has no such class."""
+        return default_of(self.priority_classes())
+
+    def pod_groups_in(self, queue: str) -> int:
+        """How many PodGroups of a queue are not completed."""
+        found = self.store.list(POD_GROUP) if self.store is not None else []
+        return sum(msgspec.convert(each, GangSighting).active_in == queue for each in found)
+
+    def tiers(self) -> Collection[int]:
+        """Tiers of the network, as HyperNodes number them."""
+        return {each.spec.tier for each in self._hyper_nodes()}
+
+    def tier_names(self) -> Collection[str]:
+        """Tiers of the network, as HyperNodes name them."""
+        return {each.spec.tier_name for each in self._hyper_nodes() if each.spec.tier_name}
+
+    def _hyper_nodes(self) -> list[TierSighting]:
+        found = self.store.list(HYPER_NODE) if self.store is not None else []
+        return [msgspec.convert(each, TierSighting) for each in found]

@@ -52,7 +52,8 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A setting of admission, for example strict-upstream=true. Repeat it for several.",
+        help="A setting of admission, for example strict-upstream=true or rule.JOB-ZERO=off. "
+        "Repeat it for several.",
         show_default=False,
     ),
 ]

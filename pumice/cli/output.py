@@ -28,9 +28,9 @@ _CODES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "bold": "1",
 def coloured(stream: TextIO | None = None) -> bool:
     """Whether a stream (stdout by default) takes colours."""
     stream = stream or sys.stdout
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if not stream.isatty():
         return False
-    return stream.isatty()
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:

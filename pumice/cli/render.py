@@ -51,9 +51,9 @@ def render(
     Exit code 1: a Job is refused; nothing is written then.
     """
     from pumice.api.kinds import JOB, of_object
-    from pumice.cli.court import Court, check_admission_conf, read_settings
+    from pumice.cli.court import Court, read_groups, read_settings
 
-    check_admission_conf(admission_conf)
+    groups = read_groups(admission_conf)
     chosen = read_settings(settings)
     manifests = named(read(files))
     jobs = [each for each in manifests if of_object(each.object) == JOB]
@@ -61,7 +61,7 @@ def render(
         raise exits.UserError(f"there is no Job in {', '.join(files)}")
     others = [each for each in manifests if each not in jobs]
     existing = read(state or ())
-    court = Court(chosen, existing, [*jobs, *others])
+    court = Court(chosen, existing, [*jobs, *others], groups=groups)
     admitted = _admitted(court, jobs)
     if len(admitted) < len(jobs):
         exits.finish(exits.REFUSED)

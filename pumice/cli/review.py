@@ -34,13 +34,13 @@ def review(
     Queues `root` and `default` are there without being given. Exit code 1: refused; 2: the review could
     not be understood (the answer says why).
     """
-    from pumice.cli.court import admission, check_admission_conf, read_settings
+    from pumice.cli.court import admission, read_groups, read_settings
 
-    check_admission_conf(admission_conf)
+    groups = read_groups(admission_conf)
     chosen = read_settings(settings)
     if state and "-" in state:
         raise exits.UserError("--state -: stdin holds the review, give the state as a file")
-    judge = admission(read_objects(state or ()), chosen)
+    judge = admission(read_objects(state or ()), chosen, groups)
     if path not in judge.paths:
         raise exits.UserError(f"{path}: there is no such path, known are {', '.join(judge.paths)}")
     body = sys.stdin.buffer.read()

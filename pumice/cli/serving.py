@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pumice.certs.injection import Injector
 from pumice.certs.keeper import Keeper
+from pumice.certs.settings import CertSettings
 from pumice.cli.authorities import cert_settings
 from pumice.cli.components import in_cluster
 from pumice.cli.exits import UserError
 from pumice.cluster.client import Client
 from pumice.webhook.server import Certificates, FileCertificates, KeptCertificates
 
-__all__ = ["Names", "from_files", "of_our_own"]
+__all__ = ["Names", "compared", "from_files", "of_our_own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +42,32 @@ def of_our_own(client: Client, names: Names) -> Certificates | None:
     """
     if not (in_cluster() or names.service or names.url):
         return None
+    return KeptCertificates(Keeper(client, _settings(client, names)))
+
+
+def compared(files: FileCertificates, client: Client, names: Names) -> Certificates:
+    """The same; where it is known who calls, ready only while the webhook configurations trust it.
+
+    Raises:
+        UserError: The URL is none.
+    """
+    if names.service or names.url:
+        files.compare_with(Injector.of(client, _settings(client, names)))
+    return files
+
+
+def _settings(client: Client, names: Names) -> CertSettings:
     hosts = _hosts(names.url)
-    wanted = cert_settings(
+    return cert_settings(
         names.service or "pumice-webhook",
         names.namespace or client.connection.namespace,
         names.secret,
         names=hosts.names,
         addresses=hosts.addresses,
     )
-    return KeptCertificates(Keeper(client, wanted))
 
 
-def from_files(certificate: Path | None, key: Path | None) -> Certificates | None:
+def from_files(certificate: Path | None, key: Path | None) -> FileCertificates | None:
     """Certificates that somebody else renews; None where no files are given.
 
     Raises:

@@ -101,6 +101,12 @@ _DrainSecondsOption = Annotated[
 ]
 
 
+_CheckConfigOption = Annotated[
+    bool,
+    typer.Option("--check-config", help="Check flags, settings and files, and end: 0 or 2."),
+]
+
+
 def webhook(
     context: typer.Context,
     host: _HostOption = None,
@@ -117,6 +123,7 @@ def webhook(
     secret: _SecretOption = "pumice-webhook-certs",
     url: _UrlOption = None,
     drain_seconds: _DrainSecondsOption = None,
+    check_config: _CheckConfigOption = False,
     kubeconfig: Kubeconfig = None,
     server: Server = None,
     metrics_port: MetricsPort = None,
@@ -126,11 +133,14 @@ def webhook(
     With --state it answers from files, without a cluster. It serves the given certificate; in a pod, or
     for a Service that is named, it makes certificates itself and has the API server trust them;
     otherwise it speaks plain HTTP, on loopback only. Every replica answers: there is no leader.
+
+    The file of --admission-conf is read again whenever it changes, and may come later; one that cannot be
+    used leaves the groups read before in force, and --check-config finds out beforehand.
     """
     from pumice.cli import logs
-    from pumice.cli.court import check_admission_conf, registry, snapshot
+    from pumice.cli.court import read_groups, registry, snapshot
     from pumice.cli.manifests import read_objects
-    from pumice.cli.serving import Names, from_files, of_our_own
+    from pumice.cli.serving import Names, compared, from_files, of_our_own
     from pumice.cluster.lifecycle import run_until_stopped
     from pumice.webhook.server import (
         InsecureAddressError,
@@ -142,7 +152,6 @@ def webhook(
     flags, ignored = _settings_among(context.args)
     admission = _admission_settings(flags, scheduler_name or (), settings or ())
     paths = _paths(enabled)
-    check_admission_conf(admission_conf)
     if (certificate is None) != (key is None):
         raise UserError("--tls-cert-file and --tls-private-key-file go together, one is missing")
     listening = ServerSettings(
@@ -152,6 +161,11 @@ def webhook(
         drain_seconds=(5.0 if in_cluster() else 0.0) if drain_seconds is None else drain_seconds,
     )
     view = snapshot(read_objects(state)) if state else None
+    if check_config:
+        read_groups(admission_conf)
+        from_files(certificate, key)
+        return
+    conf = Path(admission_conf) if admission_conf is not None else None
     logs.configure()
     report_ignored(ignored)
 
@@ -161,14 +175,18 @@ def webhook(
         files = from_files(certificate, key)
         try:
             if view is not None:
-                offline = OfflineWorker(view, registry(), admission, listening, files, paths=paths)
+                offline = OfflineWorker(
+                    view, registry(), admission, listening, files, paths=paths, conf=conf
+                )
                 await run_until_stopped(offline.tasks())
                 return
             async with connected(kubeconfig, server) as client:
                 names = Names(service, namespace, secret, url)
-                certificates = files or of_our_own(client, names)
+                certificates = (
+                    compared(files, client, names) if files else of_our_own(client, names)
+                )
                 worker = WebhookWorker(
-                    client, registry(), admission, listening, certificates, paths=paths
+                    client, registry(), admission, listening, certificates, paths=paths, conf=conf
                 )
                 await run_until_stopped(worker.tasks())
         except InsecureAddressError as error:
@@ -188,37 +206,61 @@ def _admission_settings(
 
 def _settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Settings of admission that are spelled as flags, as Volcano does, and what is none."""
-    from pumice.webhook.settings import AdmissionSettings
+    from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
 
-    known = {name.replace("_", "-") for name in AdmissionSettings.model_fields}
+    known = {
+        name.replace("_", "-") for name in AdmissionSettings.model_fields if name not in LEVELS_BY
+    }
+    switches = {
+        name.replace("_", "-")
+        for name, field in AdmissionSettings.model_fields.items()
+        if field.annotation is bool
+    }
     settings: list[str] = []
     others: list[str] = []
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
         name, equals, value = argument.lstrip("-").partition("=")
-        if not argument.startswith("-") or name not in known:
+        if argument.startswith("--") and name == "feature-gates":
+            wanted, unknown = _features(value if equals or not rest else rest.pop(0))
+            settings += wanted
+            others += unknown
+        elif not argument.startswith("-") or name not in known:
             others.append(argument)
         elif equals:
             settings.append(f"{name}={value}")
-        elif name.startswith(("enable-", "strict-")):
+        elif name in switches:
             settings.append(f"{name}=true")  # a flag of Go's never takes the next word
         else:
             settings.append(f"{name}={rest.pop(0) if rest else ''}")
     return settings, others
 
 
+_FEATURES = {"SchedulingGatesQueueAdmission": "scheduling-gates-queue-admission"}
+"""Volcano's feature gates that are settings here."""
+
+
+def _features(gates: str) -> tuple[list[str], list[str]]:
+    """Settings among `Name=true,…`, and the gates that are none."""
+    settings: list[str] = []
+    others: list[str] = []
+    for gate in filter(None, gates.split(",")):
+        name, equals, value = gate.partition("=")
+        if name in _FEATURES:
+            settings.append(f"{_FEATURES[name]}={value if equals else 'true'}")
+        else:
+            others.append(f"--feature-gates={gate}")
+    return settings, others
+
+
 def _paths(enabled: str | None) -> tuple[str, ...] | None:
     """Paths to answer on; None for all."""
-    from pumice.webhook.registrations import REGISTRATIONS
+    from pumice.webhook.registrations import enabled_paths
 
     if enabled is None:
         return None
-    known = tuple(each.path for each in REGISTRATIONS)
-    wanted = tuple(dict.fromkeys(path.strip() for path in enabled.split(",") if path.strip()))
-    for path in wanted:
-        if path not in known:
-            raise UserError(
-                f"--enabled-admission: there is no path {path}, known are {', '.join(known)}"
-            )
-    return wanted
+    try:
+        return enabled_paths(enabled)
+    except ValueError as error:
+        raise UserError(f"--enabled-admission: {error}") from None

@@ -18,16 +18,23 @@ class Probes:
         draining: Whether the component is on its way out, and so not ready.
     """
 
-    def __init__(self, registry: CollectorRegistry, checks: Mapping[str, Check]) -> None:
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        checks: Mapping[str, Check],
+        notes: Mapping[str, Check] | None = None,
+    ) -> None:
         """Answer by checks.
 
         Args:
             registry: What `/metrics` shows.
             checks: What must hold for the component to be ready, by name.
+            notes: What somebody should look at although the component is ready, by name.
         """
         self.draining = False
         self._registry = registry
         self._checks = {"draining": self._is_draining, **checks}
+        self._notes = dict(notes or {})
 
     @property
     def problems(self) -> dict[str, str]:
@@ -44,12 +51,16 @@ class Probes:
         return web.Response(text="ok\n")
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """The component can do its work; with `?verbose` every check is listed."""
+        """The component can do its work; with `?verbose` every check and every note is listed."""
         problems = self.problems
         if "verbose" in request.query or problems:
             lines = [
                 f"[-]{name}: {problems[name]}" if name in problems else f"[+]{name}: ok"
                 for name in self._checks
+            ]
+            lines += [
+                f"[+]{name}: ok" if (note := look()) is None else f"[!]{name}: {note}"
+                for name, look in self._notes.items()
             ]
         else:
             lines = ["ok"]

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pumice.api.fields import did_you_mean
+from pumice.api.fields import closest
 from pumice.plugins import words
+from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = [
     "BOOLEAN",
@@ -113,12 +114,14 @@ class Argument:
         kind: What its value may be. A boolean may stand without a value and never takes the next word.
         default: Value when the Job does not set it.
         help: One line for the documentation, without a full stop.
+        ours: Whether a plugin that Volcano has too takes this flag with Pumice only.
     """
 
     name: str
     kind: Kind
     default: Any
     help: str
+    ours: bool = False
 
 
 class ArgumentSpec:
@@ -155,11 +158,13 @@ class Values:
         of: The values; every declared argument has one.
         given: Names that the Job set, as against those that have their default.
         strict_upstream: Whether Volcano's result is wanted where Pumice's would be better.
+        settings: What the cluster's operator has decided.
     """
 
     of: Mapping[str, Any]
     given: frozenset[str] = field(default_factory=frozenset)
     strict_upstream: bool = False
+    settings: PluginSettings = DEFAULT
 
     def __getitem__(self, name: str) -> Any:
         return self.of[name]
@@ -213,10 +218,39 @@ def parse(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
     reader = _Reader(spec, vector)
     while reader.position < len(vector):
         reader.step()
-    return Parsed(
-        Values({**spec.defaults.of, **reader.values}, frozenset(reader.values)),
-        tuple(reader.problems),
-    )
+    values = Values({**spec.defaults.of, **reader.values}, frozenset(reader.values))
+    return Parsed(values, tuple(each.problem(values) for each in reader.faults))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """A word that cannot be used, before it is known what is: a later word may still set it.
+
+    Attributes:
+        position: Index of the word.
+        argument: Flag that keeps its value; None where it is not known which one was meant.
+        name: Name of the flag as it was written.
+        found: The word or value.
+        text: What is wrong.
+        keeps: How to say what is used, with `{used}` and the flag's `{name}`.
+    """
+
+    position: int
+    argument: Argument | None
+    name: str
+    found: str
+    text: str
+    keeps: str = "{used} is used instead"
+
+    def problem(self, values: Values) -> Problem:
+        """The problem, with what is used instead."""
+        argument = self.argument
+        if argument is None:
+            return Problem(self.position, self.name, self.found, "", self.text)
+        used = shown(values[argument.name])
+        keeps = self.keeps if used else "--{name} stays empty"
+        outcome = keeps.format(used=used, name=argument.name)
+        return Problem(self.position, self.name, self.found, used, f"{self.text}; {outcome}")
 
 
 class _Reader:
@@ -225,14 +259,15 @@ class _Reader:
         self.vector = vector
         self.position = 0
         self.values: dict[str, Any] = {}
-        self.problems: list[Problem] = []
+        self.faults: list[_Fault] = []
+        self.bare: Argument | None = None
 
     def step(self) -> None:
         word = self.vector[self.position]
         flag = split_flag(word)
+        bare, self.bare = self.bare, None
         if flag is None:
-            hint = "flags are written --name=value" if self.spec.names else "it takes no arguments"
-            self._report("", word, "", f'"{word}" is not a flag and is ignored: {hint}')
+            self._stray(word, bare)
             self.position += 1
             return
         name, value = flag
@@ -243,6 +278,7 @@ class _Reader:
             self._set(argument, value, 1)
         elif argument.kind is BOOLEAN:
             self._set(argument, "true", 1)
+            self.bare = argument
         elif (following := self._value_after()) is not None:
             self._set(argument, following, 2)
         else:
@@ -256,18 +292,31 @@ class _Reader:
             self._keep(argument, word, f'bad value "{word}" for --{argument.name}: {error}')
         self.position += consumed
 
-    def _keep(self, argument: Argument, found: str, fault: str) -> None:
-        used = shown(self.values.get(argument.name, argument.default))
-        outcome = f"{used} is used instead" if used else "it is ignored"
-        self._report(argument.name, found, used, f"{fault}; {outcome}")
+    def _keep(self, argument: Argument, found: str, text: str) -> None:
+        self.faults.append(_Fault(self.position, argument, argument.name, found, text))
+
+    def _stray(self, word: str, bare: Argument | None) -> None:
+        """A word that is no flag; behind a boolean it is meant as that one's value."""
+        text = f'"{word}" is not a flag and is ignored'
+        if bare is not None and words.boolean(word) is not None:
+            text += f": write --{bare.name}={word}"
+            keeps = "--{name} is {used}"
+            self.faults.append(_Fault(self.position, bare, bare.name, word, text, keeps))
+            return
+        hint = "flags are written --name=value" if self.spec.names else "it takes no arguments"
+        self.faults.append(_Fault(self.position, None, "", word, f"{text}: {hint}"))
 
     def _unknown(self, name: str, value: str | None) -> None:
-        hint = did_you_mean(name, self.spec.names)
-        if not hint:
+        meant = closest(name, self.spec.names)
+        word, text = self.vector[self.position], f"unknown argument --{name} is ignored"
+        if meant is not None:
+            text += f' (did you mean "--{meant}"?)'
+        else:
             known = ", ".join(f"--{each}" for each in self.spec.names)
-            hint = f" (known: {known})" if known else " (it takes no arguments)"
-        word = self.vector[self.position]
-        self._report(name, word, "", f"unknown argument --{name} is ignored{hint}")
+            text += f" (known: {known})" if known else " (it takes no arguments)"
+        argument = None if meant is None else self.spec.get(meant)
+        keeps = "--{name} is {used}"
+        self.faults.append(_Fault(self.position, argument, name, word, text, keeps))
         # A word behind an unknown flag is most likely its value: one mistake, one problem.
         takes_next = value is None and self._bare_word_follows()
         self.position += 2 if takes_next else 1
@@ -285,6 +334,3 @@ class _Reader:
     def _bare_word_follows(self) -> bool:
         word = self._next()
         return word is not None and not word.startswith("-")
-
-    def _report(self, argument: str, found: str, used: str, message: str) -> None:
-        self.problems.append(Problem(self.position, argument, found, used, message))

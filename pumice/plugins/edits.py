@@ -20,7 +20,7 @@ from copy import deepcopy
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-__all__ = ["EnvVar", "Mount", "PodEdits", "Port", "apply", "merge"]
+__all__ = ["ContainerEdits", "EnvVar", "Mount", "PodEdits", "Port", "apply", "meant", "merge"]
 
 Raw = dict[str, Any]
 T = TypeVar("T")
@@ -58,15 +58,18 @@ class Mount:
         volume: Name of the volume.
         path: Where it is mounted.
         init_containers: Whether init containers get it too.
+        sub_path: What of the volume is mounted; all of it when empty.
     """
 
     volume: str
     path: str
     init_containers: bool = True
+    sub_path: str = ""
 
     def manifest(self) -> Raw:
         """The entry of `volumeMounts`."""
-        return {"name": self.volume, "mountPath": self.path}
+        mount = {"name": self.volume, "mountPath": self.path}
+        return {**mount, "subPath": self.sub_path} if self.sub_path else mount
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,23 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerEdits:
+    """What is wanted of one container, which is no init container.
+
+    Attributes:
+        name: Its name. The only container of a pod is meant whatever its name.
+        command: Its command, which replaces the one that it has.
+        ports: Ports to declare.
+        by_name_only: An only container of another name is not meant.
+    """
+
+    name: str
+    command: Sequence[str] = ()
+    ports: Sequence[Port] = ()
+    by_name_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PodEdits:
     """What one or several plugins want of a pod.
 
@@ -95,6 +115,7 @@ class PodEdits:
         volumes: Entries of `spec.volumes`.
         mounts: Mounts of those volumes.
         ports: Ports to declare.
+        containers: What is wanted of single containers.
         init_containers: Entries to append to `spec.initContainers`.
         labels: Labels of the pod.
         annotations: Annotations of the pod.
@@ -106,6 +127,7 @@ class PodEdits:
     volumes: Sequence[Mapping[str, Any]] = ()
     mounts: Sequence[Mount] = ()
     ports: Sequence[Port] = ()
+    containers: Sequence[ContainerEdits] = ()
     init_containers: Sequence[Mapping[str, Any]] = ()
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
@@ -149,6 +171,8 @@ def _spec(spec: Raw, edits: PodEdits, user_wins: bool) -> Raw:
         spec = {**spec, "hostname": edits.hostname}
     if edits.subdomain and not spec.get("subdomain"):
         spec = {**spec, "subdomain": edits.subdomain}
+    for each in edits.containers:
+        spec = _one_container(spec, each)
     spec = _with_items(spec, "volumes", edits.volumes, _name, deepcopy)
     spec = _with_items(spec, "initContainers", edits.init_containers, _name, deepcopy)
     for key in ("containers", "initContainers"):
@@ -160,6 +184,30 @@ def _spec(spec: Raw, edits: PodEdits, user_wins: bool) -> Raw:
         if any(new is not old for new, old in zip(edited, containers, strict=True)):
             spec = {**spec, key: edited}
     return spec
+
+
+def _one_container(spec: Raw, edits: ContainerEdits) -> Raw:
+    containers = _list(spec, "containers")
+    position = meant(containers, edits.name, by_name_only=edits.by_name_only)
+    if position is None:
+        return spec
+    old = containers[position]
+    new = _with_ports(old, edits.ports)
+    if edits.command and new.get("command") != list(edits.command):
+        new = {**new, "command": list(edits.command)}
+    if new is old:
+        return spec
+    return {**spec, "containers": [*containers[:position], new, *containers[position + 1 :]]}
+
+
+def meant(containers: Sequence[Any], name: str, *, by_name_only: bool = False) -> int | None:
+    """Position of the container that a name means: the one of that name, or the only one."""
+    for position, container in enumerate(containers):
+        if isinstance(container, dict) and container.get("name") == name:
+            return position
+    if by_name_only or len(containers) != 1 or not isinstance(containers[0], dict):
+        return None
+    return 0
 
 
 def _container(container: Any, edits: PodEdits, user_wins: bool, *, init: bool) -> Any:

@@ -19,6 +19,7 @@ from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits
+from pumice.plugins.secrets import KeySecret
 
 __all__ = ["Findings", "JobPlugin", "PodEditor", "Raw"]
 
@@ -67,6 +68,10 @@ class JobPlugin:
 
     def objects(self, job: Job, values: Values) -> Iterable[Raw]:
         """Objects wanted beside the Job, as manifests without owner references."""
+        return ()
+
+    def secrets(self, job: Job, values: Values) -> Iterable[KeySecret]:
+        """Secrets wanted beside the Job that hold a key pair, which is made once and then kept."""
         return ()
 
     def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:

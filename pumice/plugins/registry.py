@@ -17,11 +17,17 @@ from pumice.api.names import dns_label_problem
 from pumice.plugins.arguments import ArgumentSpec
 from pumice.plugins.env import Env
 from pumice.plugins.errors import PluginError
+from pumice.plugins.hcclrank import HcclRank
 from pumice.plugins.interface import JobPlugin
+from pumice.plugins.mpi import Mpi
+from pumice.plugins.mxnet import MXNet
+from pumice.plugins.pytorch import PyTorch
+from pumice.plugins.ray import Ray
+from pumice.plugins.roles import Roles
+from pumice.plugins.ssh import Ssh
 from pumice.plugins.svc import Svc
 from pumice.plugins.task_topology import TaskTopology
 from pumice.plugins.tensorflow import TensorFlow
-from pumice.plugins.unavailable import UNAVAILABLE, Unavailable
 
 __all__ = ["ENTRY_POINT_GROUP", "Registered", "Registry", "builtin", "dependencies"]
 
@@ -50,11 +56,9 @@ class Registry:
 
     Attributes:
         entries: The plugins with their origins.
-        unavailable: Names that are known but have no plugin here.
     """
 
     entries: tuple[Registered, ...]
-    unavailable: tuple[Unavailable, ...] = UNAVAILABLE
 
     @cached_property
     def plugins(self) -> tuple[JobPlugin, ...]:
@@ -65,16 +69,6 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         """Names of all plugins, in that order."""
         return tuple(plugin.name for plugin in self.plugins)
-
-    @cached_property
-    def lacking(self) -> tuple[Unavailable, ...]:
-        """Names that are known and have no plugin here, not even an installed one."""
-        return tuple(each for each in self.unavailable if each.name not in self.names)
-
-    @cached_property
-    def known_names(self) -> tuple[str, ...]:
-        """Names that a Job may use, those without a plugin here included."""
-        return (*self.names, *(each.name for each in self.lacking))
 
     def get(self, name: str) -> JobPlugin | None:
         """Find a plugin by name."""
@@ -87,14 +81,12 @@ class Registry:
     def requires(self, name: str) -> tuple[str, ...]:
         """Plugins that a Job naming this one needs too; empty for an unknown name."""
         plugin = self.get(name)
-        if plugin is not None:
-            return plugin.requires
-        return next((each.requires for each in self.lacking if each.name == name), ())
+        return plugin.requires if plugin is not None else ()
 
     def unknown(self, name: str) -> str:
         """Say that a name is no plugin, with the closest one that is."""
-        hint = did_you_mean(name, self.known_names)
-        return f'unknown plugin "{name}"{hint or "; known are " + ", ".join(self.known_names)}'
+        hint = did_you_mean(name, self.names)
+        return f'unknown plugin "{name}"{hint or "; known are " + ", ".join(self.names)}'
 
     def with_plugin(self, plugin: JobPlugin, origin: str) -> "Registry":
         """A registry with one more plugin.
@@ -129,7 +121,7 @@ class Registry:
                     f"of {taken.origin}"
                 )
             entries = (*entries, each)
-        widened = Registry(_ordered(entries), self.unavailable)
+        widened = Registry(_ordered(entries))
         for each in added:
             _inspect_requires(each, widened)
         return widened
@@ -137,7 +129,19 @@ class Registry:
 
 def builtin() -> Registry:
     """The plugins that come with Pumice."""
-    plugins = (Svc(), Env(), TensorFlow(), TaskTopology())
+    plugins = (
+        Svc(),
+        Ssh(),
+        Env(),
+        TensorFlow(),
+        PyTorch(),
+        Mpi(),
+        MXNet(),
+        Ray(),
+        Roles(),
+        HcclRank(),
+        TaskTopology(),
+    )
     return Registry(_ordered(tuple(Registered(each, _BUILTIN) for each in plugins)))
 
 
@@ -201,7 +205,7 @@ def _fault(plugin: Any) -> str:
 
 def _inspect_requires(entry: Registered, registry: Registry) -> None:
     for name in entry.plugin.requires:
-        if name not in registry.known_names:
+        if name not in registry.names:
             raise PluginError(
                 f'plugin "{entry.plugin.name}" of {entry.origin}: requires {registry.unknown(name)}'
             )

@@ -34,7 +34,7 @@ def parse_upstream(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
             break
         flag = split_flag(word)
         argument = spec.get(flag[0]) if flag else None
-        if flag is None or argument is None:
+        if flag is None or argument is None or argument.ours:
             problem = _stop(position, "", word, "", f'"{word}" is no argument of this plugin')
             break
         value, consumed = _value(argument, flag[1], vector, position)

@@ -12,6 +12,8 @@ from pumice.plugins.edits import PodEdits, apply, merge
 from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import PodEditor, Raw
 from pumice.plugins.registry import Registry
+from pumice.plugins.secrets import KeySecret
+from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = ["Wiring", "job_annotations", "task_and_index", "wanted_objects", "wire"]
 
@@ -25,18 +27,26 @@ class Wiring:
         job: The Job after admission, with task names and required plugins filled in.
         registry: The plugins that there are.
         strict_upstream: Whether to give Volcano's result where Pumice's is better.
+        settings: What the cluster's operator has decided.
 
     Raises:
         PluginError: The Job names an unknown plugin.
     """
 
-    def __init__(self, job: Job, registry: Registry, *, strict_upstream: bool = False) -> None:
+    def __init__(
+        self,
+        job: Job,
+        registry: Registry,
+        *,
+        strict_upstream: bool = False,
+        settings: PluginSettings = DEFAULT,
+    ) -> None:
         for name in job.spec.plugins or ():
-            if name not in registry.known_names:
+            if name not in registry.names:
                 raise PluginError(f'job "{job.metadata.name}": {registry.unknown(name)}')
         self._job = job
         self._user_wins = not strict_upstream
-        self._applied = applied(job, registry, strict_upstream=strict_upstream)
+        self._applied = applied(job, registry, strict_upstream=strict_upstream, settings=settings)
         self._editors: tuple[PodEditor, ...] | None = None
         self._marker = _marker(self._applied)
 
@@ -64,6 +74,14 @@ class Wiring:
             manifest
             for each in self._applied
             for manifest in each.plugin.objects(self._job, each.parsed.values)
+        ]
+
+    def secrets(self) -> list[KeySecret]:
+        """Secrets with key pairs that the plugins want beside the Job."""
+        return [
+            wanted
+            for each in self._applied
+            for wanted in each.plugin.secrets(self._job, each.parsed.values)
         ]
 
     def job_annotations(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from pumice.api.reviews import Request, Response
 from pumice.plugins import Registry
 from pumice.webhook.answers import Answer, answered, malformed, responded
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
+from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.questions import (
     UNREADABLE,
     Question,
@@ -62,6 +63,7 @@ class Admission:
         view: AdmissionView,
         plugins: Registry,
         *,
+        groups: ResourceGroups = NO_GROUPS,
         on_crash: Callable[[Crash], None] | None = None,
     ) -> None:
         """Make one.
@@ -70,11 +72,13 @@ class Admission:
             settings: How strict to be.
             view: The cluster.
             plugins: The job plugins that exist.
+            groups: Resource groups of pods; may be replaced by others between two reviews.
             on_crash: Told of each rule that raises, once for each place where it does.
         """
         self.settings = settings
         self.view = view
         self.plugins = plugins
+        self.groups = groups
         self._annotating = annotating(plugins)
         self._on_crash = on_crash
         self._told: set[tuple[str, str, int]] = set()
@@ -136,8 +140,10 @@ class Admission:
             view or self.view,
             self.plugins,
             annotating=self._annotating,
+            groups=self.groups,
             creating=question.operation == "CREATE",
             uid=question.uid,
+            namespace=question.namespace,
         )
 
     def _answer_unreadable(
@@ -236,7 +242,7 @@ def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
             f'expected resource "{kind.plural}" of "{kind.api_version}", found "{found.resource}" of '
             f'"{found.group}/{found.version}"',
         )
-    if question.operation not in registration.operations:
+    if question.operation not in registration.operations and not registration.lenient:
         known = ", ".join(registration.operations)
         message = f'operation "{question.operation}" is not one of those judged here: {known}'
         return reviews.errored(400, message)

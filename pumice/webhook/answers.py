@@ -9,6 +9,7 @@ from pumice.api.kinds import Kind
 from pumice.api.reviews import Response
 from pumice.webhook.questions import Question
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.catalogue import by_code
 
 __all__ = ["Answer", "Outcome", "answered", "malformed", "responded"]
 
@@ -24,7 +25,11 @@ class Answer:
         outcome: What became of it.
         operation: Operation under review; empty when it could not be read.
         uid: Of the review.
+        namespace: Of the object.
+        name: Of the object.
         codes: Rules that refused, each once.
+        warned: Rules that warned, each once.
+        tolerated: Those of them that refuse unless settings say otherwise.
         missing_queues: Queues that were looked up in vain.
         malformed: HTTP status when the question itself could not be understood, else 0.
         status: Code of the answer: 200 when the object is admitted, else why it is not.
@@ -34,7 +39,11 @@ class Answer:
     outcome: Outcome
     operation: str = ""
     uid: str = ""
+    namespace: str = ""
+    name: str = ""
     codes: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
+    tolerated: tuple[str, ...] = ()
     missing_queues: tuple[str, ...] = ()
     malformed: int = 0
     status: int = 200
@@ -42,12 +51,13 @@ class Answer:
 
 def responded(kind: Kind, name: str, case: Case) -> Response:
     """The answer to a case that has been judged."""
-    warnings = _texts(case.warnings) if case.warnings else ()
+    warnings, audit = _warnings(case.warnings) if case.warnings else ((), None)
     if case.errors:
-        return reviews.denied(case.errors, warnings, name=name, kind=kind.kind, group=kind.group)
+        errors = list(dict.fromkeys(case.errors))
+        return reviews.denied(errors, warnings, audit, name=name, kind=kind.kind, group=kind.group)
     if case.patch.operations:
-        return reviews.patched(case.patch.operations, warnings)
-    return reviews.allowed(warnings)
+        return reviews.patched(case.patch.operations, warnings, audit)
+    return reviews.allowed(warnings, audit)
 
 
 def answered(question: Question[Any], response: Response, case: Case) -> Answer:
@@ -58,16 +68,21 @@ def answered(question: Question[Any], response: Response, case: Case) -> Answer:
         outcome = "allowed" if response.patch is None else "patched"
     elif case.errors:
         outcome = "denied"
-        codes = tuple(dict.fromkeys(error.code for error in case.errors))
+        codes = _codes(case.errors)
     else:
         outcome = "errored"
+    warned = _codes(case.warnings) if case.warnings else ()
     return Answer(
         reviews.encode(question.uid, response),
         outcome,
-        question.operation,
-        question.uid,
-        codes,
-        tuple(case.missing_queues),
+        operation=question.operation,
+        uid=question.uid,
+        namespace=question.namespace,
+        name=question.name,
+        codes=codes,
+        warned=warned,
+        tolerated=_tolerated(warned) if warned else (),
+        missing_queues=tuple(case.missing_queues),
         status=response.status.code if response.status is not None else 200,
     )
 
@@ -80,5 +95,23 @@ def malformed(uid: str, status: int, problem: str, reason: str = "BadRequest") -
     )
 
 
-def _texts(warnings: list[FieldError]) -> list[str]:
-    return list(dict.fromkeys(str(warning) for warning in warnings))
+def _warnings(found: list[FieldError]) -> tuple[list[str], dict[str, str]]:
+    """What kubectl prints, and what the audit log notes.
+
+    Whoever makes rules stricter step by step looks there for what would be refused.
+    """
+    warned = _codes(found)
+    audit = {"warned": ",".join(warned)}
+    if tolerated := _tolerated(warned):
+        audit["tolerated"] = ",".join(tolerated)
+    return reviews.shortened(found), audit
+
+
+def _codes(found: list[FieldError]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.code for each in found))
+
+
+def _tolerated(warned: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(
+        code for code in warned if (rule := by_code(code)) is not None and rule.level == "enforce"
+    )

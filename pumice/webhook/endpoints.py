@@ -7,16 +7,31 @@ from typing import Any
 import msgspec
 
 from pumice.api import kinds
+from pumice.api.cronjobs import CronJob
+from pumice.api.hypernodes import HyperNode
+from pumice.api.jobflows import JobFlow, JobTemplate
 from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.webhook.questions import Envelope, Question, Source
 from pumice.webhook.registrations import REGISTRATIONS, Registration
-from pumice.webhook.rules import job_annotations, jobs, pod_groups, pods, queues
+from pumice.webhook.rules import (
+    cron_jobs,
+    hyper_nodes,
+    job_annotations,
+    job_flows,
+    job_templates,
+    jobs,
+    pod_groups,
+    pods,
+    queues,
+)
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.drafts import DraftJob, DraftPodGroup, DraftQueue
+from pumice.webhook.rules.drafts import DraftJob, DraftPod, DraftPodGroup, DraftQueue
 from pumice.webhook.rules.job_defaults import job_defaults
+from pumice.webhook.rules.pod_defaults import pod_defaults
+from pumice.webhook.rules.pod_group_defaults import pod_group_defaults
 from pumice.webhook.rules.queue_defaults import queue_defaults
 from pumice.webhook.type_problems import type_problems
 
@@ -97,7 +112,7 @@ def _validate_queue(case: Case, question: Question[Queue], _: Source) -> None:
 def _mutate_pod_group(case: Case, question: Question[DraftPodGroup], _: Source) -> None:
     if question.object is not None and not question.object.metadata.deletion_timestamp:
         namespace = question.object.metadata.namespace or question.namespace
-        pod_groups.pod_group_defaults(case, question.object, question.stored, namespace)
+        pod_group_defaults(case, question.object, question.stored, namespace)
 
 
 def _validate_pod_group(case: Case, question: Question[PodGroup], _: Source) -> None:
@@ -108,13 +123,30 @@ def _validate_pod_group(case: Case, question: Question[PodGroup], _: Source) -> 
         pod_groups.validate_create(case, new)
 
 
-def _mutate_pod(case: Case, question: Question[Pod], _: Source) -> None:
-    """Leave every pod as it is: without resource groups there is nothing to write."""
+def _mutate_pod(case: Case, question: Question[DraftPod], _: Source) -> None:
+    pod = question.object
+    if pod is not None:
+        pod_defaults(case, pod, pod.metadata.namespace or question.namespace)
 
 
 def _validate_pod(case: Case, question: Question[Pod], _: Source) -> None:
     if question.object is not None:
         pods.validate_create(case, question.object)
+
+
+def _judged_by(
+    create: Callable[[Case, Any], None], update: Callable[[Case, Any, Any], None]
+) -> Judge:
+    """A judge of creations and updates alone."""
+
+    def judge(case: Case, question: Question[Any], _: Source) -> None:
+        new, old = question.object, question.stored
+        if new is not None and old is not None:
+            update(case, new, old)
+        elif new is not None:
+            create(case, new)
+
+    return judge
 
 
 _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
@@ -124,8 +156,24 @@ _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
     "/queues/validate": (Queue, _validate_queue),
     "/podgroups/mutate": (DraftPodGroup, _mutate_pod_group),
     "/podgroups/validate": (PodGroup, _validate_pod_group),
-    "/pods/mutate": (Pod, _mutate_pod),
+    "/pods/mutate": (DraftPod, _mutate_pod),
     "/pods/validate": (Pod, _validate_pod),
+    "/cronjobs/validate": (
+        CronJob,
+        _judged_by(cron_jobs.validate_create, cron_jobs.validate_update),
+    ),
+    "/jobflows/validate": (
+        JobFlow,
+        _judged_by(job_flows.validate_create, job_flows.validate_update),
+    ),
+    "/jobtemplates/validate": (
+        JobTemplate,
+        _judged_by(job_templates.validate_create, job_templates.validate_update),
+    ),
+    "/hypernodes/validate": (
+        HyperNode,
+        _judged_by(hyper_nodes.validate_create, hyper_nodes.validate_update),
+    ),
 }
 
 ENDPOINTS: dict[str, Endpoint] = {

@@ -88,7 +88,7 @@ def _judge(
         case = admission.judge(registration.path, _request(kind, operation, patched, old))
         warnings += case.warnings
         if registration.mutating:
-            patched = _patched(patched, case)
+            patched = _patched(kind, patched, case)
         else:
             errors += case.errors
     if operation != "DELETE":
@@ -96,8 +96,17 @@ def _judge(
     return Judgement(tuple(dict.fromkeys(errors)), tuple(dict.fromkeys(warnings)), patched)
 
 
-def _patched(manifest: Manifest, case: Case) -> Manifest:
-    return manifest if case.errors else applied(manifest, case.patch.operations)
+def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:
+    """What a mutating rule makes of it; what it adds has defaults in its turn, as on the API server."""
+    if case.errors or not case.patch.operations:
+        return manifest
+    changed, known = applied(manifest, case.patch.operations), schema(kind)
+    added = any(
+        isinstance(each.value, dict | list) and each.value != [] for each in case.patch.operations
+    )
+    if added and known is not None:
+        known.default(changed)
+    return changed
 
 
 def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
@@ -148,7 +157,7 @@ def _request(kind: Kind, operation: str, manifest: Manifest, old: Manifest | Non
         uid="offline",
         resource=GroupVersionResource(group=kind.group, version=kind.version, resource=kind.plural),
         name=name if isinstance(name, str) else "",
-        namespace=namespace if isinstance(namespace, str) else "",
+        namespace=namespace if kind.namespaced and isinstance(namespace, str) else "",
         operation=operation,
         object=encoded if operation != "DELETE" else msgspec.Raw(b"null"),
         old_object=msgspec.Raw(msgspec.json.encode(old)),

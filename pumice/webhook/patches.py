@@ -5,6 +5,7 @@ fields that Pumice does not know survive. `add` on a member sets it whether or n
 is the only operation needed; a parent that is missing is made first.
 """
 
+import copy
 from typing import Any
 
 import jsonpatch
@@ -66,5 +67,40 @@ def applied(document: dict[str, Any], operations: list[PatchOperation]) -> dict[
     """
     if not operations:
         return document
-    changed: dict[str, Any] = jsonpatch.apply_patch(document, msgspec.to_builtins(operations))
+    try:
+        return _with(document, operations)
+    except (LookupError, TypeError, ValueError):
+        # Not what `Patch` makes for this document: carried out, or refused, by the letter.
+        changed: dict[str, Any] = jsonpatch.apply_patch(document, msgspec.to_builtins(operations))
+        return changed
+
+
+def _with(document: dict[str, Any], operations: list[PatchOperation]) -> dict[str, Any]:
+    """The document with members set; only what lies on the way to them is copied.
+
+    Raises:
+        LookupError: A pointer leads nowhere.
+        TypeError: A pointer leads through what has no members.
+        ValueError: An operation is none that sets a member.
+    """
+    changed = document.copy()
+    own = {id(changed)}
+    for operation in operations:
+        empty, *way, last = operation.path.split("/")
+        if operation.op != "add" or empty:
+            raise ValueError
+        place: Any = changed
+        for segment in way:
+            key = int(segment) if isinstance(place, list) else _unescaped(segment)
+            if id(place[key]) not in own:
+                place[key] = copy.copy(place[key])
+                own.add(id(place[key]))
+            place = place[key]
+        if not isinstance(place, dict):
+            raise TypeError
+        place[_unescaped(last)] = msgspec.to_builtins(operation.value)
     return changed
+
+
+def _unescaped(segment: str) -> str:
+    return segment.replace("~1", "/").replace("~0", "~") if "~" in segment else segment

@@ -3,7 +3,8 @@
 The server's routes, the chart's webhook configurations and the embedded API server's admission are
 made of this table. It is laid out so that an outage stops as little as it can: only Pumice's own
 kinds wait for an answer, pods do not, and what no rule could refuse (an update that leaves the spec
-alone, an object that is going, a pod of another scheduler) is never asked about.
+alone, an object that is going, a pod of another scheduler) is never asked about. Nor are nodes and
+Kubernetes' own housekeeping: a namespace can go, and what has lost its owner, while nobody answers.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any, Literal
 from pumice.api import keys, kinds
 from pumice.api.fields import did_you_mean
 from pumice.api.kinds import Kind
+from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = [
@@ -48,7 +50,7 @@ class MatchCondition:
     expression: str
 
 
-Conditions = Callable[[AdmissionSettings], tuple[MatchCondition, ...]]
+Conditions = Callable[[AdmissionSettings, ResourceGroups], tuple[MatchCondition, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class Registration:
         kind: What it is asked about.
         operations: When it is asked.
         failure_policy: What the API server does without an answer.
-        conditions: Match conditions, by settings.
+        conditions: Match conditions, by settings and resource groups.
+        lenient: Whether other operations are admitted, should somebody ask about them.
     """
 
     path: str
@@ -72,6 +75,7 @@ class Registration:
     operations: tuple[str, ...]
     failure_policy: Literal["Fail", "Ignore"]
     conditions: Conditions
+    lenient: bool = False
 
     @property
     def configuration_name(self) -> str:
@@ -88,6 +92,21 @@ _OTHER_SPEC = (
     "object.spec != oldObject.spec"
 )
 _SPEC_CHANGES = MatchCondition("spec-changes", _OTHER_SPEC)
+_NOT_BY_A_NODE = MatchCondition(
+    "not-by-a-node",
+    "!has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)",
+)
+# Where the controllers of Kubernetes have no accounts of their own, all of them are
+# system:kube-controller-manager: what one creates, or deletes in a cascade, is for us to judge.
+_NOT_BY_HOUSEKEEPING = MatchCondition(
+    "not-by-housekeeping",
+    "!has(request.userInfo.username) || "
+    "request.userInfo.username != 'system:serviceaccount:kube-system:namespace-controller' && "
+    "(request.operation != 'UPDATE' || !(request.userInfo.username in "
+    "['system:serviceaccount:kube-system:generic-garbage-collector', "
+    "'system:kube-controller-manager']))",
+)
+_OF_PEOPLE = (_NOT_BY_A_NODE, _NOT_BY_HOUSEKEEPING)
 
 
 def _annotation_differs(key: str) -> str:
@@ -101,22 +120,23 @@ def _annotation(variable: str, key: str) -> str:
     return f"(has({annotations}) && '{key}' in {annotations} ? {annotations}['{key}'] : '')"
 
 
-def _spec(_: AdmissionSettings) -> tuple[MatchCondition, ...]:
-    return (_NOT_GOING, _SPEC_CHANGES)
+def _spec(_: AdmissionSettings, __: ResourceGroups) -> tuple[MatchCondition, ...]:
+    return (_NOT_GOING, _SPEC_CHANGES, *_OF_PEOPLE)
 
 
-def _spec_or_hierarchy(_: AdmissionSettings) -> tuple[MatchCondition, ...]:
+def _spec_or_hierarchy(_: AdmissionSettings, __: ResourceGroups) -> tuple[MatchCondition, ...]:
     changed = " || ".join(
         [
             _OTHER_SPEC,
             _annotation_differs(keys.HIERARCHY),
             _annotation_differs(keys.HIERARCHY_WEIGHTS),
+            _annotation_differs(keys.NODE_GROUP_LIMITS),
         ]
     )
-    return (_NOT_GOING, MatchCondition("spec-or-hierarchy-changes", changed))
+    return (_NOT_GOING, MatchCondition("spec-or-hierarchy-changes", changed), *_OF_PEOPLE)
 
 
-def _job_mutation(_: AdmissionSettings) -> tuple[MatchCondition, ...]:
+def _job_mutation(_: AdmissionSettings, __: ResourceGroups) -> tuple[MatchCondition, ...]:
     lost = (
         keys.TOPOLOGY_AFFINITY,
         keys.TOPOLOGY_ANTI_AFFINITY,
@@ -124,28 +144,55 @@ def _job_mutation(_: AdmissionSettings) -> tuple[MatchCondition, ...]:
         keys.TOPOLOGY_SEED,
     )
     changed = " || ".join([_OTHER_SPEC, *(_annotation_differs(key) for key in lost)])
-    return (_NOT_GOING, MatchCondition("spec-or-topology-changes", changed))
+    return (_NOT_GOING, MatchCondition("spec-or-topology-changes", changed), *_OF_PEOPLE)
 
 
-def _our_pods(settings: AdmissionSettings) -> tuple[MatchCondition, ...]:
-    names = ", ".join(f"'{name}'" for name in settings.scheduler_names)
-    ours = f"(has(object.spec.schedulerName) && object.spec.schedulerName in [{names}])"
-    annotated = " || ".join(
-        f"'{key}' in object.metadata.annotations"
-        for key in (keys.PLUGINS, keys.RESOURCE_GROUP, keys.QUEUE_ALLOCATION_GATE)
-    )
-    return (
-        MatchCondition("ours", f"{ours} || (has(object.metadata.annotations) && ({annotated}))"),
-        MatchCondition(
-            "not-by-a-node",
-            "!has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)",
-        ),
-    )
+def _pod_mutation(_: AdmissionSettings, groups: ResourceGroups) -> tuple[MatchCondition, ...]:
+    """Pods that something might be written to: by annotation, or by the namespace of a group."""
+    known = (keys.PLUGINS, keys.RESOURCE_GROUP, keys.QUEUE_ALLOCATION_GATE)
+    annotated = _annotated(*known, *(key for key in groups.annotation_keys if key not in known))
+    in_groups = f"request.namespace in {_list(*groups.namespaces)}"
+    return (MatchCondition("concerned", f"{annotated} || {in_groups}"), _NOT_BY_A_NODE)
+
+
+def _pod_validation(settings: AdmissionSettings, _: ResourceGroups) -> tuple[MatchCondition, ...]:
+    """Pods of our schedulers with an annotation that can be wrong."""
+    names = _list(*settings.scheduler_names)
+    ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
+    budgets = _annotated(keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
+    return (MatchCondition("ours", ours), MatchCondition("has-a-budget", budgets), _NOT_BY_A_NODE)
+
+
+def _annotated(*wanted: str) -> str:
+    """CEL: an object carries one of these annotations."""
+    annotations = "object.metadata.annotations"
+    return f"(has({annotations}) && {_list(*wanted)}.exists(key, key in {annotations}))"
+
+
+def _list(*texts: str) -> str:
+    """CEL: a list of texts."""
+    quoted = ", ".join(f"'{text}'" for text in texts)
+    return f"[{quoted}]"
 
 
 _CREATE = ("CREATE",)
 _CHANGES = ("CREATE", "UPDATE")
 _QUEUE, _GROUP, _JOB, _POD = kinds.QUEUE, kinds.POD_GROUP, kinds.JOB, kinds.POD
+
+
+def _validation(kind: Kind, *, lenient: bool = False) -> Registration:
+    """The endpoint of a kind of ours that is judged whenever its spec changes."""
+    return Registration(
+        f"/{kind.plural}/validate",
+        f"validate{kind.kind.lower()}.volcano.sh",
+        False,
+        kind,
+        _CHANGES,
+        "Fail",
+        _spec,
+        lenient,
+    )
+
 
 REGISTRATIONS: tuple[Registration, ...] = (
     Registration(
@@ -176,10 +223,16 @@ REGISTRATIONS: tuple[Registration, ...] = (
     Registration(
         "/podgroups/validate", "validatepodgroup.volcano.sh", False, _GROUP, _CHANGES, "Fail", _spec
     ),
-    Registration("/pods/mutate", "mutatepod.volcano.sh", True, _POD, _CREATE, "Ignore", _our_pods),
     Registration(
-        "/pods/validate", "validatepod.volcano.sh", False, _POD, _CREATE, "Ignore", _our_pods
+        "/pods/mutate", "mutatepod.volcano.sh", True, _POD, _CREATE, "Ignore", _pod_mutation
     ),
+    Registration(
+        "/pods/validate", "validatepod.volcano.sh", False, _POD, _CREATE, "Ignore", _pod_validation
+    ),
+    _validation(kinds.CRON_JOB),
+    _validation(kinds.JOB_FLOW),
+    _validation(kinds.JOB_TEMPLATE),
+    _validation(kinds.HYPER_NODE, lenient=True),
 )
 """Every endpoint; of one kind, the one that mutates comes first."""
 
@@ -207,6 +260,7 @@ def configuration(
     settings: AdmissionSettings,
     client_config: dict[str, Any],
     *,
+    groups: ResourceGroups = NO_GROUPS,
     exempt_namespaces: tuple[str, ...] = EXEMPT_NAMESPACES,
 ) -> dict[str, Any]:
     """The webhook configuration object of an endpoint.
@@ -215,6 +269,7 @@ def configuration(
         registration: The endpoint.
         settings: Settings of admission, which match conditions depend on.
         client_config: How the API server reaches it: `url` or `service`, and `caBundle`.
+        groups: Resource groups, of whose pods it must hear.
         exempt_namespaces: Namespaces whose objects are never asked about.
     """
     kind = registration.kind
@@ -237,7 +292,7 @@ def configuration(
         "timeoutSeconds": TIMEOUT_SECONDS,
         "matchConditions": [
             {"name": each.name, "expression": each.expression}
-            for each in registration.conditions(settings)
+            for each in registration.conditions(settings, groups)
         ],
     }
     if kind.namespaced:
@@ -265,6 +320,7 @@ def configurations(
     settings: AdmissionSettings,
     client_config: Callable[[str], dict[str, Any]],
     *,
+    groups: ResourceGroups = NO_GROUPS,
     exempt_namespaces: tuple[str, ...] = EXEMPT_NAMESPACES,
 ) -> list[dict[str, Any]]:
     """The webhook configuration objects of all endpoints.
@@ -272,9 +328,16 @@ def configurations(
     Args:
         settings: Settings of admission.
         client_config: From a path to how the API server reaches it.
+        groups: Resource groups, of whose pods the webhook must hear.
         exempt_namespaces: Namespaces whose objects are never asked about.
     """
     return [
-        configuration(each, settings, client_config(each.path), exempt_namespaces=exempt_namespaces)
+        configuration(
+            each,
+            settings,
+            client_config(each.path),
+            groups=groups,
+            exempt_namespaces=exempt_namespaces,
+        )
         for each in REGISTRATIONS
     ]

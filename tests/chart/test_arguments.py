@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +47,20 @@ def test_a_flag_that_does_not_exist_would_be_noticed() -> None:
 def test_the_webhook_accepts_its_settings(manifests: list[Manifest]) -> None:
     given = parsed(arguments_of(one(manifests, "Deployment", "webhook"))).params["settings"]
     AdmissionSettings.from_assignments(given or ())
+
+
+def test_levels_of_rules_reach_the_webhook(render: Render, tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    # Words of YAML's own: off is false there.
+    values.write_text(
+        "webhook: {settings: {rules: {JOB-ZERO: off, Q-NEG: warn}, namespaces: {dev: "
+        '{JOB-ZERO: enforce, JOB-NAME: "off"}, prod: {}}, max-queue-depth: 3}}'
+    )
+    given = parsed(arguments_of(one(render(values), "Deployment", "webhook"))).params["settings"]
+    settings = AdmissionSettings.from_assignments(given)
+    assert settings.max_queue_depth == 3
+    assert settings.rules == {"JOB-ZERO": "off", "Q-NEG": "warn"}
+    assert settings.namespaces == {"dev": {"JOB-ZERO": "enforce", "JOB-NAME": "off"}}
 
 
 def test_the_webhook_makes_certificates_for_the_address_that_is_called(render: Render) -> None:

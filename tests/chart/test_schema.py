@@ -24,6 +24,22 @@ REFUSED = [
     ("webhook.settings.max-queue-dept=3", "additional properties 'max-queue-dept' not allowed"),
     ("webhook.settings.max-queue-depth=0", "at '/webhook/settings/max-queue-depth': minimum"),
     ("webhook.settings.strict-upstream=1", "got number, want boolean"),
+    (
+        "webhook.settings.rules.JOB-NAM=off",
+        "at '/webhook/settings/rules': additional properties 'JOB-NAM' not allowed",
+    ),
+    (
+        "webhook.settings.rules.JOB-NAME=true",
+        "/JOB-NAME': value must be one of 'enforce', 'warn', 'off', false",
+    ),
+    (
+        "webhook.settings.namespaces.dev.Q-NEG=off",
+        "at '/webhook/settings/namespaces/dev': additional properties 'Q-NEG' not allowed",
+    ),
+    (
+        "webhook.settings.namespaces.Dev.JOB-NAME=off",
+        "at '/webhook/settings/namespaces': additional properties 'Dev' not allowed",
+    ),
     ("webhook.resources.limits.memory=lots", "at '/webhook/resources/limits/memory'"),
     ("webhook.resources.limit.memory=1Gi", "additional properties 'limit' not allowed"),
     ("controller.tolerations[0].effct=NoSchedule", "at '/controller/tolerations/0'"),

@@ -6,13 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from pumice.webhook.chart import SCHEDULER_NAMES, chart_configurations, main
+from pumice.webhook.chart import (
+    GROUP_ANNOTATIONS,
+    GROUP_NAMESPACES,
+    SCHEDULER_NAMES,
+    chart_configurations,
+    main,
+)
+from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configurations
 from pumice.webhook.settings import AdmissionSettings
-from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, of_kind
+from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, component, of_kind
 
 FILE = CHART / "files/webhooks.yaml"
-OWN_GROUPS = {"batch.volcano.sh", "scheduling.volcano.sh", "bus.volcano.sh"}
+OWN_GROUPS = {
+    "batch.volcano.sh",
+    "bus.volcano.sh",
+    "flow.volcano.sh",
+    "scheduling.volcano.sh",
+    "topology.volcano.sh",
+}
 
 
 def configured(manifests: list[Manifest]) -> dict[str, Manifest]:
@@ -81,6 +94,50 @@ def test_what_is_installed_is_what_the_table_of_endpoints_says(
         assert installed[name]["failurePolicy"] == webhook["failurePolicy"], name
 
 
+GROUPS = """
+webhook:
+  resourceGroups:
+  - resourceGroup: management
+    object: {key: namespace, value: [mng-ns-2, mng-ns-1]}
+    tolerations: [{key: mng, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
+    affinity: '{"podAntiAffinity": {}}'
+  - resourceGroup: cpu
+    object: {key: annotation, value: ["volcano.sh/resource-group: cpu", "team: a", "team: b", {area: c}]}
+    labels: {nodetype: cpu}
+  - resourceGroup: gpu
+    object: {value: ["class: gpu"]}
+  - {resourceGroup: others, object: {key: namespace, value: [mng-ns-1, others]}}
+  - {resourceGroup: tpu, schedulerName: volcano}
+"""
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("values", [GROUPS, ""], ids=["groups", "none"])
+def test_the_api_server_asks_about_the_pods_of_resource_groups_and_of_no_others(
+    render: Render, tmp_path: Path, values: str
+) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(values)
+    manifests = render(file)
+    (conf,) = [
+        each["data"]["volcano-admission.conf"]
+        for each in of_kind(manifests, "ConfigMap")
+        if "volcano-admission.conf" in each["data"]
+    ]
+    groups, warnings = parse(conf.encode())
+    assert len(groups) == (5 if values else 0)
+    assert [each.path for each in warnings] == (["resourceGroups[3]"] if values else [])
+    (stated,) = [
+        each
+        for each in configurations(AdmissionSettings(), lambda _: {}, groups=groups)
+        if each["metadata"]["name"].endswith("pods-mutate")
+    ]
+    installed = configured(manifests)[stated["metadata"]["name"]]
+    assert installed["matchConditions"] == stated["webhooks"][0]["matchConditions"]
+    for text in (GROUP_ANNOTATIONS, GROUP_NAMESPACES):
+        assert text not in str(manifests)
+
+
 @pytest.mark.controlplane
 def test_only_pumices_own_kinds_ever_wait_for_it(manifests: list[Manifest]) -> None:
     for name, webhook in configured(manifests).items():
@@ -135,21 +192,36 @@ def test_the_api_server_calls_the_service(render: Render) -> None:
     (service,) = of_kind(manifests, "Service")
     webhooks = configured(manifests)
     for each in REGISTRATIONS:
-        assert webhooks[each.configuration_name]["clientConfig"] == {
-            "service": {
-                "name": service["metadata"]["name"],
-                "namespace": NAMESPACE,
-                "path": each.path,
-                "port": service["spec"]["ports"][0]["port"],
-            }
+        called = webhooks[each.configuration_name]["clientConfig"]["service"]
+        assert called.pop("path").startswith(f"{each.path}/if-this-fails")
+        assert called == {
+            "name": service["metadata"]["name"],
+            "namespace": NAMESPACE,
+            "port": service["spec"]["ports"][0]["port"],
         }
 
 
 @pytest.mark.controlplane
 def test_the_api_server_calls_an_address_where_one_is_given(render: Render) -> None:
     webhooks = configured(render(CHART / "ci/outside-values.yaml"))
-    called = {each["clientConfig"]["url"] for each in webhooks.values()}
+    called = {
+        each["clientConfig"]["url"].partition("/if-this-fails")[0] for each in webhooks.values()
+    }
     assert called == {f"https://192.0.2.1:8443{each.path}" for each in REGISTRATIONS}
+
+
+@pytest.mark.controlplane
+def test_the_address_is_the_command_that_says_what_to_do(manifests: list[Manifest]) -> None:
+    (deployment,) = (
+        each for each in of_kind(manifests, "Deployment") if component(each) == "webhook"
+    )
+    name = deployment["metadata"]["name"]
+    for webhook in configured(manifests).values():
+        config = webhook["clientConfig"]
+        words = (config.get("url") or config["service"]["path"]).rpartition("/")[2]
+        assert words == f"kubectl describe deployment {name} -n {NAMESPACE}".replace(" ", "-")
+    advice = deployment["metadata"]["annotations"]["pumice.dev/when-down"].splitlines()
+    assert max(len(line) for line in advice) < 138  # of which kubectl would show no more
 
 
 @pytest.mark.controlplane

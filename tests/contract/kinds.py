@@ -9,8 +9,11 @@ from typing import Any
 from pumice.api.crds import all_crds
 
 __all__ = [
+    "CRON_JOBS",
     "GROUP",
+    "HYPER_NODES",
     "JOBS",
+    "JOB_FLOWS",
     "POD_GROUPS",
     "QUEUES",
     "config_map",
@@ -27,10 +30,13 @@ GROUP = "contract.pumice.dev"
 JOBS = f"{GROUP}/v1alpha1/samplejobs"
 POD_GROUPS = f"{GROUP}/v1beta1/samplepodgroups"
 QUEUES = f"{GROUP}/v1beta1/samplequeues"
+CRON_JOBS = f"{GROUP}/v1alpha1/samplecronjobs"
+JOB_FLOWS = f"{GROUP}/v1alpha1/samplejobflows"
+HYPER_NODES = f"{GROUP}/v1alpha1/samplehypernodes"
 
 
 def definitions() -> list[Json]:
-    """CRDs of SampleJob, SampleQueue, SamplePodGroup and SampleCommand."""
+    """CRDs of SampleJob, SampleQueue, SamplePodGroup and all the others."""
     return [_renamed(crd) for crd in all_crds()]
 
 

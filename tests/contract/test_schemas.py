@@ -5,7 +5,18 @@ from typing import Any
 import pytest
 
 from tests.contract.api import Api
-from tests.contract.kinds import JOBS, POD_GROUPS, QUEUES, job, manifest, path, queue
+from tests.contract.kinds import (
+    CRON_JOBS,
+    HYPER_NODES,
+    JOB_FLOWS,
+    JOBS,
+    POD_GROUPS,
+    QUEUES,
+    job,
+    manifest,
+    path,
+    queue,
+)
 
 
 async def test_unknown_fields_go_with_a_warning(api: Api, namespace: str) -> None:
@@ -21,6 +32,15 @@ async def test_unknown_fields_go_with_a_warning(api: Api, namespace: str) -> Non
         'unknown field "spec.colour"',
         'unknown field "spec.tasks[0].size"',
     ]
+
+
+async def test_warnings_come_with_a_refusal_too(api: Api, namespace: str) -> None:
+    obj = job(spec={"colour": "red", "tasks": [], "queue": "A"})
+
+    answer = await api.create(path(JOBS, namespace), obj)
+
+    answer.refused(422, "Invalid")
+    assert answer.warnings == ['unknown field "spec.colour"']
 
 
 async def test_unknown_fields_are_refused_where_that_is_wanted(api: Api, namespace: str) -> None:
@@ -65,6 +85,72 @@ async def test_null_gives_way_to_a_default_or_goes(api: Api, namespace: str) -> 
     made = (await api.create(path(JOBS, namespace), job(spec=spec))).expect(201)
 
     assert made["spec"] == {"maxRetry": 3, "queue": "default", "tasks": [{"name": "t"}]}
+
+
+async def test_a_job_inside_another_object_is_defaulted_and_checked(
+    api: Api, namespace: str
+) -> None:
+    template = {"spec": {"queue": None, "tasks": [{"name": "t", "size": 1}]}}
+    spec = {"schedule": "@daily", "suspend": None, "timeZone": None, "jobTemplate": template}
+    good = manifest(CRON_JOBS, "SampleCronJob", "good", spec=spec)
+    worse = {"schedule": 5, "jobTemplate": {"spec": {"minAvailable": -1}}}
+    bad = manifest(CRON_JOBS, "SampleCronJob", "bad", spec=worse)
+
+    made = await api.create(path(CRON_JOBS, namespace), good)
+    refused = await api.create(path(CRON_JOBS, namespace), bad)
+
+    assert made.expect(201)["spec"] == {
+        "schedule": "@daily",
+        "timeZone": None,
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+        "jobTemplate": {"spec": {"queue": "default", "maxRetry": 3, "tasks": [{"name": "t"}]}},
+    }
+    assert made.warnings == ['unknown field "spec.jobTemplate.spec.tasks[0].size"']
+    causes = refused.refused(422, "Invalid")["details"]["causes"]
+    assert {cause["field"] for cause in causes} == {
+        "spec.schedule",
+        "spec.jobTemplate.spec.minAvailable",
+    }
+
+
+async def test_a_part_of_a_job_is_checked_and_not_defaulted(api: Api, namespace: str) -> None:
+    flows = [{"name": "a", "patch": {"jobSpec": {"tasks": [{"name": "t"}]}}}]
+    good = manifest(JOB_FLOWS, "SampleJobFlow", "good", spec={"flows": flows})
+    patched = {"name": "a", "patch": {"jobSpec": {"maxRetry": -1}}}
+    bad = manifest(JOB_FLOWS, "SampleJobFlow", "bad", spec={"flows": [patched]})
+
+    made = await api.create(path(JOB_FLOWS, namespace), good)
+    refused = await api.create(path(JOB_FLOWS, namespace), bad)
+
+    assert made.expect(201)["spec"] == {"flows": flows}
+    [cause] = refused.refused(422, "Invalid")["details"]["causes"]
+    assert cause["field"] == "spec.flows[0].patch.jobSpec.maxRetry"
+
+
+async def test_members_of_a_hypernode(api: Api) -> None:
+    member = {"type": "Node", "selector": {"exactMatch": {"name": "n"}}}
+    good = manifest(
+        HYPER_NODES, "SampleHyperNode", "contract-good", spec={"tier": 0, "members": [member]}
+    )
+    wrong = [{"type": "Pod", "selector": {"exactMatch": {"name": "N"}}}]
+    bad = manifest(
+        HYPER_NODES, "SampleHyperNode", "contract-bad", spec={"tier": -1, "members": wrong}
+    )
+
+    made = await api.create(path(HYPER_NODES), good)
+    refused = await api.create(path(HYPER_NODES), bad)
+
+    assert made.expect(201)["spec"] == {"tier": 0, "members": [member]}
+    causes = refused.refused(422, "Invalid")["details"]["causes"]
+    assert {
+        "spec.tier",
+        "spec.members[0].type",
+        "spec.members[0].selector.exactMatch.name",
+    } <= {cause["field"] for cause in causes}
+    (await api.delete(path(HYPER_NODES, None, "contract-good"))).expect(200)
 
 
 BAD_SPECS: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [

@@ -14,7 +14,7 @@ from pumice.plugins import builtin
 from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.webhook.rules.catalogue import ALL
-from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
 from tests.docs.pages import ROOT
 from tools import metrics_page, rules_page, scheduler_config, settings_page
 from tools.generate import GENERATORS
@@ -57,7 +57,7 @@ def test_every_setting_of_admission_is_documented() -> None:
     text = SETTINGS.read_text()
     for name in AdmissionSettings.model_fields:
         option = name.replace("_", "-").removesuffix("s" if name == "scheduler_names" else "\0")
-        assert f"`{option}`" in text, option
+        assert f"`{LEVELS_BY.get(name, option)}`" in text, option
 
 
 def test_every_option_of_a_component_is_documented() -> None:
@@ -94,7 +94,8 @@ def test_every_plugin_and_argument_is_documented() -> None:
 def test_every_rule_is_documented_once() -> None:
     text = (ROOT / "docs/rules.md").read_text()
     for rule in ALL:
-        assert text.count(f"| `{rule.code}` |") == 1
+        assert text.count(f"| [`{rule.code}`](#{rule.code.lower()}) |") == 1
+        assert text.count(f"\n### {rule.code}\n") == 1
 
 
 def test_the_changelog_has_a_place_for_what_comes() -> None:

@@ -14,6 +14,18 @@ CRDS = Path(__file__).resolve().parents[2] / "charts/pumice/crds"
 
 JOBS = "batch.volcano.sh/v1alpha1"
 SCHEDULING = "scheduling.volcano.sh/v1beta1"
+FLOWS = "flow.volcano.sh/v1alpha1"
+TOPOLOGY = "topology.volcano.sh/v1alpha1"
+GROUPS = {
+    "Job": JOBS,
+    "CronJob": JOBS,
+    "PodGroup": SCHEDULING,
+    "Queue": SCHEDULING,
+    "JobFlow": FLOWS,
+    "JobTemplate": FLOWS,
+    "HyperNode": TOPOLOGY,
+}
+CLUSTER_WIDE = ("Queue", "HyperNode")
 TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
 TASK = {"name": "worker", "replicas": 2, "template": TEMPLATE}
 
@@ -31,11 +43,13 @@ def crds(controlplane: ControlPlane) -> None:
 def create(
     plane: ControlPlane, namespace: str, kind: str, spec: Raw | None = None, **top: Any
 ) -> tuple[int, Raw]:
-    """Create an object called `it` (a queue after the namespace) and return what the server says."""
-    resources = {"Job": JOBS, "PodGroup": SCHEDULING, "Queue": SCHEDULING}
-    group = resources[kind]
-    place = "" if kind == "Queue" else f"namespaces/{namespace}/"
-    name = namespace if kind == "Queue" else "it"
+    """Create an object called `it` and return what the server says.
+
+    One that is in no namespace is called as the namespace is.
+    """
+    group = GROUPS[kind]
+    place = "" if kind in CLUSTER_WIDE else f"namespaces/{namespace}/"
+    name = namespace if kind in CLUSTER_WIDE else "it"
     body = {"apiVersion": group, "kind": kind, "metadata": {"name": name}, "spec": spec or {}}
     return plane.request("POST", f"/apis/{group}/{place}{kind.lower()}s", {**body, **top})
 
@@ -44,7 +58,7 @@ def job(plane: ControlPlane, namespace: str, **spec: Any) -> tuple[int, Raw]:
     return create(plane, namespace, "Job", {"tasks": [TASK], **spec})
 
 
-def test_all_four_are_established_and_served(controlplane: ControlPlane) -> None:
+def test_all_of_them_are_established_and_served(controlplane: ControlPlane) -> None:
     found = controlplane.kubectl("api-resources", "--no-headers", "-o", "name").stdout.split()
     assert {path.stem for path in CRDS.glob("*.yaml")} <= set(found)
 
@@ -316,6 +330,138 @@ def test_kubectl_get_shows_a_queue(controlplane: ControlPlane, namespace: str) -
     wide = columns(controlplane, namespace, "q", namespace, "-o", "wide")
     controlplane.kubectl("delete", "queue", namespace)
     assert (wide["PARENT"], wide["WEIGHT"]) == ("root", "4")
+
+
+def cron_job(plane: ControlPlane, namespace: str, **spec: Any) -> tuple[int, Raw]:
+    whole = {"schedule": "@daily", "jobTemplate": {"spec": {"tasks": [TASK]}}, **spec}
+    return create(plane, namespace, "CronJob", whole)
+
+
+def test_a_cronjob_is_defaulted_as_far_as_its_jobs(
+    controlplane: ControlPlane, namespace: str
+) -> None:
+    status, made = cron_job(controlplane, namespace, timeZone=None)
+    assert status == 201, made
+    spec = made["spec"]
+    template = spec.pop("jobTemplate")["spec"]
+    assert (template["queue"], template["maxRetry"]) == ("default", 3)
+    assert spec == {
+        "schedule": "@daily",
+        "timeZone": None,
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    }
+
+
+def test_a_cronjob_needs_a_schedule_and_a_template(
+    controlplane: ControlPlane, namespace: str
+) -> None:
+    status, answer = create(
+        controlplane,
+        namespace,
+        "CronJob",
+        {"concurrencyPolicy": "Sometimes", "startingDeadlineSeconds": -1},
+    )
+    fields = {each["field"] for each in answer["details"]["causes"]}
+    assert status == 422
+    assert {
+        "spec.schedule",
+        "spec.jobTemplate",
+        "spec.concurrencyPolicy",
+        "spec.startingDeadlineSeconds",
+    } <= fields
+
+
+def test_kubectl_get_shows_a_cronjob(controlplane: ControlPlane, namespace: str) -> None:
+    cron_job(controlplane, namespace, timeZone="Europe/Oslo")
+    status = json.dumps({"status": {"lastScheduleTime": "2026-01-02T03:04:05Z"}})
+    controlplane.kubectl(
+        *("patch", "cronvj", "it", "--subresource=status", "--type=merge", "-p", status),
+        namespace=namespace,
+    )
+    wide = columns(controlplane, namespace, "cronvcjob", "it", "-o", "wide")
+    shown = {name: wide[name] for name in ("SCHEDULE", "TIMEZONE", "SUSPEND", "CONCURRENCY")}
+    assert shown == {
+        "SCHEDULE": "@daily",
+        "TIMEZONE": "Europe/Oslo",
+        "SUSPEND": "false",
+        "CONCURRENCY": "Allow",
+    }
+    assert wide["LAST-SCHEDULE"].endswith("d")
+
+
+def test_the_cronjob_of_kubernetes_is_still_called_cronjob(
+    controlplane: ControlPlane, namespace: str
+) -> None:
+    cron_job(controlplane, namespace)
+    found = controlplane.kubectl("get", "cronjob", "it", namespace=namespace, check=False)
+    assert 'cronjobs.batch "it" not found' in found.stderr
+
+
+def test_what_a_flow_overrides_is_not_defaulted(controlplane: ControlPlane, namespace: str) -> None:
+    patch = {"jobSpec": {"minAvailable": 2, "tasks": [{"name": "a", "replicas": 4}]}}
+    flows = [{"name": "prepare"}, {"name": "train", "patch": patch}]
+    status, made = create(controlplane, namespace, "JobFlow", {"flows": flows})
+    assert (status, made["spec"]) == (201, {"flows": flows})
+    found = controlplane.kubectl("get", "jf", "it", namespace=namespace).stdout
+    assert found.split()[:3] == ["NAME", "STATUS", "AGE"]
+
+
+def test_a_jobtemplate_is_defaulted_as_a_job_is(controlplane: ControlPlane, namespace: str) -> None:
+    spec = {"tasks": [TASK], "minAvailable": 2}
+    status, made = create(controlplane, namespace, "JobTemplate", spec)
+    assert status == 201, made
+    assert (made["spec"]["queue"], made["spec"]["maxRetry"]) == ("default", 3)
+    shown = columns(controlplane, namespace, "jt", "it")
+    assert (shown["MINAVAILABLE"], shown["QUEUE"]) == ("2", "default")
+
+
+EXACT = {"exactMatch": {"name": "node-1"}}
+REGEX = {"regexMatch": {"pattern": "node-.*"}}
+LABELS = {"labelMatch": {"matchLabels": {"rack": "1"}}}
+
+
+def hyper_node(plane: ControlPlane, namespace: str, **spec: Any) -> tuple[int, Raw]:
+    whole = {"tier": 1, "members": [{"type": "Node", "selector": EXACT}], **spec}
+    return create(plane, namespace, "HyperNode", whole)
+
+
+def test_kubectl_get_shows_a_hypernode(controlplane: ControlPlane, namespace: str) -> None:
+    selectors = (EXACT, REGEX, LABELS)
+    members = [{"type": "Node", "selector": each} for each in selectors]
+    status, made = hyper_node(controlplane, namespace, tierName="rack", members=members)
+    assert status == 201, made
+    assert made["spec"]["members"] == members
+    shown = columns(controlplane, namespace, "hn", namespace)
+    controlplane.kubectl("delete", "hn", namespace)
+    assert (shown["TIER"], shown["TIERNAME"], shown["NODECOUNT"]) == ("1", "rack", "")
+
+
+@pytest.mark.parametrize(
+    ("selector", "message"),
+    [
+        ({}, "must have one of exactMatch, regexMatch and labelMatch"),
+        (EXACT | REGEX, "must have only one of exactMatch, regexMatch and labelMatch"),
+        (REGEX | LABELS, "must have only one of exactMatch, regexMatch and labelMatch"),
+    ],
+)
+def test_a_member_is_selected_in_one_way(
+    controlplane: ControlPlane, namespace: str, selector: Raw, message: str
+) -> None:
+    members = [{"type": "Node", "selector": selector}]
+    status, answer = hyper_node(controlplane, namespace, members=members)
+    assert status == 422
+    assert [each["field"] for each in answer["details"]["causes"]] == ["spec.members[0].selector"]
+    assert message in answer["message"]
+
+
+def test_a_hypernode_needs_a_tier_and_members(controlplane: ControlPlane, namespace: str) -> None:
+    status, answer = create(controlplane, namespace, "HyperNode", {"members": []})
+    fields = {each["field"] for each in answer["details"]["causes"]}
+    assert status == 422
+    assert {"spec.tier", "spec.members"} <= fields
 
 
 def test_kubectl_explain_knows_every_field(controlplane: ControlPlane) -> None:

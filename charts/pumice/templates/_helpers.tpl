@@ -168,6 +168,64 @@ resources: {{- toYaml (index . 1).resources | nindent 2 }}
 {{- prepend .Values.webhook.extraSchedulerNames .Values.schedulerName | uniq | join "', '" -}}
 {{- end -}}
 
+{{/* Namespaces whose pods belong to a resource group, as the inside of a list in CEL. */}}
+{{- define "pumice.groupNamespaces" -}}
+{{- $found := list -}}
+{{- range .Values.webhook.resourceGroups -}}
+{{- with .object -}}
+{{- if eq (.key | default "") "namespace" -}}
+{{- $found = concat $found (.value | default list) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $index, $name := $found | uniq | sortAlpha -}}
+{{- if $index }}, {{ end }}'{{ $name }}'
+{{- end -}}
+{{- end -}}
+
+{{/*
+Annotations by which pods belong to a resource group, each with a comma before it, for a list in CEL that
+holds the groups' own annotation already. Volcano writes each as a text that is YAML.
+*/}}
+{{- define "pumice.groupAnnotations" -}}
+{{- $found := list -}}
+{{- range .Values.webhook.resourceGroups -}}
+{{- with .object -}}
+{{- if ne (.key | default "") "namespace" -}}
+{{- range .value -}}
+{{- $found = concat $found (keys (ternary . (fromYaml (toString .)) (kindIs "map" .))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range without ($found | uniq | sortAlpha) "volcano.sh/resource-group" "pumice.dev/plugins" "scheduling.volcano.sh/queue-allocation-gate" -}}
+, '{{ . }}'
+{{- end -}}
+{{- end -}}
+
+{{/*
+What follows the path of an endpoint. The API server shows the address of a webhook that does not answer to
+whoever waits for it, and nothing else that we could write: so the address says what to do.
+*/}}
+{{- define "pumice.advice" -}}
+{{- printf "if-this-fails-run/kubectl-describe-deployment-%s--n-%s" (include "pumice.component" (list . "webhook")) .Release.Namespace -}}
+{{- end -}}
+
+{{/* What to do when admission is down. kubectl shows 138 characters of a line. */}}
+{{- define "pumice.whenDown" -}}
+{{- $name := include "pumice.component" (list . "webhook") -}}
+{{- $labels := printf "app.kubernetes.io/instance=%s,app.kubernetes.io/component=webhook" .Release.Name -}}
+While no replica answers, new Jobs, Queues and other objects of Pumice wait, and changes of their specs.
+Pods, Deployments, status, labels and deletion go on. To see why there is none:
+  kubectl -n {{ .Release.Namespace }} describe pods -l {{ $labels }}
+  kubectl -n {{ .Release.Namespace }} logs deployment/{{ $name }}
+To let everything pass unchecked until it is mended, add `--set webhook.failurePolicy=Ignore` to:
+  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reuse-values
+Or take the webhooks away; the next `helm upgrade` or `kubectl apply` of the manifest brings them back:
+  kubectl delete mutatingwebhookconfigurations -l {{ $labels }}
+  kubectl delete validatingwebhookconfigurations -l {{ $labels }}
+{{- end -}}
+
 {{/*
 One webhook configuration: (list root configuration). Whatever does not depend on values is taken over
 from the generated file as it is.
@@ -183,7 +241,7 @@ metadata:
   labels: {{- include "pumice.labels" (list $root "webhook") | nindent 4 }}
 webhooks:
 {{- range $webhook := $configuration.webhooks }}
-{{- $path := $webhook.clientConfig.service.path }}
+{{- $path := printf "%s/%s" $webhook.clientConfig.service.path (include "pumice.advice" $root) }}
 - {{ omit $webhook "clientConfig" "failurePolicy" "namespaceSelector" "matchConditions" | toYaml | nindent 2 | trim }}
   clientConfig:
     {{- if $values.url }}
@@ -198,8 +256,11 @@ webhooks:
   failurePolicy: {{ ternary $values.failurePolicy "Ignore" (eq $webhook.failurePolicy "Fail") }}
   matchConditions:
   {{- range $webhook.matchConditions }}
+  {{- $expression := .expression | replace "$schedulerNames" (include "pumice.schedulerNames" $root) }}
+  {{- $expression = $expression | replace "'$groupNamespaces'" (include "pumice.groupNamespaces" $root) }}
+  {{- $expression = $expression | replace ", '$groupAnnotations'" (include "pumice.groupAnnotations" $root) }}
   - name: {{ .name }}
-    expression: {{ .expression | replace "$schedulerNames" (include "pumice.schedulerNames" $root) | quote }}
+    expression: {{ quote $expression }}
   {{- end }}
   {{- with $webhook.namespaceSelector }}
   namespaceSelector:

@@ -1,4 +1,4 @@
-"""The four CRDs: schema, names, scopes, subresources and printer columns.
+"""The CRDs: schema, names, scopes, subresources and printer columns.
 
 Source: webhook specification, section 12; compatible with Volcano's, so that manifests, `kubectl get`
 habits and clients work unchanged.
@@ -13,6 +13,9 @@ import msgspec
 from pumice.api import kinds
 from pumice.api.commands import Command
 from pumice.api.crds.openapi import struct_schema
+from pumice.api.cronjobs import CronJob
+from pumice.api.hypernodes import HyperNode
+from pumice.api.jobflows import JobFlow, JobTemplate
 from pumice.api.jobs import Job
 from pumice.api.kinds import Kind
 from pumice.api.podgroups import PodGroup
@@ -77,6 +80,35 @@ _MODELS: dict[Kind, tuple[type[msgspec.Struct], tuple[Column, ...]]] = {
             Column("PARENT", ".spec.parent"),
             Column("STATE", ".status.state"),
             Column("WEIGHT", ".spec.weight", "integer", 1),
+            _AGE,
+        ),
+    ),
+    kinds.CRON_JOB: (
+        CronJob,
+        (
+            Column("SCHEDULE", ".spec.schedule"),
+            Column("TIMEZONE", ".spec.timeZone"),
+            Column("SUSPEND", ".spec.suspend", "boolean"),
+            Column("LAST-SCHEDULE", ".status.lastScheduleTime", "date"),
+            _AGE,
+            Column("CONCURRENCY", ".spec.concurrencyPolicy", priority=1),
+        ),
+    ),
+    kinds.JOB_FLOW: (JobFlow, (Column("STATUS", ".status.state.phase"), _AGE)),
+    kinds.JOB_TEMPLATE: (
+        JobTemplate,
+        (
+            Column("minAvailable", ".spec.minAvailable", "integer"),
+            Column("QUEUE", ".spec.queue"),
+            _AGE,
+        ),
+    ),
+    kinds.HYPER_NODE: (
+        HyperNode,
+        (
+            Column("TIER", ".spec.tier"),
+            Column("TIERNAME", ".spec.tierName"),
+            Column("NODECOUNT", ".status.nodeCount", "integer"),
             _AGE,
         ),
     ),

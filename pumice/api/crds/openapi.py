@@ -123,7 +123,27 @@ def _with_marker(schema: Schema, marker: Marker) -> Schema:
         "x-kubernetes-list-type": _list_type(marker),
         "x-kubernetes-list-map-keys": list(marker.list_map_keys) if marker.list_map_keys else None,
     }
-    return schema | {key: value for key, value in named.items() if value is not None}
+    schema = schema | {key: value for key, value in named.items() if value is not None}
+    if marker.validations:
+        schema["x-kubernetes-validations"] = [
+            {"rule": each.rule, "message": each.message} for each in marker.validations
+        ]
+    return _undefaulted(schema) if marker.partial else schema
+
+
+def _undefaulted(schema: Any) -> Any:
+    """A schema by which nothing is written into an object."""
+    if isinstance(schema, list):
+        return [_undefaulted(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _undefaulted(each) for name, each in value.items()}
+        if key == "properties"
+        else _undefaulted(value)
+        for key, value in schema.items()
+        if key != "default"
+    }
 
 
 def _list_type(marker: Marker) -> str | None:

@@ -90,6 +90,14 @@ class Handlers:
                 return self._get(ask)
             return self._watch(ask) if target.watch or ask.flag("watch") else self._list(ask)
         call = _call(ask)
+        try:
+            return self._change(ask, call)
+        except statuses.ApiStatusError as error:
+            error.warnings = call.warnings
+            raise
+
+    def _change(self, ask: Ask, call: Call) -> Answer:
+        target, method = ask.target, ask.method
         subresource = target.resource.subresource(target.subresource)
         if target.subresource and subresource is None:
             raise statuses.not_found(target.resource.kind, target.name)

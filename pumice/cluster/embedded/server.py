@@ -59,7 +59,7 @@ class ApiServer:
         try:
             return await self._route(request)
         except ApiStatusError as error:
-            return _json(encode(error.body()), error.code)
+            return _answered(Answer(encode(error.body()), error.code, error.warnings))
         except web.HTTPRequestEntityTooLarge:
             too_large = statuses.body_too_large(MAX_BODY)
             return _json(encode(too_large.body()), too_large.code)

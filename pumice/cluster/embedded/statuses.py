@@ -44,6 +44,7 @@ class ApiStatusError(Exception):
         reason: Kubernetes' one-word reason; may be empty.
         message: What kubectl prints.
         details: `status.details`, if any.
+        warnings: What the caller is to be told besides; filled in by who answers.
     """
 
     def __init__(self, code: int, reason: str, message: str, details: Json | None = None) -> None:
@@ -52,6 +53,7 @@ class ApiStatusError(Exception):
         self.reason = reason
         self.message = message
         self.details = details
+        self.warnings: list[str] = []
 
     def body(self) -> Json:
         """The Status object."""
@@ -167,21 +169,9 @@ def invalid(kind: Kind, name: str, errors: Sequence[FieldError]) -> ApiStatusErr
         details["group"] = kind.group
     details["kind"] = kind.kind
     details["causes"] = [
-        {"reason": _reason(error), "message": error.message, "field": error.path}
-        for error in errors
+        {"reason": error.reason, "message": error.message, "field": error.path} for error in errors
     ]
     return ApiStatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {summary}', details)
-
-
-def _reason(error: FieldError) -> str:
-    """Kubernetes has two more reasons than our own checks: for what is too long or too many."""
-    for prefix, reason in (
-        ("Too long:", "FieldValueTooLong"),
-        ("Too many:", "FieldValueTooMany"),
-    ):
-        if error.message.startswith(prefix):
-            return reason
-    return error.reason
 
 
 def bad_request(message: str) -> ApiStatusError:

@@ -1,15 +1,18 @@
 """What a rule is given, and where it reports."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, Reason
 from pumice.api.queues import Queue
 from pumice.plugins import Registry
+from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.patches import Patch
-from pumice.webhook.rules.rule import Rule
-from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.view import AdmissionView
+
+if TYPE_CHECKING:  # settings know all rules by their codes, and every rule knows its case
+    from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["Case", "Check", "run"]
 
@@ -23,13 +26,17 @@ class Case:
     """One object under judgement.
 
     Attributes:
-        settings: How strict to be.
+        settings: What is taken for granted.
         view: The cluster, as far as rules look at it.
         plugins: The job plugins that exist.
         annotating: Those of them that write annotations onto a Job.
+        groups: Resource groups that pods may belong to.
+        namespace: Of the object; empty for one that is in none.
+        levels: How strict rules are that do not have their own level, by code.
         uid: Of the review, for messages about faults of ours.
         creating: Whether the object is new; otherwise it changes or goes.
         errors: Why it is refused; empty when it is not.
+        excesses: By how much a rule is broken, by code and path, for those that can be measured.
         warnings: What is legal and doubtful.
         patch: What admission changes about it.
         missing_queues: Queues looked up in vain; the server asks the API server for them before
@@ -42,7 +49,11 @@ class Case:
         "crashes",
         "creating",
         "errors",
+        "excesses",
+        "groups",
+        "levels",
         "missing_queues",
+        "namespace",
         "patch",
         "plugins",
         "settings",
@@ -53,39 +64,80 @@ class Case:
 
     def __init__(
         self,
-        settings: AdmissionSettings,
+        settings: "AdmissionSettings",
         view: AdmissionView,
         plugins: Registry,
         *,
         annotating: Collection[str] = (),
+        groups: ResourceGroups = NO_GROUPS,
         creating: bool = True,
         uid: str = "",
+        namespace: str = "",
     ) -> None:
         self.settings = settings
         self.view = view
         self.plugins = plugins
         self.annotating = annotating
+        self.groups = groups
         self.creating = creating
         self.uid = uid
+        self.namespace = namespace
+        self.levels = settings.levels(namespace)
         self.errors: list[FieldError] = []
         self.warnings: list[FieldError] = []
+        self.excesses: dict[tuple[str, str], int] = {}
         self.patch = Patch()
         self.missing_queues: list[str] = []
         self.crashes: list[tuple[str, Exception]] = []
 
-    def report(self, rule: Rule, path: str, message: str) -> None:
+    def report(
+        self,
+        rule: Rule,
+        path: str,
+        message: str,
+        reason: Reason | None = None,
+        *,
+        excess: int | None = None,
+    ) -> bool:
         """Something breaks a rule.
 
         Args:
-            rule: Which one; it decides whether the object is refused.
+            rule: Which one; it decides, unless settings do, whether the object is refused.
             path: Where.
             message: What was found and what would be right.
+            reason: Kubernetes' class of the error, where it is not the rule's.
+            excess: By how much the rule is broken, where that can be measured; an update that
+                does not raise it has made nothing worse, whatever numbers stand in the message.
+
+        Returns:
+            Whether the object is refused for it.
         """
-        found = FieldError(path, message, rule.code, rule.reason)
-        if rule.level == "warn" or (rule.stricter and self.settings.strict_upstream):
-            self.warnings.append(found)
-        else:
+        if excess is not None:
+            self.excesses[rule.code, path] = excess
+        level = self.levels.get(rule.code, rule.level)
+        if level == "off":
+            return False
+        found = FieldError(path, message, rule.code, reason or rule.reason)
+        return self._found(found, level)
+
+    def add(self, found: FieldError, level: Level) -> bool:
+        """Something breaks a rule, as whoever judges without a case says.
+
+        Args:
+            found: What.
+            level: How strict the rule is unless settings say otherwise.
+
+        Returns:
+            Whether the object is refused for it.
+        """
+        return self._found(found, self.levels.get(found.code, level))
+
+    def _found(self, found: FieldError, level: Level) -> bool:
+        if level == "enforce":
             self.errors.append(found)
+        elif level == "warn":
+            self.warnings.append(found)
+        return level == "enforce"
 
     def queue(self, name: str) -> Queue | None:
         """Look a queue up, and remember it when it is not there."""
@@ -101,12 +153,17 @@ class Case:
             self.view,
             self.plugins,
             annotating=self.annotating,
+            groups=self.groups,
             creating=self.creating,
             uid=self.uid,
+            namespace=self.namespace,
         )
 
     def crashed(self, code: str, error: Exception) -> None:
-        """A rule raised: refuse under its code, rather than admit what nobody judged."""
+        """A rule raised: refuse under its code, rather than admit what nobody judged.
+
+        Settings have no say in it: checks judge by several rules, so nobody can tell which of them failed.
+        """
         self.crashes.append((code, error))
         message = (
             f"this rule failed ({type(error).__name__}: {error}), which is a defect of Pumice and not of "

@@ -1,8 +1,11 @@
 """Differences of two raw values, as Kubernetes compares objects.
 
 A missing field, null, an empty text, list and map are the same; so are `1` and `1000m` where a
-quantity is expected, and zero and nothing for the fields of a pod whose Go type cannot tell them
-apart.
+quantity is expected, `60s` and `1m` where a duration is, and zero and nothing for the fields of a pod
+whose Go type cannot tell them apart.
+
+Where a list has grown or shrunk and its items have names, they are told apart by these, so that one
+variable more is one difference and not two whole lists.
 """
 
 from collections.abc import Iterator
@@ -10,9 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pumice.api.durations import parse_nanoseconds
 from pumice.api.quantities import parse_milli
 
-__all__ = ["Difference", "differences", "shown"]
+__all__ = ["Difference", "differences", "shown", "shown_change"]
 
 
 class Difference(NamedTuple):
@@ -27,6 +31,9 @@ _QUANTITY_MAPS = frozenset({"requests", "limits", "capacity", "overhead"})
 _MAPS = _QUANTITY_MAPS | {"annotations", "labels", "matchLabels", "nodeSelector", "plugins"}
 """Maps, where a key with an empty value is there, unlike a field with one."""
 _QUANTITIES = frozenset({"sizeLimit", "divisor"})
+_DURATIONS = frozenset({"timeout", "runningEstimate"})
+_IDENTITIES = ("mountPath", "name", "containerPort")
+"""Fields by which items of a list are told apart; of those that fit the first."""
 _ZERO_IS_UNSET = frozenset(
     {
         "containerPort",
@@ -73,8 +80,37 @@ def _differences(old: Any, new: Any, path: str, key: str, parent: str) -> Iterat
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _differences(before, after, f"{path}[{index}]", "", key)
+    elif isinstance(old, list) and isinstance(new, list) and (field := _identity([*old, *new])):
+        yield from _by_identity(old, new, path, key, field)
     elif not _equal(old, new, key, parent):
         yield Difference(path, old, new)
+
+
+def _identity(items: list[Any]) -> str | None:
+    """The field by which the items of two lists can be told apart, if there is one."""
+    for field in _IDENTITIES:
+        if all(isinstance(each, dict) and isinstance(each.get(field), str | int) for each in items):
+            return field
+    return None
+
+
+def _by_identity(
+    old: list[Any], new: list[Any], path: str, key: str, field: str
+) -> Iterator[Difference]:
+    """Differences of two lists: items that went, that came, and that changed."""
+    before = {each[field]: (index, each) for index, each in enumerate(old)}
+    after = {each[field]: (index, each) for index, each in enumerate(new)}
+    if len(before) < len(old) or len(after) < len(new):
+        yield Difference(path, old, new)
+        return
+    for name, (index, each) in before.items():
+        if name not in after:
+            yield Difference(f"{path}[{index}]", each, None)
+    for name, (index, each) in after.items():
+        if name not in before:
+            yield Difference(f"{path}[{index}]", None, each)
+        else:
+            yield from _differences(before[name][1], each, f"{path}[{index}]", "", key)
 
 
 def _equal(old: Any, new: Any, key: str, parent: str) -> bool:
@@ -85,6 +121,9 @@ def _equal(old: Any, new: Any, key: str, parent: str) -> bool:
             return parse_milli(old) == parse_milli(new)
         except ValueError:
             return False
+    if key in _DURATIONS and isinstance(old, str) and isinstance(new, str):
+        span = parse_nanoseconds(old)
+        return old == new if span is None else span == parse_nanoseconds(new)
     return bool(old == new) and isinstance(old, bool) == isinstance(new, bool)
 
 
@@ -96,10 +135,31 @@ def _unset(value: Any, key: str) -> bool:
 
 def shown(value: Any) -> str:
     """A value as a message shows it, cut where it is long."""
-    if value is None:
-        return "nothing"
-    text = f'"{value}"' if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = _text(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
+def shown_change(old: Any, new: Any) -> str:
+    """Two values as a message shows them; long ones from shortly before where they part."""
+    before, after = _text(old), _text(new)
+    if len(before) <= _LONGEST and len(after) <= _LONGEST:
+        return f"{before} → {after}"
+    shorter = min(len(before), len(after))
+    part = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    start = max(part - _BEFORE, 0)
+    return " → ".join(_cut(text, start) for text in (before, after))
+
+
 _LONGEST = 120
+_BEFORE = 30
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + _LONGEST
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return f'"{value}"' if isinstance(value, str) else msgspec.json.encode(value).decode()

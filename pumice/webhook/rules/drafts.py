@@ -5,21 +5,37 @@ of a Job are pod templates, of which defaulting looks at two fields; decoding on
 third of decoding the Job.
 """
 
-from pumice.api.jobs import PartitionPolicy
+from typing import Any
+
+import msgspec
+
+from pumice.api.jobs import DependsOn, PartitionPolicy
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.podgroups import PodGroupSpec
 from pumice.api.queues import QueueSpec
 
 __all__ = [
+    "DraftGroupMeta",
     "DraftJob",
     "DraftMeta",
+    "DraftPod",
     "DraftPodGroup",
+    "DraftPodMeta",
+    "DraftPodPlace",
     "DraftPodSpec",
     "DraftQueue",
     "DraftSpec",
     "DraftTask",
     "DraftTemplate",
+    "ManagedFields",
 ]
+
+
+class ManagedFields(ApiStruct, frozen=True):
+    """Which fields somebody has set, and whether by server-side apply."""
+
+    operation: str = ""
+    fields_v1: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class DraftMeta(ApiStruct, frozen=True):
@@ -27,6 +43,7 @@ class DraftMeta(ApiStruct, frozen=True):
 
     deletion_timestamp: str | None = None
     annotations: dict[str, str] | None = None
+    managed_fields: list[ManagedFields] | None = None
 
 
 class DraftPodSpec(ApiStruct, frozen=True):
@@ -50,6 +67,7 @@ class DraftTask(ApiStruct, frozen=True):
     min_available: int | None = None
     max_retry: int | None = None
     partition_policy: PartitionPolicy | None = None
+    depends_on: DependsOn | None = None
     template: DraftTemplate | None = None
 
 
@@ -78,8 +96,38 @@ class DraftQueue(ApiStruct, frozen=True):
     spec: QueueSpec | None = None
 
 
+class DraftGroupMeta(ObjectMeta, frozen=True):
+    """Metadata of a PodGroup to be defaulted."""
+
+    managed_fields: list[ManagedFields] | None = None
+
+
 class DraftPodGroup(ApiStruct, frozen=True):
     """A PodGroup to be defaulted."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: DraftGroupMeta = DraftGroupMeta()
     spec: PodGroupSpec | None = None
+
+
+class DraftPodMeta(ApiStruct, frozen=True):
+    """Metadata of a pod to be defaulted."""
+
+    namespace: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class DraftPodPlace(ApiStruct, frozen=True):
+    """Where a pod may run, when, and who decides."""
+
+    scheduler_name: str = ""
+    node_selector: dict[str, str] | None = None
+    affinity: dict[str, Any] | None = None
+    tolerations: list[dict[str, Any]] | None = None
+    scheduling_gates: list[dict[str, Any]] | None = None
+
+
+class DraftPod(ApiStruct, frozen=True):
+    """A pod to be defaulted."""
+
+    metadata: DraftPodMeta = DraftPodMeta()
+    spec: DraftPodPlace | None = None

@@ -1,13 +1,25 @@
 """How many pods a Job has and how many it needs: numbers that fit each other.
 
-Totals are plain integers of any size; nothing overflows.
+Totals are plain integers of any size, so nothing overflows here; what would overflow in the API, whose
+counts have 32 bits, is reported.
 """
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_MINAVAIL_TOTAL", "JOB_NO_TASKS", "RULES", "counts", "task_list"]
+__all__ = [
+    "JOB_MINAVAIL_TOTAL",
+    "JOB_NEGATIVE",
+    "JOB_NO_TASKS",
+    "JOB_OVERFLOW",
+    "MAX_INT32",
+    "RULES",
+    "counts",
+    "task_list",
+]
+
+MAX_INT32 = 2**31 - 1
 
 JOB_NO_TASKS = Rule(
     "JOB-NO-TASKS",
@@ -21,6 +33,12 @@ JOB_NEGATIVE = Rule(
     "counts and durations are not negative",
     "There is no pod fewer than none.",
     "tasks: [{name: worker, replicas: -1}]",
+)
+JOB_OVERFLOW = Rule(
+    "JOB-OVERFLOW",
+    "counts fit into 32 bits, and so do the replicas of all tasks together",
+    "The API has no larger numbers; they would overflow into negative ones.",
+    "tasks: [{name: a, replicas: 2000000000}, {name: b, replicas: 2000000000}]",
 )
 JOB_TASK_MINAVAIL = Rule(
     "JOB-TASK-MINAVAIL",
@@ -64,6 +82,7 @@ JOB_MIN_SUCCESS = Rule(
 RULES = (
     JOB_NO_TASKS,
     JOB_NEGATIVE,
+    JOB_OVERFLOW,
     JOB_TASK_MINAVAIL,
     JOB_MINAVAIL_TOTAL,
     JOB_MINAVAIL_SUM,
@@ -86,41 +105,62 @@ def counts(case: Case, job: Job) -> None:
         replicas, minimum = task.replicas or 0, task.minimum
         total += replicas
         least += minimum
-        if replicas <= 0 or minimum > replicas or minimum < 0 or (task.max_retry or 0) < 0:
+        if (
+            not 0 < replicas <= MAX_INT32
+            or not 0 <= minimum <= replicas
+            or not 0 <= (task.max_retry or 0) <= MAX_INT32
+        ):
             _doubtful(case, task, f"spec.tasks[{index}]")
     for name, value in (
         ("minAvailable", spec.min_available),
         ("maxRetry", spec.max_retry),
         ("ttlSecondsAfterFinished", spec.ttl_seconds_after_finished),
+        ("minSuccess", spec.min_success),
     ):
-        if value is not None and value < 0:
-            case.report(JOB_NEGATIVE, f"spec.{name}", f"must be 0 or more, found {value}")
-    if not job.tasks:
-        return
-    minimum = spec.min_available or 0
+        if value is not None and not 0 <= value <= MAX_INT32:
+            _bounds(case, f"spec.{name}", value)
+    if job.tasks:
+        _totals(case, job, total, least)
+
+
+def _totals(case: Case, job: Job, total: int, least: int) -> None:
+    """Check the Job's numbers against what its tasks add up to."""
+    if total > MAX_INT32 >= max(task.size for task in job.tasks):
+        message = f"must have at most {MAX_INT32} replicas together, found {total}"
+        case.report(JOB_OVERFLOW, "spec.tasks", message, excess=total)
+    minimum, success = job.spec.min_available or 0, job.spec.min_success or 0
     if minimum > total:
         message = f"must be at most {total}, the replicas of all tasks, found {minimum}"
-        case.report(JOB_MINAVAIL_TOTAL, "spec.minAvailable", message)
+        case.report(JOB_MINAVAIL_TOTAL, "spec.minAvailable", message, excess=minimum - total)
     elif minimum > 0 and minimum != least:
         message = f"is {minimum}, while the tasks' minAvailable add up to {least}"
-        case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message)
-    if spec.min_success is not None and spec.min_success > total:
-        message = f"cannot be reached: {spec.min_success} of {total} pods"
-        case.report(JOB_MIN_SUCCESS, "spec.minSuccess", message)
+        excess = abs(minimum - least)
+        case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message, excess=excess)
+    if success > max(total, 0):
+        message = f"cannot be reached: {success} of {total} pods"
+        case.report(JOB_MIN_SUCCESS, "spec.minSuccess", message, excess=success - max(total, 0))
+
+
+def _bounds(case: Case, path: str, value: int | None) -> None:
+    if value is None:
+        return
+    if value < 0:
+        message = f"must be 0 or more, found {value}"
+        case.report(JOB_NEGATIVE, path, message, excess=-value)
+    elif value > MAX_INT32:
+        message = f"must be at most {MAX_INT32}, found {value}"
+        case.report(JOB_OVERFLOW, path, message, excess=value)
 
 
 def _doubtful(case: Case, task: Task, path: str) -> None:
     """Say what is wrong with the numbers of a task that has something wrong with them."""
-    for name, value in (
-        ("replicas", task.replicas),
-        ("minAvailable", task.min_available),
-        ("maxRetry", task.max_retry),
-    ):
-        if value is not None and value < 0:
-            case.report(JOB_NEGATIVE, f"{path}.{name}", f"must be 0 or more, found {value}")
-    if task.min_available is not None and task.min_available > max(task.size, 0):
-        message = f"must be at most replicas ({task.size}), found {task.min_available}"
-        case.report(JOB_TASK_MINAVAIL, f"{path}.minAvailable", message)
+    _bounds(case, f"{path}.replicas", task.replicas)
+    _bounds(case, f"{path}.minAvailable", task.min_available)
+    _bounds(case, f"{path}.maxRetry", task.max_retry)
+    minimum, most = task.min_available or 0, max(task.size, 0)
+    if minimum > most:
+        message = f"must be at most replicas ({task.size}), found {minimum}"
+        case.report(JOB_TASK_MINAVAIL, f"{path}.minAvailable", message, excess=minimum - most)
     if task.replicas is None:
         case.report(JOB_REPLICAS, f"{path}.replicas", "is not set, so the task has no pods")
     elif task.replicas == 0:

@@ -3,7 +3,8 @@
 An update is the whole object, as the user has it; where the stored Job has a default that the
 user never wrote, the update lacks it and would look like a change of an immutable field. So what
 is missing in the update *and set in the stored Job* is defaulted again; what was never set stays
-unset, so that an update of one field touches no other.
+unset, so that an update of one field touches no other. One default changes with what it was made of:
+`minAvailable` follows the tasks, as long as nobody has set it (`job_min_available`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,8 @@ from pumice.api.names import default_task_name
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
+from pumice.webhook.rules.job_launch_order import PLUGIN, launch_order
+from pumice.webhook.rules.job_min_available import follows
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["DEFAULT_RETRIES", "RULES", "job_defaults"]
@@ -66,13 +69,29 @@ def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None
     for index, task in enumerate(tasks):
         was = None if before is None else before[index] if index < len(before) else _NO_TASK
         minimum += _task(case, task, was, index, names)
-    unset = not spec.min_available and spec.min_available != minimum
-    # A stored 0 is either what tasks without pods add up to, or older than admission.
-    if unset and (stored is None or stored.min_available not in (None, spec.min_available)):
-        _zero(case, "spec.minAvailable", spec.min_available, minimum)
-        patch.set("/spec/minAvailable", minimum)
+    if spec.plugins and PLUGIN in spec.plugins:
+        named = names or [task.name or "" for task in tasks]
+        launch_order(case, spec.plugins[PLUGIN], named, tasks, before)
+    _min_available(case, job, stored, minimum)
     if spec.plugins:
         _plugins(case, spec, stored, patch)
+
+
+def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum: int) -> None:
+    """Default what the Job needs: what its tasks need together, which is never negative."""
+    spec, minimum = job.spec or _NO_SPEC, max(minimum, 0)
+    if spec.min_available == minimum:
+        return
+    if spec.min_available:
+        if stored is None or not stored.tasks:
+            return
+        minima = [_minimum_of(task) for task in stored.tasks]
+        if follows(job.metadata, spec, stored, minima):
+            case.patch.set("/spec/minAvailable", minimum)
+    # A stored 0 is either what tasks without pods add up to, or older than admission.
+    elif stored is None or stored.min_available not in (None, spec.min_available):
+        _zero(case, "spec.minAvailable", spec.min_available, minimum)
+        case.patch.set("/spec/minAvailable", minimum)
 
 
 def _task(
@@ -89,19 +108,22 @@ def _task(
         if not pod.dns_policy and (before is None or before.dns_policy):
             pointer = f"/spec/tasks/{index}/template/spec/dnsPolicy"
             patch.set(pointer, CLUSTER_DNS_FOR_HOST_NETWORK)
-    minimum = task.min_available
-    if minimum is None:
-        minimum = _minimum(task)
-        if was is None or was.min_available is not None:
-            patch.set(f"/spec/tasks/{index}/minAvailable", minimum)
+    minimum = _minimum_of(task)
+    if task.min_available is None and (was is None or was.min_available is not None):
+        patch.set(f"/spec/tasks/{index}/minAvailable", minimum)
     if not task.max_retry and (was is None or was.max_retry):
         _zero(case, f"spec.tasks[{index}].maxRetry", task.max_retry, DEFAULT_RETRIES)
         patch.set(f"/spec/tasks/{index}/maxRetry", DEFAULT_RETRIES)
     return minimum
 
 
-def _minimum(task: DraftTask) -> int:
-    """Its default: never negative, so that a negative count is told once, where it was written."""
+def _minimum_of(task: DraftTask) -> int:
+    """The number of a task's pods that the gang waits for.
+
+    Its default is never negative, so that a negative count is told once, where it was written.
+    """
+    if task.min_available is not None:
+        return task.min_available
     partitions = task.partition_policy
     if partitions is not None and partitions.min_partitions > 0:
         return max(partitions.min_partitions * partitions.partition_size, 0)

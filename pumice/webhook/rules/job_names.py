@@ -1,8 +1,24 @@
-"""Names: of the Job, of its tasks, and of the pods that will be made of them."""
+"""Names: of the Job, of its tasks, and what will be made of them.
 
+Pods are named `<job>-<task>-<index>`, and a pod's name becomes its host name, so the longest one must
+have 63 characters at most. Their labels carry the names of Job, task, namespace and queue. Names of
+PodGroups (`<job>-<uid>`) and of claims have 253 characters, which nothing here reaches. What plugins
+name after the Job is judged with them (`job_plugins`, `job_derived_names`).
+
+Names that the API server refuses before it asks a webhook, such as those with capitals, are judged no
+further than Volcano does: as qualified names.
+"""
+
+from pumice.api.fields import Reason
 from pumice.api.jobs import Job
 from pumice.api.meta import ObjectMeta
-from pumice.api.names import dns_label_problem, pod_name, qualified_name_problem
+from pumice.api.names import (
+    LABEL_LENGTH,
+    dns_label_problem,
+    label_value_problem,
+    pod_name,
+    qualified_name_problem,
+)
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
@@ -33,6 +49,7 @@ JOB_PODNAME = Rule(
     "the names of a task's pods have at most 63 characters",
     "A pod's name becomes its host name; `<job>-<task>-<index>` must fit.",
     "metadata: {name: a-rather-long-name-…}, tasks: [{name: one-more-long-name-…, replicas: 1000}]",
+    reason="FieldValueTooLong",
     compares=True,
 )
 JOB_PODNAME_INDEX = Rule(
@@ -40,36 +57,53 @@ JOB_PODNAME_INDEX = Rule(
     "the name of the task's last pod fits too",
     "Volcano looks at the task's position instead of the highest index; the last pods then fail.",
     "a task of 1000 replicas whose pod names have 62 characters and a one-digit index",
+    reason="FieldValueTooLong",
     stricter=True,
     compares=True,
 )
 
-RULES = (JOB_NAME, JOB_TASK_NAME, JOB_DUP_TASK, JOB_PODNAME, JOB_PODNAME_INDEX)
+JOB_LABEL = Rule(
+    "JOB-LABEL",
+    "the name of a Job's queue fits into a label",
+    "Every pod carries its queue's name as a label; of 64 characters and more it is refused.",
+    "queue: a-name-of-more-than-sixty-three-characters-…",
+    reason="FieldValueTooLong",
+    stricter=True,
+)
+
+RULES = (JOB_NAME, JOB_TASK_NAME, JOB_DUP_TASK, JOB_PODNAME, JOB_PODNAME_INDEX, JOB_LABEL)
 
 _GENERATED_SUFFIX = "xxxxx"
 """Stands for the five characters that the API server appends to `generateName`."""
+
+_LONGEST_STEM = 58
+"""What the API server keeps of `generateName`, so that generated names have 63 characters at most."""
 
 
 def expected_name(meta: ObjectMeta) -> str:
     """The name, or one as long as the API server will generate."""
     if meta.name or not meta.generate_name:
         return meta.name
-    return meta.generate_name + _GENERATED_SUFFIX
+    return meta.generate_name[:_LONGEST_STEM] + _GENERATED_SUFFIX
 
 
 def names(case: Case, job: Job) -> None:
-    """Check the Job's name, its tasks' names and its pods' names."""
+    """Check the Job's name, its tasks' names, its pods' names and its pods' labels."""
     name = expected_name(job.metadata)
     bad = (
         qualified_name_problem(name) if "/" not in name else f"must not contain '/', found {name!r}"
     )
     if bad:
-        case.report(JOB_NAME, "metadata.name", bad)
+        case.report(JOB_NAME, "metadata.name", bad, _length(name))
+    queue = job.spec.queue
+    if len(queue) > LABEL_LENGTH and (problem := label_value_problem(queue)):
+        message = f"becomes a label of every pod, which {problem}"
+        case.report(JOB_LABEL, "spec.queue", message)
     seen: dict[str, int] = {}
     for index, task in enumerate(job.tasks):
         first = seen.setdefault(task.name, index)
         if problem := dns_label_problem(task.name) if task.name else "must not be empty":
-            case.report(JOB_TASK_NAME, f"spec.tasks[{index}].name", problem)
+            case.report(JOB_TASK_NAME, f"spec.tasks[{index}].name", problem, _length(task.name))
         elif first != index:
             message = f'"{task.name}" is already the name of spec.tasks[{first}]'
             case.report(JOB_DUP_TASK, f"spec.tasks[{index}].name", message)
@@ -77,13 +111,20 @@ def names(case: Case, job: Job) -> None:
             _last_pod(case, name, task.name, index, task.size)
 
 
+def _length(name: str) -> Reason | None:
+    """Kubernetes' class of what is wrong with a name, where that is its length."""
+    return "FieldValueTooLong" if len(name) > LABEL_LENGTH else None
+
+
 def _last_pod(case: Case, job: str, task: str, position: int, replicas: int) -> None:
     """Check the longest name of a task's pods."""
     name = pod_name(job, task, max(replicas - 1, 0))
-    problem = qualified_name_problem(name)
-    if problem is None:
+    if qualified_name_problem(name) is None:
         return
     also_upstream = qualified_name_problem(pod_name(job, task, position)) is not None
-    message = f'its last pod would be named "{name}", which {problem}'
+    message = (
+        f'its last pod would be named "{name}", which must be at most {LABEL_LENGTH} characters, '
+        f"found {len(name)}"
+    )
     rule = JOB_PODNAME if also_upstream else JOB_PODNAME_INDEX
-    case.report(rule, f"spec.tasks[{position}].name", message)
+    case.report(rule, f"spec.tasks[{position}].name", message, excess=len(name))

@@ -3,9 +3,12 @@
 The plugins judge by themselves; here are the codes under which they do, for the rule pages.
 """
 
+import msgspec
+
 from pumice import plugins
 from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.job_names import expected_name
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["JOB_PLUGIN", "RULES", "job_plugins"]
@@ -25,6 +28,23 @@ JOB_MPI_MASTER = Rule(
     reason="FieldValueNotFound",
     compares=True,
 )
+JOB_RAY_HEAD = Rule(
+    "JOB-RAY-HEAD",
+    "a Job with plugin ray has the head task",
+    "The workers would have nobody to join; Volcano makes no pod of such a Job, and ends it.",
+    "plugins: {ray: [--head=leader]}, tasks: [{name: worker}]",
+    reason="FieldValueNotFound",
+    stricter=True,
+    compares=True,
+)
+JOB_MXNET_SCHEDULER = Rule(
+    "JOB-MXNET-SCHEDULER",
+    "a Job with plugin mxnet has the scheduler task",
+    "Every other process connects to the scheduler first.",
+    "plugins: {mxnet: []}, tasks: [{name: server}, {name: worker}]",
+    reason="FieldValueNotFound",
+    compares=True,
+)
 JOB_PLUGIN_NAME = Rule(
     "JOB-PLUGIN-NAME",
     "names that plugins make of the Job's name are valid",
@@ -38,13 +58,6 @@ JOB_PLUGIN_ARGUMENT = Rule(
     "arguments of a plugin can be read",
     "An argument that cannot be read keeps its default.",
     "plugins: {tensorflow: [--prot=2223]}",
-    level="warn",
-)
-JOB_PLUGIN_UNAVAILABLE = Rule(
-    "JOB-PLUGIN-UNAVAILABLE",
-    "plugins are part of this version",
-    "Volcano has the plugin and this version does not, so the pods are not wired for it.",
-    "plugins: {ssh: []}",
     level="warn",
 )
 JOB_PLUGIN_ROLE = Rule(
@@ -80,6 +93,26 @@ JOB_PLUGIN_SIZE = Rule(
     level="warn",
     compares=True,
 )
+JOB_PLUGIN_OVERWRITTEN = Rule(
+    "JOB-PLUGIN-OVERWRITTEN",
+    "what a plugin replaces is not there",
+    "Plugin ray starts its containers with a command of its own, so the one in the template is lost.",
+    "plugins: {ray: []}, containers: [{name: head, command: [python, train.py]}]",
+    level="warn",
+)
+JOB_PLUGIN_VARIABLE = Rule(
+    "JOB-PLUGIN-VARIABLE",
+    "variables of plugin roles refer to fields and roles that there are",
+    "There is nothing to put in the place of what does not exist.",
+    'plugins: {roles: ["--roles=server", "--env=URL={adress:server}"]}',
+)
+JOB_PLUGIN_SECRET = Rule(
+    "JOB-PLUGIN-SECRET",
+    "keys are given by a Secret, both halves of a pair together",
+    "Whoever may read Jobs reads their arguments; and half a pair opens nothing.",
+    'plugins: {ssh: ["--ssh-private-key=-----BEGIN …"]}',
+    level="warn",
+)
 JOB_PLUGIN_KEPT = Rule(
     "JOB-PLUGIN-KEPT",
     "what a plugin would write is not there already with another value",
@@ -92,26 +125,35 @@ JOB_PLUGIN_KEPT = Rule(
 RULES = (
     JOB_PLUGIN,
     JOB_MPI_MASTER,
+    JOB_RAY_HEAD,
+    JOB_MXNET_SCHEDULER,
     JOB_PLUGIN_NAME,
     JOB_PLUGIN_ARGUMENT,
-    JOB_PLUGIN_UNAVAILABLE,
     JOB_PLUGIN_ROLE,
     JOB_PLUGIN_HOSTNAME,
     JOB_PLUGIN_SUBDOMAIN,
     JOB_PLUGIN_SIZE,
+    JOB_PLUGIN_OVERWRITTEN,
+    JOB_PLUGIN_VARIABLE,
+    JOB_PLUGIN_SECRET,
     JOB_PLUGIN_KEPT,
 )
 
 
 def job_plugins(case: Case, job: Job) -> None:
-    """Let the Job's plugins judge it."""
+    """Let the Job's plugins judge it, under the name that it will have."""
     if not job.spec.plugins:
         return
+    if not job.metadata.name and job.metadata.generate_name:
+        meta = msgspec.structs.replace(job.metadata, name=expected_name(job.metadata))
+        job = msgspec.structs.replace(job, metadata=meta)
     strict = case.settings.strict_upstream
     errors, warnings = plugins.problems(job, case.plugins, strict_upstream=strict)
+    for found in (*errors, *warnings):
+        if found.code == JOB_PLUGIN_SIZE.code:
+            # What is too large is measured in pods, though the message counts bytes.
+            case.excesses[found.code, found.path] = job.replicas
     for error in errors:
-        if strict and error.code == JOB_PLUGIN_NAME.code:
-            case.warnings.append(error)
-        else:
-            case.errors.append(error)
-    case.warnings.extend(warnings)
+        case.add(error, "enforce")
+    for warning in warnings:
+        case.add(warning, "warn")

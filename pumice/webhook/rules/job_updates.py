@@ -1,7 +1,9 @@
 """Updates of a Job: what may change once its pods may exist, and what may not.
 
 Both sides are compared with their defaults written, so that a default which one side lacks is no
-change.
+change. Counts may change: `minAvailable`, a task's `replicas` and `minAvailable`, and with them the
+number of its partitions, which Volcano pins so that a divided task cannot be scaled. The size of a
+partition stays, since pods carry the number of theirs.
 """
 
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ import msgspec
 from pumice.api.jobs import Job
 from pumice.webhook.patches import applied
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.differences import Difference, differences, shown
+from pumice.webhook.rules.differences import Difference, differences, shown_change
 from pumice.webhook.rules.drafts import DraftJob
 from pumice.webhook.rules.job_defaults import job_defaults
 from pumice.webhook.rules.rule import Rule
@@ -38,8 +40,10 @@ JOB_TASK_COUNT = Rule(
 
 RULES = (JOB_IMMUTABLE, JOB_TASK_COUNT)
 
+_TASKS = "spec.tasks"
 _MUTABLE = (
-    "minAvailable, priorityClassName, tasks[*].replicas and tasks[*].minAvailable may be changed"
+    "only priorityClassName and counts may be changed: minAvailable, and of a task replicas, "
+    "minAvailable, totalPartitions and minPartitions"
 )
 
 
@@ -68,21 +72,54 @@ def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
         new: The Job as it would be, defaults written.
 
     Returns:
-        The paths reported.
+        The paths of those for which the update is refused.
 
     Source: webhook specification, section 6; section 15, item 3.
     """
     before, after = _frozen(old), _frozen(new)
-    paths = []
-    old_tasks, new_tasks = before["tasks"], after["tasks"]
-    if len(old_tasks) != len(new_tasks):
-        paths.append("spec.tasks")
-        case.report(JOB_TASK_COUNT, "spec.tasks", _other_tasks(old, new))
-        before["tasks"] = after["tasks"] = []
-    for change in differences(before, after, "spec"):
-        paths.append(change.path)
-        case.report(JOB_IMMUTABLE, change.path, _message(change))
+    old_tasks, new_tasks = before.pop("tasks"), after.pop("tasks")
+    paths, pairs = _paired(case, old, new, old_tasks, new_tasks)
+    of_tasks = [
+        change
+        for index, stored, task in pairs
+        for change in differences(stored, task, f"{_TASKS}[{index}]")
+    ]
+    others = list(differences(before, after, "spec"))
+    changes = [
+        *(each for each in others if each.path < _TASKS),
+        *of_tasks,
+        *(each for each in others if each.path > _TASKS),
+    ]
+    for number, change in enumerate(changes, start=1):
+        message = _message(change, last=number == len(changes))
+        if case.report(JOB_IMMUTABLE, change.path, message):
+            paths.append(change.path)
     return paths
+
+
+def _paired(
+    case: Case, old: Job, new: Job, old_tasks: list[Raw], new_tasks: list[Raw]
+) -> tuple[list[str], list[tuple[int, Raw, Raw]]]:
+    """Tasks with the stored ones that they are compared to.
+
+    They are told apart by place, and by name where tasks came, went or changed places, which is
+    reported; a task that came has nothing to be compared to.
+    """
+    before, after = ([task.name for task in job.tasks] for job in (old, new))
+    refused = False
+    if len(before) != len(after):
+        refused = case.report(JOB_TASK_COUNT, _TASKS, _other_tasks(before, after))
+    elif before != after and sorted(before) == sorted(after):
+        refused = case.report(JOB_IMMUTABLE, _TASKS, _other_order(before, after))
+    else:
+        return [], list(zip(range(len(after)), old_tasks, new_tasks, strict=True))
+    known = dict(zip(before, old_tasks, strict=True))
+    pairs = [
+        (index, known[name], task)
+        for index, (name, task) in enumerate(zip(after, new_tasks, strict=True))
+        if name in known
+    ]
+    return [_TASKS] if refused else [], pairs
 
 
 def _frozen(job: Job) -> Raw:
@@ -93,7 +130,10 @@ def _frozen(job: Job) -> Raw:
     for task in spec.setdefault("tasks", []):
         for name in ("replicas", "minAvailable"):
             task.pop(name, None)
-        _topology(task.get("partitionPolicy"))
+        if policy := task.get("partitionPolicy"):
+            for name in ("totalPartitions", "minPartitions"):
+                policy.pop(name, None)
+            _topology(policy)
     for volume in spec.get("volumes", ()):
         if volume.get("volumeClaim"):
             volume.pop("volumeClaimName", None)  # the controller fills it in
@@ -101,15 +141,14 @@ def _frozen(job: Job) -> Raw:
     return spec
 
 
-def _topology(parent: Raw | None) -> None:
+def _topology(parent: Raw) -> None:
     """Write the default of a topology's mode, which the CRD defaults too."""
-    topology = (parent or {}).get("networkTopology")
+    topology = parent.get("networkTopology")
     if isinstance(topology, dict):
         topology.setdefault("mode", "hard")
 
 
-def _other_tasks(old: Job, new: Job) -> str:
-    before, after = ([task.name for task in job.tasks] for job in (old, new))
+def _other_tasks(before: list[str], after: list[str]) -> str:
     parts = [
         *_listed("added", [name for name in after if name not in before]),
         *_listed("removed", [name for name in before if name not in after]),
@@ -123,5 +162,11 @@ def _listed(verb: str, names: list[str]) -> Iterator[str]:
         yield f"{verb}: {', '.join(names)}"
 
 
-def _message(change: Difference) -> str:
-    return f"must not change, found {shown(change.old)} → {shown(change.new)}; only {_MUTABLE}"
+def _other_order(before: list[str], after: list[str]) -> str:
+    return f"must keep their order, found {', '.join(before)} → {', '.join(after)}"
+
+
+def _message(change: Difference, *, last: bool) -> str:
+    """What changed; the last of all says also what may."""
+    message = f"must not change, found {shown_change(change.old, change.new)}"
+    return f"{message}; {_MUTABLE}" if last else message

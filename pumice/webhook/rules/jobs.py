@@ -6,6 +6,7 @@ from pumice.webhook.rules import (
     job_counts,
     job_names,
     job_plugins,
+    job_priorities,
     job_updates,
     lifecycle_policies,
     network_topology,
@@ -17,6 +18,8 @@ from pumice.webhook.rules import (
     volumes,
 )
 from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.priority_classes import JOB_PRIORITY
+from pumice.webhook.rules.templates.containers import TPL_CONTAINERS
 
 __all__ = ["CHECKS", "validate_create", "validate_update"]
 
@@ -25,7 +28,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (job_names.JOB_NAME, job_names.names),
     (job_counts.JOB_MINAVAIL_TOTAL, job_counts.counts),
     (lifecycle_policies.POL_NOTHING, lifecycle_policies.lifecycle_policies),
-    (pod_templates.TPL_CONTAINERS, pod_templates.pod_templates),
+    (TPL_CONTAINERS, pod_templates.pod_templates),
     (numa.JOB_NUMA_CPU, numa.numa),
     (partitions.PART_PRODUCT, partitions.partitions),
     (network_topology.JOB_TOPO_BOTH, network_topology.job_topologies),
@@ -33,6 +36,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (volumes.VOL_PATH, volumes.volumes),
     (dependencies.JOB_NOT_DAG, dependencies.dependencies),
     (queue_references.JOB_QUEUE.missing, queue_references.job_queue),
+    (JOB_PRIORITY, job_priorities.job_priorities),
 )
 """What is judged about a Job, in the order in which problems are told."""
 

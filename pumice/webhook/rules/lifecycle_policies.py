@@ -1,14 +1,15 @@
 """Lifecycle policies: what to do when something happens, said once and with words that exist."""
 
-import re
 from collections.abc import Iterator, Sequence
 
+from pumice.api.durations import duration_problem, parse_nanoseconds
 from pumice.api.fields import did_you_mean
 from pumice.api.jobs import ACTIONS, Job, LifecyclePolicy
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.job_counts import JOB_OVERFLOW, MAX_INT32
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["EVENTS", "POL_NOTHING", "RULES", "duration_problem", "lifecycle_policies"]
+__all__ = ["EVENTS", "POL_NOTHING", "RULES", "lifecycle_policies"]
 
 EVENTS = (
     "*",
@@ -22,7 +23,10 @@ EVENTS = (
 )
 """Events that a user may name; `OutOfSync`, `CommandIssued` and `PodRunning` are the controller's."""
 
+_INTERNAL = ("OutOfSync", "CommandIssued", "PodRunning")
 _ANY = "*"
+_PENDING = "PodPending"
+_NEVER = "JobUpdated"
 
 POL_NOTHING = Rule(
     "POL-NOTHING",
@@ -96,12 +100,41 @@ POL_DUP_CODE = Rule(
     "policies: [{exitCode: 3, action: AbortJob}, {exitCode: 3, action: RestartJob}]",
     reason="FieldValueDuplicate",
 )
+POL_CODE_RANGE = Rule(
+    "POL-CODE-RANGE",
+    "exitCode is one that a process can exit with: 1 to 255",
+    "Linux keeps eight bits of an exit code, so that the policy would never apply.",
+    "policies: [{exitCode: 256, action: RestartJob}]",
+    level="warn",
+)
+POL_PENDING = Rule(
+    "POL-PENDING",
+    "a policy for PodPending has a timeout",
+    "Every pod is pending at first; without a timeout the policy never applies.",
+    "policies: [{event: PodPending, action: RestartJob}]",
+    level="warn",
+    compares=True,
+)
+POL_NEVER = Rule(
+    "POL-NEVER",
+    "policies do not wait for JobUpdated",
+    "The event can be named and is never raised, in Volcano neither.",
+    "policies: [{event: JobUpdated, action: RestartJob}]",
+    level="warn",
+)
 POL_TIMEOUT = Rule(
     "POL-TIMEOUT",
     "durations are written like 90s, 10m or 1h30m",
     "A duration that cannot be read stops the controller from reading the Job.",
     "policies: [{event: PodPending, action: AbortJob, timeout: 10 minutes}]",
     stricter=True,
+)
+POL_AT_ONCE = Rule(
+    "POL-AT-ONCE",
+    "durations are longer than nothing",
+    "The action would be taken at once, as it is without a timeout.",
+    "policies: [{event: PodFailed, action: AbortJob, timeout: 0s}]",
+    level="warn",
 )
 POL_PARTITION = Rule(
     "POL-PARTITION",
@@ -123,25 +156,19 @@ RULES = (
     POL_ANY_ALONE,
     POL_CODE_ZERO,
     POL_DUP_CODE,
+    POL_CODE_RANGE,
+    POL_PENDING,
+    POL_NEVER,
     POL_TIMEOUT,
+    POL_AT_ONCE,
     POL_PARTITION,
 )
-
-_DURATION = re.compile(r"[+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-
-
-def duration_problem(text: str) -> str | None:
-    """Say why a text is no duration as Go writes it, or None when it is."""
-    if _DURATION.fullmatch(text):
-        return None
-    return f'must be a duration such as 90s, 10m or 1h30m, found "{text}"'
 
 
 def lifecycle_policies(case: Case, job: Job) -> None:
     """Check the policies of the Job and of each task; the lists do not know each other."""
-    estimate = job.spec.running_estimate
-    if estimate is not None and (problem := duration_problem(estimate)):
-        case.report(POL_TIMEOUT, "spec.runningEstimate", problem)
+    if job.spec.running_estimate is not None:
+        _duration(case, "spec.runningEstimate", job.spec.running_estimate, "no time at all")
     if job.spec.policies and not _plain(job.spec.policies):
         divided = any(task.partition_policy is not None for task in job.tasks)
         _List(case, "spec.policies", partitioned=divided).judge(job.spec.policies)
@@ -149,6 +176,14 @@ def lifecycle_policies(case: Case, job: Job) -> None:
         if task.policies and not _plain(task.policies):
             path, divided = f"spec.tasks[{index}].policies", task.partition_policy is not None
             _List(case, path, partitioned=divided).judge(task.policies)
+
+
+def _duration(case: Case, path: str, text: str, otherwise: str) -> None:
+    """Check that a duration can be read, and that it is one."""
+    if problem := duration_problem(text):
+        case.report(POL_TIMEOUT, path, problem)
+    elif (parse_nanoseconds(text) or 0) <= 0:
+        case.report(POL_AT_ONCE, path, f'"{text}" stands for {otherwise}')
 
 
 def _plain(policies: Sequence[LifecyclePolicy]) -> bool:
@@ -170,7 +205,7 @@ def _plain(policies: Sequence[LifecyclePolicy]) -> bool:
     return len(events) == len(policies)
 
 
-_PLAIN_EVENTS = frozenset(EVENTS) - {_ANY}
+_PLAIN_EVENTS = frozenset(EVENTS) - {_ANY, _PENDING, _NEVER}
 _PLAIN_ACTIONS = frozenset(ACTIONS) - {"RestartPartition"}
 
 
@@ -178,6 +213,7 @@ class _List:
     """One list of policies, and what its earlier policies have claimed."""
 
     def __init__(self, case: Case, path: str, *, partitioned: bool) -> None:
+        self._case = case
         self._report = case.report
         self._path = path
         self._partitioned = partitioned
@@ -197,8 +233,8 @@ class _List:
 
     def _policy(self, policy: LifecyclePolicy, path: str) -> None:
         named = dict(_events(policy, path))
-        if policy.timeout is not None and (problem := duration_problem(policy.timeout)):
-            self._report(POL_TIMEOUT, f"{path}.timeout", problem)
+        if policy.timeout is not None:
+            _duration(self._case, f"{path}.timeout", policy.timeout, "acting at once")
         if policy.action == "RestartPartition" and not self._partitioned:
             message = "RestartPartition has no effect here: no partitionPolicy divides the pods"
             self._report(POL_PARTITION, f"{path}.action", message)
@@ -214,11 +250,21 @@ class _List:
 
     def _event(self, policy: LifecyclePolicy, path: str, named: dict[str, str]) -> None:
         for event, where in named.items():
-            if event not in EVENTS:
+            if event in _INTERNAL:
+                message = (
+                    f'"{event}" is for the controller only, expected one of {", ".join(EVENTS)}'
+                )
+                self._report(POL_BAD_EVENT, where, message)
+            elif event not in EVENTS:
                 self._report(POL_BAD_EVENT, where, _unknown("an event", event, EVENTS))
             elif event in self._events:
                 message = f'"{event}" is already handled at {self._events[event]}'
                 self._report(POL_DUP_EVENT, where, message)
+            elif event == _PENDING and policy.timeout is None:
+                message = f'"{event}" has no effect without a timeout, such as timeout: 10m'
+                self._report(POL_PENDING, where, message)
+            elif event == _NEVER:
+                self._report(POL_NEVER, where, f'"{event}" is never raised, so nothing is done')
             self._events.setdefault(event, where)
         if policy.action not in ACTIONS:
             message = _unknown("an action", policy.action, ACTIONS)
@@ -232,6 +278,11 @@ class _List:
             )
         elif code in self._codes:
             self._report(POL_DUP_CODE, where, f"{code} is already handled at {self._codes[code]}")
+        elif abs(code) > MAX_INT32:
+            self._report(JOB_OVERFLOW, where, f"must be at most {MAX_INT32}, found {code}")
+        elif not 0 < code < 256:
+            message = f"{code} is no exit code of a process, those are 1 to 255"
+            self._report(POL_CODE_RANGE, where, message)
         self._codes.setdefault(code, where)
         if not policy.action:
             message = (

@@ -1,8 +1,9 @@
-"""Network topology: a tier is named by number or by name, not both."""
+"""Network topology: a tier is named by number or by name, not both, and exists."""
 
 from pumice.api.jobs import Job, NetworkTopology
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.tiers import JOB_TIER, network_tier
 
 __all__ = ["JOB_TOPO_BOTH", "RULES", "contradiction", "job_topologies"]
 
@@ -29,10 +30,16 @@ def contradiction(topology: NetworkTopology | None) -> str | None:
 
 def job_topologies(case: Case, job: Job) -> None:
     """Check the topology of the Job and of each task's partitions."""
-    if problem := contradiction(job.spec.network_topology):
-        case.report(JOB_TOPO_BOTH, "spec.networkTopology.highestTierName", problem)
+    _topology(case, job.spec.network_topology, "spec.networkTopology")
     for index, task in enumerate(job.tasks):
-        partitions = task.partition_policy
-        if partitions is not None and (problem := contradiction(partitions.network_topology)):
-            path = f"spec.tasks[{index}].partitionPolicy.networkTopology.highestTierName"
-            case.report(JOB_TOPO_BOTH, path, problem)
+        if task.partition_policy is not None:
+            path = f"spec.tasks[{index}].partitionPolicy.networkTopology"
+            _topology(case, task.partition_policy.network_topology, path)
+
+
+def _topology(case: Case, topology: NetworkTopology | None, path: str) -> None:
+    if topology is None:
+        return
+    if problem := contradiction(topology):
+        case.report(JOB_TOPO_BOTH, f"{path}.highestTierName", problem)
+    network_tier(case, JOB_TIER, path, topology)

@@ -5,8 +5,8 @@ from typing import Any
 from pumice.api.jobs import Job
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.pod_templates import containers
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.site import entries
 
 __all__ = ["JOB_NUMA_CPU", "RULES", "numa"]
 
@@ -27,7 +27,7 @@ def numa(case: Case, job: Job) -> None:
             continue
         spec = task.pod_spec()
         for field in ("containers", "initContainers"):
-            for position, container in containers(spec, field):
+            for position, container in entries(spec.get(field)):
                 which, cpu = _cpu(container)
                 if problem := _problem(cpu):
                     where = f"spec.tasks[{index}].template.spec.{field}[{position}]"

@@ -1,7 +1,15 @@
-"""Partition policies: a task divided into partitions of equal size."""
+"""Partition policies: a task divided into partitions of equal size.
+
+The size of a partition is fixed when the Job is made; how many there are follows the replicas, so a
+divided task is scaled by changing both (`job_updates`). Numbers are of any size, so products do not
+overflow.
+
+Source: webhook specification, section 5.4.
+"""
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.job_counts import JOB_NEGATIVE
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["PART_PRODUCT", "RULES", "partitions"]
@@ -18,6 +26,14 @@ PART_SIZE = Rule(
     "A partition without pods cannot be placed.",
     "partitionPolicy: {totalPartitions: 2, partitionSize: 0}",
 )
+PART_MIN_TOTAL = Rule(
+    "PART-MIN-TOTAL",
+    "minPartitions is at most totalPartitions",
+    "The gang would wait for partitions that do not exist.",
+    "partitionPolicy: {totalPartitions: 2, partitionSize: 4, minPartitions: 3}",
+    stricter=True,
+    compares=True,
+)
 PART_PRODUCT = Rule(
     "PART-PRODUCT",
     "a divided task has totalPartitions × partitionSize replicas",
@@ -33,7 +49,7 @@ PART_MIN = Rule(
     compares=True,
 )
 
-RULES = (PART_TOTAL, PART_SIZE, PART_PRODUCT, PART_MIN)
+RULES = (PART_TOTAL, PART_SIZE, PART_MIN_TOTAL, PART_PRODUCT, PART_MIN)
 
 
 def partitions(case: Case, job: Job) -> None:
@@ -47,27 +63,42 @@ def _partition(case: Case, task: Task, path: str) -> None:
     policy = task.partition_policy
     if policy is None:
         return
-    total, size = policy.total_partitions, policy.partition_size
+    total, size, least = policy.total_partitions, policy.partition_size, policy.min_partitions
     if total <= 0:
         where = f"{path}.partitionPolicy.totalPartitions"
-        case.report(PART_TOTAL, where, f"must be at least 1, found {total}")
+        case.report(PART_TOTAL, where, f"must be at least 1, found {total}", excess=1 - total)
     if size <= 0:
         where = f"{path}.partitionPolicy.partitionSize"
         case.report(PART_SIZE, where, f"must be at least 1, found {size}")
+    if least < 0:
+        where = f"{path}.partitionPolicy.minPartitions"
+        case.report(JOB_NEGATIVE, where, f"must be 0 or more, found {least}", excess=-least)
     if total <= 0 or size <= 0:
         return
+    if least > total:
+        where = f"{path}.partitionPolicy.minPartitions"
+        message = f"must be at most totalPartitions ({total}), found {least}"
+        case.report(PART_MIN_TOTAL, where, message, excess=least - total)
     if task.size != total * size:
-        case.report(
-            PART_PRODUCT,
-            f"{path}.replicas",
-            f"must be totalPartitions × partitionSize = {total} × {size} = {total * size}, found "
-            f"{task.size}",
-        )
-    least, minimum = policy.min_partitions, task.min_available
+        _product(case, task.size, total, size, path)
+    minimum = task.min_available
     if least > 0 and minimum is not None and minimum != least * size:
         case.report(
             PART_MIN,
             f"{path}.minAvailable",
             f"must be minPartitions × partitionSize = {least} × {size} = {least * size}, found "
             f"{minimum}; leave it out to get this value",
+            excess=abs(minimum - least * size),
         )
+
+
+def _product(case: Case, replicas: int, total: int, size: int, path: str) -> None:
+    """Say that the partitions do not make up the replicas, and how many would."""
+    message = (
+        f"must be totalPartitions × partitionSize = {total} × {size} = {total * size}, found "
+        f"{replicas}"
+    )
+    fitting, rest = divmod(replicas, size)
+    if fitting > 0 and not rest:
+        message += f"; with totalPartitions: {fitting} it would be"
+    case.report(PART_PRODUCT, f"{path}.replicas", message, excess=abs(replicas - total * size))

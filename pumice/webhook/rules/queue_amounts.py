@@ -3,15 +3,28 @@
 For every resource guarantee ≤ deserved ≤ capability. What `capability` does not name is not limited.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queue_excess import Excess
 from pumice.webhook.rules.resource_names import is_integer, misspelt
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_GUAR_GT_DESERVED", "RULES", "amounts", "guaranteed"]
+__all__ = [
+    "Q_GUAR_GT_DESERVED",
+    "Q_QUANTITY",
+    "RULES",
+    "Amounts",
+    "amounts",
+    "guaranteed",
+    "milli",
+    "milli_of",
+    "order",
+    "read",
+    "readable",
+]
 
 Q_QUANTITY = Rule(
     "Q-QUANTITY",
@@ -63,7 +76,7 @@ Q_RESOURCE = Rule(
 Q_CAP_ZERO = Rule(
     "Q-CAP-ZERO",
     "capability is not 0",
-    "The scheduler takes 0 for unlimited.",
+    "In the tree of queues 0 means none; Volcano's scheduler takes 0 cpu or memory for unlimited.",
     "capability: {nvidia.com/gpu: 0}",
     level="warn",
 )
@@ -80,6 +93,7 @@ RULES = (
 )
 
 Amounts = Mapping[str, str | int]
+"""Resource name to quantity, as a manifest spells it."""
 
 
 def guaranteed(queue: Queue) -> Amounts:
@@ -88,31 +102,74 @@ def guaranteed(queue: Queue) -> Amounts:
     return (guarantee.resource if guarantee is not None else None) or {}
 
 
+def milli_of(found: Amounts, name: str) -> int | None:
+    """An amount in milli-units; None when it is not there or cannot be read."""
+    return milli(found.get(name))
+
+
+def milli(value: str | int | None) -> int | None:
+    """A quantity in milli-units; None when there is none or it cannot be read."""
+    if value is None:
+        return None
+    try:
+        return parse_milli(value)
+    except ValueError:
+        return None
+
+
+def readable(found: Amounts | None) -> dict[str, int]:
+    """Those amounts that can be read, in milli-units."""
+    if not found:
+        return {}
+    return {name: amount for name in found if (amount := milli_of(found, name)) is not None}
+
+
 def amounts(case: Case, queue: Queue) -> None:
-    """Check capability, deserved and guarantee, each for itself and against each other."""
+    """Check capability, deserved and guarantee, each for itself."""
     spec = queue.spec
-    capability = _read(case, "spec.capability", spec.capability)
-    deserved = _read(case, "spec.deserved", spec.deserved)
-    guarantee = _read(case, "spec.guarantee.resource", guaranteed(queue))
+    capability = read(case, "spec.capability", spec.capability)
+    read(case, "spec.deserved", spec.deserved)
+    read(case, "spec.guarantee.resource", guaranteed(queue))
     for name, amount in sorted(capability.items()):
         if amount == 0:
-            message = "0 counts as unlimited; leave it out, or limit the resource to a small amount"
+            message = (
+                "0 means none here; Volcano takes 0 cpu or memory for unlimited, so leave it out if "
+                "that is meant"
+            )
             case.report(Q_CAP_ZERO, f"spec.capability.{name}", message)
-    for name, amount in sorted(guarantee.items()):
-        if name not in (spec.deserved or {}):
+
+
+def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
+    """Find amounts that are not in order: guarantee ≤ deserved ≤ capability.
+
+    Source: webhook specification, section 10.3.
+    """
+    capability = readable(queue.spec.capability)
+    deserved = readable(queue.spec.deserved)
+    for name, amount in sorted(readable(guaranteed(queue)).items()):
+        limit = deserved.get(name, 0)
+        limiting = ("deserved", name)
+        if name not in (queue.spec.deserved or {}):
             message = f"must be at least the guarantee of {format_milli(amount)}, found none"
-            case.report(Q_GUAR_NO_DESERVED, f"spec.deserved.{name}", message)
-        elif name in deserved and deserved[name] < amount:
-            message = f"must be at most deserved ({format_milli(deserved[name])}), found {format_milli(amount)}"
-            case.report(Q_GUAR_GT_DESERVED, f"spec.guarantee.resource.{name}", message)
+            path = f"spec.deserved.{name}"
+            yield Excess(limiting, amount, Q_GUAR_NO_DESERVED, path, message)
+        elif name in deserved and limit < amount:
+            message = (
+                f"must be at most deserved ({format_milli(limit)}), found {format_milli(amount)}"
+            )
+            path = f"spec.guarantee.resource.{name}"
+            yield Excess(limiting, amount - limit, Q_GUAR_GT_DESERVED, path, message)
     for name, amount in sorted(deserved.items()):
-        if name in capability and amount > capability[name]:
-            message = f"must be at most capability ({format_milli(capability[name])}), found {format_milli(amount)}"
-            case.report(Q_DES_GT_CAP, f"spec.deserved.{name}", message)
+        if name in capability and amount > (limit := capability[name]):
+            message = (
+                f"must be at most capability ({format_milli(limit)}), found {format_milli(amount)}"
+            )
+            path = f"spec.deserved.{name}"
+            yield Excess(("capability", name), amount - limit, Q_DES_GT_CAP, path, message)
 
 
-def _read(case: Case, path: str, found: Amounts | None) -> dict[str, int]:
-    """Amounts that can be read, in milli-units; the others are reported."""
+def read(case: Case, path: str, found: Amounts | None) -> dict[str, int]:
+    """Amounts that can be read, in milli-units; what is wrong with each is reported."""
     read: dict[str, int] = {}
     for name, value in sorted((found or {}).items()):
         if hint := misspelt(name):

@@ -10,17 +10,28 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftQueue
 from pumice.webhook.rules.queue_hierarchy import rooted
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["DEFAULT_WEIGHT", "queue_defaults"]
+__all__ = ["DEFAULT_WEIGHT", "RULES", "queue_defaults"]
 
 DEFAULT_WEIGHT = 1
+
+Q_ZERO = Rule(
+    "Q-ZERO",
+    "weight is not written as 0",
+    "Volcano cannot tell 0 from a missing value and puts the default in its place; so does Pumice.",
+    "weight: 0",
+    level="warn",
+)
+
+RULES = (Q_ZERO,)
 
 
 def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None) -> None:
     """Write defaults into the case's patch.
 
     Args:
-        case: Where the patch goes.
+        case: Where the patch and the warnings go.
         queue: The queue as it came.
         old: The queue as it is stored, when it is an update.
 
@@ -42,6 +53,9 @@ def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None)
         patch.set("/spec/reclaimable", True)
     if not spec.weight and (stored is None or stored.weight):
         patch.set("/spec/weight", DEFAULT_WEIGHT)
+        if spec.weight == 0:
+            message = f"0 counts as not set and becomes {DEFAULT_WEIGHT}"
+            case.report(Q_ZERO, "spec.weight", message)
 
 
 _NO_SPEC = QueueSpec()

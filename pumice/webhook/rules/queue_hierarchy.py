@@ -113,13 +113,18 @@ def _is_positive(number: str) -> bool:
 
 def _place(case: Case, queue: Queue, path: str) -> None:
     """Check where a queue's path stands among the others'."""
-    for other in sorted(case.view.queues(), key=lambda each: each.metadata.name):
+    name, inside = queue.metadata.name, f"{path}/"
+    found: list[tuple[str, str]] = []
+    for other in case.view.queues():
         theirs = other.metadata.annotation(keys.HIERARCHY)
-        if not theirs or other.metadata.name == queue.metadata.name:
+        if not theirs or other.metadata.name == name:
             continue
-        if theirs.startswith(f"{path}/"):
-            message = f'"{path}" lies on the way to queue "{other.metadata.name}" ({theirs})'
+        if theirs.startswith(inside) or path.startswith(f"{theirs}/"):
+            found.append((other.metadata.name, theirs))
+    for other_name, theirs in sorted(found):
+        if theirs.startswith(inside):
+            message = f'"{path}" lies on the way to queue "{other_name}" ({theirs})'
             case.report(Q_HIER_SUBPATH, _PATH, message)
-        elif path.startswith(f"{theirs}/"):
-            message = f'"{path}" lies below queue "{other.metadata.name}" ({theirs})'
+        else:
+            message = f'"{path}" lies below queue "{other_name}" ({theirs})'
             case.report(Q_HIER_BELOW, _PATH, message)

@@ -1,17 +1,18 @@
-"""The tree of queues: every queue has a way up to `root`, short and not in a circle.
+"""Where a queue stands in the tree: it has a way up to `root`, short and not in a circle."""
 
-The tree is the one of the view with the queue under judgement laid over it. No walk looks at a queue
-twice, so a circle that is already there ends it.
-"""
+from collections.abc import Iterator
 
 from pumice.api import keys
 from pumice.api.fields import did_you_mean
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queue_excess import Excess
+from pumice.webhook.rules.queue_overlay import Tree
+from pumice.webhook.rules.queue_wording import chained, counted
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_PARENT_MISSING", "RULES", "allocated_pods", "place"]
+__all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "RULES", "allocated_pods", "depth", "place"]
 
 Q_SELF_PARENT = Rule(
     "Q-SELF-PARENT",
@@ -69,6 +70,13 @@ Q_PARENT_BUSY = Rule(
     "Its pods would be in no leaf queue any more.",
     "spec: {parent: queue-with-running-pods}",
 )
+Q_PARENT_GROUPS = Rule(
+    "Q-PARENT-GROUPS",
+    "a queue that PodGroups wait in does not become a parent",
+    "Only queues without queues below them place pods.",
+    "spec: {parent: queue-with-waiting-jobs}",
+    level="warn",
+)
 Q_PARENT_CLOSED = Rule(
     "Q-PARENT-CLOSED",
     "the parent is open",
@@ -86,6 +94,7 @@ RULES = (
     Q_DEPTH,
     Q_DEPTH_BELOW,
     Q_PARENT_BUSY,
+    Q_PARENT_GROUPS,
     Q_PARENT_CLOSED,
 )
 
@@ -112,28 +121,27 @@ def place(case: Case, queue: Queue) -> None:
     elif parent == name:
         case.report(Q_SELF_PARENT, _PATH, f'"{name}" cannot be its own parent')
     elif parent not in ("", keys.ROOT_QUEUE):
-        above = _above(case, name, parent)
-        if above is not None:
-            _depth(case, queue, above)
+        _way_up(case, name, parent)
         _parent(case, name, parent)
 
 
-def _above(case: Case, name: str, parent: str) -> list[str] | None:
-    """Queues above, nearest first; None when the way up does not lead to root."""
+def _way_up(case: Case, name: str, parent: str) -> None:
+    """Check that the queues above lead to root."""
     above: list[str] = []
+    seen = {name}
     here = parent
     while here not in ("", keys.ROOT_QUEUE):
-        if here == name or here in above:
-            shown = " → ".join([name, *above, here])
-            case.report(Q_CYCLE, _PATH, f"queues are below each other in a circle: {shown}")
-            return None
+        if here in seen:
+            circle = chained([name, *above, here], " → ")
+            case.report(Q_CYCLE, _PATH, f"queues are below each other in a circle: {circle}")
+            return
+        seen.add(here)
         queue = case.queue(here)
         if queue is None:
             _missing(case, here, above)
-            return None
+            return
         above.append(here)
         here = queue.spec.parent
-    return above
 
 
 def _missing(case: Case, name: str, above: list[str]) -> None:
@@ -146,31 +154,43 @@ def _missing(case: Case, name: str, above: list[str]) -> None:
         case.report(Q_PARENT_UNKNOWN, _PATH, message)
 
 
-def _depth(case: Case, queue: Queue, above: list[str]) -> None:
-    limit, depth = case.settings.max_queue_depth, len(above) + 1
-    way = "/".join([keys.ROOT_QUEUE, *reversed(above), queue.metadata.name])
-    if depth > limit:
-        message = f"would be on level {depth} ({way}), at most {limit} are allowed"
-        case.report(Q_DEPTH, _PATH, message)
+def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
+    """Find levels that are too deep, of the queue and of what is below it.
+
+    Source: webhook specification, section 10.4; section 14, M27.
+    """
+    if old is not None and queue.spec.parent == old.spec.parent:
         return
-    deepest = depth + _height(case, queue.metadata.name, limit)
-    if deepest > limit:
+    tree = Tree(case.view, queue)
+    above = tree.way()
+    if above is None or queue.metadata.name == keys.ROOT_QUEUE:
+        return
+    limit, own = case.settings.max_queue_depth, len(above) + 1
+    deepest = own + _height(tree)
+    if deepest <= limit:
+        return
+    way = chained([keys.ROOT_QUEUE, *reversed(above), queue.metadata.name], "/")
+    if own > limit:
+        message = f"would be on level {own} ({way}), at most {limit} are allowed"
+        rule = Q_DEPTH
+    else:
         message = f"queues below it would be on level {deepest} (under {way}), at most {limit} are allowed"
-        case.report(Q_DEPTH_BELOW, _PATH, message)
+        rule = Q_DEPTH_BELOW
+    yield Excess((), deepest - limit, rule, _PATH, message)
 
 
-def _height(case: Case, name: str, limit: int) -> int:
-    """Levels below a queue, looked at no further than matters."""
-    level, height, seen = [name], 0, {name}
-    while level and height <= limit:
-        below = [
-            child.metadata.name
+def _height(tree: Tree) -> int:
+    """Levels below a queue."""
+    level, height, seen = [tree.name], 0, {tree.name}
+    while level:
+        below = {
+            name
             for each in level
-            for child in case.view.children(each)
-            if child.metadata.name not in seen
-        ]
-        seen.update(below)
-        level = below
+            for child in tree.children(each)
+            if (name := child.metadata.name) not in seen
+        }
+        seen |= below
+        level = sorted(below)
         height += bool(below)
     return height
 
@@ -182,7 +202,14 @@ def _parent(case: Case, name: str, parent: str) -> None:
     if not queue.is_open:
         message = f'queue "{parent}" is {queue.status.state}, so nothing below it gets anything new'
         case.report(Q_PARENT_CLOSED, _PATH, message)
-    children = [each for each in case.view.children(parent) if each.metadata.name != name]
-    if not children and (pods := allocated_pods(queue)):
-        message = f'queue "{parent}" runs {pods} pods of its own, so it cannot become a parent'
+    has_others = any(each.metadata.name != name for each in case.view.children(parent))
+    if has_others:
+        return
+    if pods := allocated_pods(queue):
+        running = counted(pods, "pod")
+        message = f'queue "{parent}" runs {running} of its own, so it cannot become a parent'
         case.report(Q_PARENT_BUSY, _PATH, message)
+    elif groups := case.view.pod_groups_in(parent):
+        waiting = counted(groups, "PodGroup")
+        message = f'queue "{parent}" has {waiting} of its own, which will not be placed any more'
+        case.report(Q_PARENT_GROUPS, _PATH, message)

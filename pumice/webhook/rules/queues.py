@@ -1,107 +1,56 @@
-"""Queues: which rules apply when, and the few that fit nowhere else."""
+"""Queues: which rules apply when."""
+
+from collections.abc import Iterator
+from functools import partial
 
 from pumice.api import keys
-from pumice.api.fields import did_you_mean
-from pumice.api.quantities import parse_milli
-from pumice.api.queues import STATES, Queue, QueueStatus
-from pumice.webhook.rules import queue_amounts, queue_hierarchy, queue_tree, ratchet
+from pumice.api.queues import Queue
+from pumice.webhook.rules import (
+    queue_amounts,
+    queue_capability,
+    queue_clusters,
+    queue_fields,
+    queue_hierarchy,
+    queue_node_group_limits,
+    queue_node_groups,
+    queue_root,
+    queue_states,
+    queue_sums,
+    queue_tree,
+    ratchet,
+)
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.differences import shown
+from pumice.webhook.rules.queue_deletion import validate_delete
+from pumice.webhook.rules.queue_excess import Find, judge
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["CHECKS", "RULES", "validate_create", "validate_delete", "validate_update"]
-
-Q_STATE = Rule(
-    "Q-STATE",
-    "the state of a queue exists",
-    "Whatever asks whether the queue is open gets no answer.",
-    "status: {state: Opened}",
-    reason="FieldValueNotSupported",
-)
-Q_ROOT_FROZEN = Rule(
-    "Q-ROOT-FROZEN",
-    "the shares of the queue root do not change",
-    "root stands for the whole cluster (setting `enable-root-queue-protection`).",
-    "metadata: {name: root}, spec: {capability: {cpu: 10}}",
-    reason="FieldValueForbidden",
-)
-Q_DEL_DEFAULT = Rule(
-    "Q-DEL-DEFAULT",
-    "the queue default is not deleted",
-    "Jobs that name no queue go there.",
-    "kubectl delete queue default",
-    reason="FieldValueForbidden",
-)
-Q_DEL_ROOT = Rule(
-    "Q-DEL-ROOT",
-    "the queue root is not deleted",
-    "All other queues are below it.",
-    "kubectl delete queue root",
-    reason="FieldValueForbidden",
-)
-Q_DEL_MISSING = Rule(
-    "Q-DEL-MISSING",
-    "a queue that is deleted exists",
-    "There is nothing to delete.",
-    "kubectl delete queue no-such-queue",
-    reason="FieldValueNotFound",
-)
-Q_DEL_CHILDREN = Rule(
-    "Q-DEL-CHILDREN",
-    "a queue with queues below it is not deleted",
-    "They would have no way up to root.",
-    "kubectl delete queue department (with team-a and team-b below it)",
-    reason="FieldValueForbidden",
-)
-Q_DEL_PODS = Rule(
-    "Q-DEL-PODS",
-    "a queue whose pods hold resources is not deleted",
-    "Nobody would pay for them (setting `enable-queue-allocated-pods-check`).",
-    "kubectl delete queue busy",
-    reason="FieldValueForbidden",
-)
-Q_DEL_GROUPS = Rule(
-    "Q-DEL-GROUPS",
-    "a queue that is deleted holds no PodGroups",
-    "Those that wait will wait for ever.",
-    "kubectl delete queue busy",
-    level="warn",
-)
-
-RULES = (
-    Q_STATE,
-    Q_ROOT_FROZEN,
-    Q_DEL_DEFAULT,
-    Q_DEL_ROOT,
-    Q_DEL_MISSING,
-    Q_DEL_CHILDREN,
-    Q_DEL_PODS,
-    Q_DEL_GROUPS,
-)
-
-
-def _state(case: Case, queue: Queue) -> None:
-    """Check the state; the controller's own states are none that a new queue may have."""
-    known = STATES[:2] if case.creating else STATES
-    state = queue.status.state
-    if state and state not in known:
-        hint = did_you_mean(state, known)
-        message = f'"{state}" is not a state{hint}, expected one of {", ".join(known)}'
-        case.report(Q_STATE, "status.state", message)
-
+__all__ = ["CHECKS", "LIMITS", "validate_create", "validate_delete", "validate_update"]
 
 CHECKS: tuple[Check[Queue], ...] = (
-    (queue_amounts.Q_GUAR_GT_DESERVED, queue_amounts.amounts),
-    (Q_STATE, _state),
+    (queue_fields.Q_WEIGHT, queue_fields.fields),
+    (queue_amounts.Q_QUANTITY, queue_amounts.amounts),
+    (queue_clusters.Q_CLUSTER_NAME, queue_clusters.clusters),
+    (queue_node_groups.Q_GROUP_NAME, queue_node_groups.node_groups),
+    (queue_node_group_limits.Q_GROUP_LIMITS, queue_node_group_limits.node_group_limits),
+    (queue_states.Q_STATE, queue_states.state),
     (queue_hierarchy.Q_HIER_LEN, queue_hierarchy.hierarchy),
     (queue_tree.Q_PARENT_MISSING, queue_tree.place),
 )
 """What is judged about a Queue, in the order in which problems are told."""
 
+LIMITS: tuple[tuple[Rule, Find], ...] = (
+    (queue_amounts.Q_GUAR_GT_DESERVED, queue_amounts.order),
+    (queue_tree.Q_DEPTH, queue_tree.depth),
+    (queue_capability.Q_CAP_GT_ANCESTOR, queue_capability.capability),
+    (queue_sums.Q_SIB_GUAR, queue_sums.sums),
+)
+"""What a Queue may have no more of than something else; the rest is told first."""
+
 
 def validate_create(case: Case, queue: Queue) -> None:
     """Judge a new Queue."""
     run(case, CHECKS, queue)
+    run(case, _limits(None), queue)
 
 
 def validate_update(case: Case, queue: Queue, old: Queue) -> None:
@@ -111,10 +60,19 @@ def validate_update(case: Case, queue: Queue, old: Queue) -> None:
     if _judged(queue) == _judged(old):
         return
     if queue.metadata.name == keys.ROOT_QUEUE and case.settings.enable_root_queue_protection:
-        run(case, ((Q_ROOT_FROZEN, lambda case, new: _root_frozen(case, new, old)),), queue)
+        run(case, ((queue_root.Q_ROOT_FROZEN, partial(queue_root.root_frozen, old=old)),), queue)
+    is_frozen = bool(case.errors)
     ratchet.judge_update(
         case, lambda new: run(new, CHECKS, queue), lambda stored: run(stored, CHECKS, old)
     )
+    if not is_frozen and _limited(queue) != _limited(old):
+        run(case, _limits(old), queue)
+
+
+def _limits(old: Queue | None) -> Iterator[Check[Queue]]:
+    """The limits as checks, for an update of a stored queue or for a new one."""
+    for rule, find in LIMITS:
+        yield rule, partial(judge, find=find, old=old)
 
 
 def _judged(queue: Queue) -> tuple[object, ...]:
@@ -125,67 +83,11 @@ def _judged(queue: Queue) -> tuple[object, ...]:
         queue.status.state,
         annotation(keys.HIERARCHY),
         annotation(keys.HIERARCHY_WEIGHTS),
+        annotation(keys.NODE_GROUP_LIMITS),
     )
 
 
-def _root_frozen(case: Case, queue: Queue, old: Queue) -> None:
-    for path, new, before in (
-        ("spec.capability", queue.spec.capability, old.spec.capability),
-        ("spec.deserved", queue.spec.deserved, old.spec.deserved),
-        (
-            "spec.guarantee.resource",
-            queue_amounts.guaranteed(queue),
-            queue_amounts.guaranteed(old),
-        ),
-    ):
-        if _exact(new) != _exact(before):
-            found = f"{shown(before or None)} → {shown(new or None)}"
-            message = f"of the queue root must not change, found {found}"
-            case.report(Q_ROOT_FROZEN, path, message)
-
-
-def _exact(amounts: queue_amounts.Amounts | None) -> dict[str, object]:
-    return {name: _milli(value) for name, value in (amounts or {}).items()}
-
-
-def _milli(value: str | int) -> object:
-    try:
-        return parse_milli(value)
-    except ValueError:
-        return value
-
-
-def validate_delete(case: Case, name: str, old: Queue | None) -> None:
-    """Judge the end of a Queue.
-
-    Args:
-        case: Where problems go.
-        name: Name of the queue.
-        old: The queue as the API server has it; looked up when the review does not carry it.
-
-    Source: webhook specification, section 10.6.
-    """
-    if name == keys.DEFAULT_QUEUE:
-        message = "the queue default must stay: Jobs that name no queue go there"
-        case.report(Q_DEL_DEFAULT, "", message)
-        return
-    if name == keys.ROOT_QUEUE:
-        case.report(Q_DEL_ROOT, "", "the queue root must stay: all other queues are below it")
-        return
-    queue = old
-    if queue is None or queue.status == QueueStatus():  # which tells of no pods, nor of none
-        queue = case.queue(name) or old
-    if queue is None:
-        case.report(Q_DEL_MISSING, "", f'there is no queue "{name}"')
-        return
-    if children := case.view.children(name):
-        shown = ", ".join(sorted(each.metadata.name for each in children))
-        message = f'queue "{name}" has {len(children)} queues below it, delete or move them first: {shown}'
-        case.report(Q_DEL_CHILDREN, "", message)
-    pods = queue_tree.allocated_pods(queue)
-    if pods and case.settings.enable_queue_allocated_pods_check:
-        case.report(Q_DEL_PODS, "", f'{pods} pods of queue "{name}" still hold resources')
-    status = queue.status
-    if groups := status.pending + status.running + status.inqueue + status.unknown:
-        message = f'queue "{name}" still has {groups} PodGroups; those that wait will not be placed'
-        case.report(Q_DEL_GROUPS, "", message)
+def _limited(queue: Queue) -> tuple[object, ...]:
+    """All that limits are about."""
+    spec = queue.spec
+    return spec.parent, spec.capability, spec.deserved, spec.guarantee

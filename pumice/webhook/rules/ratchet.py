@@ -1,8 +1,17 @@
 """Ratcheting: an update is judged by what it touches.
 
 An object may have been admitted by an older version, by other settings, or before there was
-admission. It must still be possible to label, scale and delete it, so a problem that was there before
-the update, word for word, is not held against the update.
+admission. It must still be possible to label, scale and delete it, so the object is judged as it is
+and as it would be, and of the problems of the latter only those count that the update brings:
+
+- there was none of this code at this place, or
+- there was one that can be measured (`Case.report(…, excess=)`) and it grew, or
+- there was one that cannot be measured and it reads differently now, since the field has another
+  value that is wrong, too.
+
+So a Job with more `minAvailable` than pods can get more pods although still not enough, which changes
+the message; it cannot get fewer. Rules whose message holds numbers that an update may change report by
+how much they are broken.
 """
 
 from collections.abc import Callable, Collection
@@ -37,19 +46,17 @@ def judge_update(
         return
     before = case.sibling()
     judge_old(before)
-    case.errors.extend(_brought(after.errors, before.errors, covered))
-    case.warnings.extend(_brought(after.warnings, before.warnings, covered))
+    standing = {*before.errors, *before.warnings}
 
+    def brought(found: FieldError) -> bool:
+        if found in standing or any(_within(found.path, path) for path in covered):
+            return False
+        place = found.code, found.path
+        was, now = before.excesses.get(place), after.excesses.get(place)
+        return was is None or now is None or now > was
 
-def _brought(
-    after: list[FieldError], before: list[FieldError], covered: Collection[str]
-) -> list[FieldError]:
-    standing = set(before)
-    return [
-        found
-        for found in after
-        if found not in standing and not any(_within(found.path, path) for path in covered)
-    ]
+    case.errors.extend(filter(brought, after.errors))
+    case.warnings.extend(filter(brought, after.warnings))
 
 
 def _within(path: str, parent: str) -> bool:

@@ -4,8 +4,21 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from pumice.api.fields import did_you_mean
+from pumice.api.names import qualified_name_problem
+from pumice.api.quantities import MILLI, QuantityError, parse_milli
 
-__all__ = ["is_integer", "misspelt"]
+__all__ = [
+    "HUGE_PAGES",
+    "container_resource_problem",
+    "is_integer",
+    "is_shared",
+    "misspelt",
+    "page_size",
+    "pod_resource_problem",
+]
+
+HUGE_PAGES = "hugepages-"
+"""What names of huge pages start with; the size of a page follows."""
 
 _COUNTED = frozenset(
     {
@@ -21,6 +34,8 @@ _COUNTED = frozenset(
     }
 )
 _MEASURED = frozenset({"cpu", "ephemeral-storage", "memory", "storage"})
+_OF_CONTAINERS = ("cpu", "memory", "ephemeral-storage")
+_OF_PODS = ("cpu", "memory")
 _EXTENDED = (
     "amd.com/gpu",
     "huawei.com/Ascend910",
@@ -45,6 +60,53 @@ def is_integer(name: str) -> bool:
     if name in _COUNTED or name.startswith("count/"):
         return True
     return "/" in name and "kubernetes.io/" not in name
+
+
+@lru_cache(maxsize=1024)
+def is_shared(name: str) -> bool:
+    """Whether limits on a resource may exceed requests.
+
+    Huge pages and extended resources are handed out, not shared.
+    """
+    return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
+
+
+@lru_cache(maxsize=1024)
+def container_resource_problem(name: str) -> str | None:
+    """Say why a container cannot ask for a resource of this name, or None when it can."""
+    if "/" not in name:
+        if name in _OF_CONTAINERS or (name.startswith(HUGE_PAGES) and page_size(name)):
+            return None
+        hint = did_you_mean(name, _OF_CONTAINERS)
+        known = ", ".join(_OF_CONTAINERS)
+        return f'"{name}" is no resource of containers{hint}: these are {known}, hugepages-SIZE and VENDOR/NAME'
+    if problem := qualified_name_problem(name):
+        return problem
+    if "kubernetes.io/" in name:
+        return None
+    if name.startswith("requests."):
+        return f'"{name}" must not start with "requests.", which is for quotas'
+    problem = qualified_name_problem(f"requests.{name}")  # as a quota on it would be called
+    return f"{problem}, with the 9 characters that quotas put before it" if problem else None
+
+
+@lru_cache(maxsize=256)
+def pod_resource_problem(name: str) -> str | None:
+    """Say why a pod cannot ask for a resource of this name as a whole, or None when it can."""
+    if name in _OF_PODS or (name.startswith(HUGE_PAGES) and page_size(name)):
+        return None
+    hint = did_you_mean(name, _OF_PODS)
+    return f'"{name}" is no resource of pods as a whole{hint}: these are cpu, memory and hugepages-SIZE'
+
+
+@lru_cache(maxsize=256)
+def page_size(name: str) -> int:
+    """Bytes in a huge page, by the resource's name; 0 when that says no size in whole bytes."""
+    try:
+        milli = parse_milli(name.removeprefix(HUGE_PAGES))
+    except QuantityError:
+        return 0
+    return milli // MILLI if milli > 0 and milli % MILLI == 0 else 0
 
 
 @lru_cache(maxsize=1024)

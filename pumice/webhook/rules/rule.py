@@ -7,7 +7,8 @@ from pumice.api.fields import Reason
 
 __all__ = ["Level", "Rule"]
 
-Level = Literal["deny", "warn"]
+Level = Literal["enforce", "warn", "off"]
+"""`enforce` refuses the object, `warn` admits it and tells the user, `off` says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Rule:
         why: What goes wrong otherwise.
         example: A fragment of a manifest that breaks the rule.
         reason: Kubernetes' class of the error.
-        level: `deny` refuses the object; `warn` admits it and tells the user.
+        level: How strict it is unless settings say otherwise.
         stricter: Volcano admits what breaks this rule; setting `strict-upstream` makes it a warning.
         compares: The rule weighs several fields against each other, so it cannot judge an object
             of which one field is unreadable.
@@ -32,7 +33,7 @@ class Rule:
     why: str
     example: str
     reason: Reason = "FieldValueInvalid"
-    level: Level = "deny"
+    level: Level = "enforce"
     stricter: bool = False
     compares: bool = False
     since: str = "0.1"

@@ -6,6 +6,7 @@ probes        /healthz, /readyz, /metrics
 app           the aiohttp application of these
 listener      ports, TLS, draining
 cached_view   the cluster as admission sees it, from watch caches
+groups        the file of resource groups, read again whenever it changes
 lookup        the one live question: does that queue exist by now?
 certificates  where the serving certificate comes from
 worker        all of it as the tasks of a process

@@ -18,14 +18,16 @@ def application(reviews: Reviews, probes: Probes, paths: tuple[str, ...]) -> web
     Args:
         reviews: Answers reviews.
         probes: Answers the kubelet and Prometheus.
-        paths: Where reviews are answered.
+        paths: Where reviews are answered, whatever follows in the path: the API server shows the
+            whole of it to whom it could not get an answer for, so it can hold a word of advice.
     """
     app = web.Application()
     app[REVIEWS] = reviews
     for path in paths:
-        resource = app.router.add_resource(path)
-        resource.add_route("POST", reviews.post)
-        resource.add_route("*", _post_only)
+        for pattern in (path, path + "/{advice:.+}"):
+            resource = app.router.add_resource(pattern)
+            resource.add_route("POST", reviews.post)
+            resource.add_route("*", _post_only)
     _add_probes(app, probes, paths)
     return app
 

@@ -1,13 +1,21 @@
-"""The cluster as admission sees it: watch caches of queues and namespaces."""
+"""The cluster as admission sees it: watch caches of what rules look at.
 
+HyperNodes are optional, because most clusters do not have their CRD: the view is ready without them,
+and says that it does not know them.
+"""
+
+from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import Any
 
-from pumice.api.kinds import NAMESPACE, QUEUE
+from pumice.api.kinds import HYPER_NODE, NAMESPACE, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from pumice.api.nodes import PriorityClass
 from pumice.api.queues import Queue
-from pumice.cluster.cache import WatchCache
+from pumice.cluster.cache import Change, WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.webhook.view import Namespace
+from pumice.webhook.sightings import GangSighting, TierSighting
+from pumice.webhook.view import Namespace, default_of
 
 __all__ = ["CachedView"]
 
@@ -28,17 +36,32 @@ class CachedView:
         """Describe a view; nothing is read before the caches run."""
         self._queues = WatchCache(client, QUEUE, Queue, clock=clock)
         self._namespaces = WatchCache(client, NAMESPACE, Namespace, clock=clock)
+        self._classes = WatchCache(client, PRIORITY_CLASS, PriorityClass, clock=clock)
+        self._gangs = WatchCache(client, POD_GROUP, GangSighting, clock=clock)
         self._queues.index(_PARENT, lambda queue: (queue.spec.parent,))
-        self.caches: tuple[WatchCache[Queue], WatchCache[Namespace]] = (
+        self._active = Counter[str]()
+        self._gangs.subscribe(self._count)
+        self._tiers = WatchCache(client, HYPER_NODE, TierSighting, clock=clock)
+        self._needed: tuple[WatchCache[Any], ...] = (
             self._queues,
             self._namespaces,
+            self._classes,
+            self._gangs,
         )
+        self.caches: tuple[WatchCache[Any], ...] = (*self._needed, self._tiers)
+        self._by_kind = {cache.kind: cache for cache in self.caches}
 
     @property
     def problem(self) -> str | None:
         """Why the view cannot be relied on, or None when it can."""
-        waiting = [cache.kind.plural for cache in self.caches if not cache.synced.is_set()]
+        waiting = [cache.kind.plural for cache in self._needed if not cache.synced.is_set()]
         return f"not synced yet: {', '.join(waiting)}" if waiting else None
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether an object of this kind that is not here does not exist."""
+        cache = self._by_kind.get(kind)
+        # A kind whose CRD is not installed, or not any more, has no version to follow.
+        return cache is not None and cache.synced.is_set() and bool(cache.resource_version)
 
     def queue(self, name: str) -> Queue | None:
         """A queue, or None when there is none of this name."""
@@ -55,3 +78,40 @@ class CachedView:
     def namespace(self, name: str) -> Namespace | None:
         """A namespace, or None when there is none of this name."""
         return self._namespaces.get(name)
+
+    def priority_class(self, name: str) -> PriorityClass | None:
+        """A priority class, or None when there is none of this name."""
+        return self._classes.get(name)
+
+    def priority_classes(self) -> Collection[PriorityClass]:
+        """All priority classes."""
+        return list(self._classes.values())
+
+    def default_priority_class(self) -> PriorityClass | None:
+        """The class of whoever names none, or None when the cluster has no such class."""
+        return default_of(self._classes.values())
+
+    def pod_groups_in(self, queue: str) -> int:
+        """How many PodGroups of a queue are not completed."""
+        return self._active[queue]
+
+    def tiers(self) -> Collection[int]:
+        """Tiers of the network, as HyperNodes number them."""
+        return {each.spec.tier for each in self._tiers.values()}
+
+    def tier_names(self) -> Collection[str]:
+        """Tiers of the network, as HyperNodes name them."""
+        return {each.spec.tier_name for each in self._tiers.values() if each.spec.tier_name}
+
+    def _count(self, change: Change, old: GangSighting | None, new: GangSighting | None) -> None:
+        del change
+        before = old.active_in if old is not None else None
+        after = new.active_in if new is not None else None
+        if before == after:
+            return
+        if after is not None:
+            self._active[after] += 1
+        if before is not None:
+            self._active[before] -= 1
+            if not self._active[before]:
+                del self._active[before]

@@ -4,8 +4,10 @@ import ssl
 from pathlib import Path
 from typing import Protocol
 
+from pumice.certs.injection import Injector
 from pumice.certs.keeper import Keeper
 from pumice.certs.reload import FileReloader, ServingCertificate
+from pumice.certs.verification import refusal
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.lifecycle import Eternal
 
@@ -41,8 +43,17 @@ class FileCertificates:
             ValueError: When there is no usable pair.
         """
         self._clock = clock or SystemClock()
-        self._serving = ServingCertificate()
+        self._serving = ServingCertificate(self._clock)
         self._reloader = FileReloader(self._serving, certificate, key, clock=self._clock)
+        self._injector: Injector | None = None
+
+    def compare_with(self, injector: Injector) -> None:
+        """From now on have a problem where the API server, as it is configured, would refuse what is served.
+
+        Args:
+            injector: Knows the webhook configurations; nothing is injected into them.
+        """
+        self._injector = injector
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -59,11 +70,21 @@ class FileCertificates:
         """Why nobody would accept what is served, or None when they would."""
         if self._clock.wall() >= self.expires:
             return "the served certificate has expired"
+        if self._injector is None:
+            return None
+        if not self._injector.synced:
+            return "the webhook configurations are not read yet"
+        for each in self._injector.entries:
+            if problem := refusal(self._serving.context, each.trust, each.host):
+                return f"the API server would refuse what is served to {each.host}: {problem}"
         return None
 
     def tasks(self) -> list[Eternal]:
-        """What reads the files again."""
-        return [Eternal("certificate files", self._reloader.run)]
+        """What reads the files and the webhook configurations again."""
+        following = [Eternal("certificate files", self._reloader.run)]
+        if self._injector is not None:
+            following.append(Eternal("watch of webhook configurations", self._injector.run))
+        return following
 
 
 class KeptCertificates:

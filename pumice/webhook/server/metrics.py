@@ -19,11 +19,16 @@ class ServerMetrics:
         registry: Where they are registered; one of their own unless one is given.
         reviews: Reviews by path, operation, outcome and HTTP status.
         refusals: Refusals by path and rule; one review may count under several rules.
+        warnings: Warnings by path and rule; one review may count under several rules.
+        tolerated: Those of them that would have been refusals, had settings not made the rule warn.
         seconds: Time from a review's first byte read to its answer, by path.
         crashes: Rules that raised, by rule.
         lookups: Live looks for a queue, by result: `found`, `missing`, `failed`.
         cache_age: Seconds since the API server was last heard of, by kind.
         certificate_expiry: When the served certificate ends, in UNIX seconds.
+        groups: Resource groups in force.
+        conf_unusable: 1 while the file of resource groups is not what is in force, else 0.
+        conf_reads: Versions of that file that were met, by result: `loaded`, `failed`.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -38,6 +43,15 @@ class ServerMetrics:
         )
         self.refusals = Counter(
             f"{name}refusals", "Refusals by rule.", ["path", "rule"], registry=self.registry
+        )
+        self.warnings = Counter(
+            f"{name}warnings", "Warnings by rule.", ["path", "rule"], registry=self.registry
+        )
+        self.tolerated = Counter(
+            f"{name}tolerated",
+            "Warnings by rule that would be refusals, had settings not made the rule warn.",
+            ["path", "rule"],
+            registry=self.registry,
         )
         self.seconds = Histogram(
             f"{name}review_seconds",
@@ -66,6 +80,20 @@ class ServerMetrics:
             "When the served certificate ends.",
             registry=self.registry,
         )
+        self.groups = Gauge(
+            f"{name}resource_groups", "Resource groups in force.", registry=self.registry
+        )
+        self.conf_unusable = Gauge(
+            f"{name}conf_unusable",
+            "Whether the file of resource groups is missing or wrong, so that the last good one holds.",
+            registry=self.registry,
+        )
+        self.conf_reads = Counter(
+            f"{name}conf_reads",
+            "Versions of the file of resource groups that were met.",
+            ["result"],
+            registry=self.registry,
+        )
         # Finding a labelled child costs more than counting, and there are few of them.
         self._counted: dict[tuple[str, str, str, int], Callable[[], None]] = {}
         self._timed: dict[str, Callable[[float], None]] = {}
@@ -85,6 +113,10 @@ class ServerMetrics:
         time(seconds)
         for code in answer.codes:
             self.refusals.labels(path, code).inc()
+        for code in answer.warned:
+            self.warnings.labels(path, code).inc()
+        for code in answer.tolerated:
+            self.tolerated.labels(path, code).inc()
 
     def turned_away(self, path: str, status: int) -> None:
         """Count a request that was not even read as a review."""

@@ -72,7 +72,7 @@ class Reviews:
 
     async def _post(self, request: web.Request) -> web.Response:
         started = time.perf_counter()
-        path = request.path
+        path = _endpoint(request.path)
         if refusal := _refusal(request, self._settings.body_limit):
             self._metrics.turned_away(path, refusal.status)
             return refusal
@@ -81,11 +81,11 @@ class Reviews:
             self._metrics.turned_away(path, body.status)
             return body
         answer = self._admission.answer(path, body)
-        if answer.missing_queues and answer.outcome == "denied" and self._lookup is not None:
-            answer = await self._again(request, self._lookup, body, answer)
+        if answer.missing_queues and self._lookup is not None and _doubted(answer):
+            answer = await self._again(request, path, self._lookup, body, answer)
         seconds = time.perf_counter() - started
         self._metrics.answered(path, answer, seconds)
-        if answer.outcome == "denied" or answer.outcome == "errored":
+        if answer.outcome == "denied" or answer.outcome == "errored" or answer.tolerated:
             _log(path, answer, seconds)
         elif logging.getLogger(_NAME).isEnabledFor(logging.DEBUG):
             log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
@@ -124,13 +124,13 @@ class Reviews:
         return b"".join(parts)
 
     async def _again(
-        self, request: web.Request, lookup: QueueLookup, body: bytes, answer: Answer
+        self, request: web.Request, path: str, lookup: QueueLookup, body: bytes, answer: Answer
     ) -> Answer:
         """Judge anew with the queues that exist by now; each step up a tree may need another look."""
         deadline = time.monotonic() + min(self._settings.lookup_seconds, _timeout(request))
         view = self._admission.view
         asked: set[str] = set()
-        while answer.outcome == "denied":
+        while _doubted(answer):
             missing = tuple(name for name in answer.missing_queues if name not in asked)
             left = deadline - time.monotonic()
             if not missing or left <= 0:
@@ -140,8 +140,13 @@ class Reviews:
             if not found:
                 break
             view = Overlay(view, found)
-            answer = self._admission.answer(request.path, body, view)
+            answer = self._admission.answer(path, body, view)
         return answer
+
+
+def _endpoint(path: str) -> str:
+    """The endpoint of a path: its first two words; what follows is advice for the eye."""
+    return "/".join(path.split("/", 3)[:3])
 
 
 def _refusal(request: web.Request, limit: int) -> web.Response | None:
@@ -154,6 +159,11 @@ def _refusal(request: web.Request, limit: int) -> web.Response | None:
     if length is not None and length > limit:
         return _too_large(limit)
     return None
+
+
+def _doubted(answer: Answer) -> bool:
+    """Whether a missing queue may be what the answer finds wrong."""
+    return answer.outcome == "denied" or bool(answer.warned)
 
 
 def _too_large(limit: int) -> web.Response:
@@ -183,7 +193,10 @@ def _log(path: str, answer: Answer, seconds: float) -> None:
         path=path,
         uid=answer.uid,
         operation=answer.operation,
+        namespace=answer.namespace,
+        name=answer.name,
         rules=list(answer.codes),
+        tolerated=list(answer.tolerated),
         milliseconds=round(seconds * 1000, 3),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
@@ -9,8 +10,10 @@ from pumice.cluster.lifecycle import Eternal
 from pumice.cluster.probes import Check, Probes
 from pumice.plugins import Registry
 from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.groups.model import ResourceGroups
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates
+from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.lookup import LiveQueues, QueueLookup
 from pumice.webhook.server.metrics import ServerMetrics
@@ -42,6 +45,7 @@ class _Worker:
         lookup: QueueLookup | None = None,
         checks: dict[str, Check],
         paths: Sequence[str] | None = None,
+        conf: Path | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.metrics = metrics
@@ -50,7 +54,14 @@ class _Worker:
             checks["certificate"] = lambda: certificates.problem
             metrics.certificate_expiry.set_function(lambda: certificates.expires)
         judging = Admission(admission, view, plugins, on_crash=self._crashed)
-        self._probes = Probes(metrics.registry, checks)
+
+        def use(groups: ResourceGroups) -> None:
+            judging.groups = groups
+
+        self._groups = GroupsFile(conf, use, metrics, clock=clock) if conf is not None else None
+        groups = self._groups
+        notes = {"resource groups": lambda: groups.problem} if groups is not None else {}
+        self._probes = Probes(metrics.registry, checks, notes)
         self.listener = Listener(
             Reviews(judging, metrics, settings, lookup),
             self._probes,
@@ -72,8 +83,9 @@ class _Worker:
     def tasks(self) -> list[Eternal]:
         """What to run; the ports come last, so that they are the first to end."""
         certificates = self._certificates.tasks() if self._certificates is not None else []
+        groups = [Eternal("resource groups", self._groups.run)] if self._groups is not None else []
         port = Eternal("reviews", self.listener.run, grace=self.listener.grace)
-        return [*certificates, port]
+        return [*certificates, *groups, port]
 
 
 class OfflineWorker(_Worker):
@@ -88,6 +100,7 @@ class OfflineWorker(_Worker):
         certificates: Certificates | None = None,
         *,
         paths: Sequence[str] | None = None,
+        conf: Path | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Describe a worker.
@@ -99,6 +112,7 @@ class OfflineWorker(_Worker):
             settings: Where to listen and how to end.
             certificates: What is presented; plain HTTP on loopback when None.
             paths: Where reviews are answered; everywhere when None.
+            conf: File of resource groups, which need not be there yet; none when None.
             clock: Waits and measures.
 
         Raises:
@@ -113,6 +127,7 @@ class OfflineWorker(_Worker):
             metrics=ServerMetrics(),
             checks={},
             paths=paths,
+            conf=conf,
             clock=clock,
         )
 
@@ -129,6 +144,7 @@ class WebhookWorker(_Worker):
         certificates: Certificates | None = None,
         *,
         paths: Sequence[str] | None = None,
+        conf: Path | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Describe a worker.
@@ -140,6 +156,7 @@ class WebhookWorker(_Worker):
             settings: Where to listen and how to end.
             certificates: What is presented; plain HTTP on loopback when None.
             paths: Where reviews are answered; everywhere when None.
+            conf: File of resource groups, which need not be there yet; none when None.
             clock: Waits and measures.
 
         Raises:
@@ -159,6 +176,7 @@ class WebhookWorker(_Worker):
             lookup=LiveQueues(client, metrics),
             checks={"caches": lambda: view.problem},
             paths=paths,
+            conf=conf,
             clock=clock,
         )
         self._view = view

@@ -288,6 +288,32 @@ async def test_new_kinds_are_defined_explained_and_removed(kubectl: Kubectl) -> 
     await kubectl("get", "wd", fails=True)
 
 
+async def test_kinds_whose_controllers_come_later(kubectl: Kubectl) -> None:
+    template = job("j", [task("t", 2)])["spec"]
+    member = {"type": "Node", "selector": {"exactMatch": {"name": "n1"}}}
+    for kind, group, spec in (
+        ("CronJob", "batch", {"schedule": "@daily", "jobTemplate": {"spec": template}}),
+        ("JobTemplate", "flow", template),
+        ("JobFlow", "flow", {"flows": [{"name": "it"}]}),
+        ("HyperNode", "topology", {"tier": 1, "tierName": "rack", "members": [member]}),
+    ):
+        head = {"apiVersion": f"{group}.volcano.sh/v1alpha1", "kind": kind}
+        await kubectl("apply", "-f", "-", stdin={**head, "metadata": {"name": "it"}, "spec": spec})
+    tables = {
+        name: [line.split() for line in (await kubectl("get", name)).splitlines()]
+        for name in ("cronvcjob", "cronvj", "jt", "jf", "hn")
+    }
+
+    (header, row) = tables["cronvcjob"]
+    assert tables["cronvj"][0] == header
+    assert header == ["NAME", "SCHEDULE", "TIMEZONE", "SUSPEND", "LAST-SCHEDULE", "AGE"]
+    assert row[:3] == ["it", "@daily", "false"]
+    assert tables["jt"][0] == ["NAME", "MINAVAILABLE", "QUEUE", "AGE"]
+    assert tables["jf"][0] == ["NAME", "STATUS", "AGE"]
+    assert tables["hn"][1][:3] == ["it", "1", "rack"]
+    await kubectl("explain", "jobflow.spec.flows.patch.jobSpec.tasks")
+
+
 async def test_watching(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
     cluster.store.create(queue("a", state=""))
 

@@ -87,6 +87,7 @@ async def test_admission_is_asked_and_its_words_arrive() -> None:
             assert status["message"] == (
                 'admission webhook "validate.volcano.sh" denied the request: no such queue'
             )
+            assert len(response.headers.getall("Warning")) == 2
         async with http.post(QUEUES, params={"dryRun": "All"}, json=queue("dry")) as response:
             assert (await response.json())["spec"]["weight"] == 7
         assert [each["metadata"]["name"] for each in cluster.store.list(QUEUE)] == ["fine"]

@@ -1,10 +1,15 @@
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from pumice.api.crds import all_crds
+from pumice.api.kinds import CRD
+from pumice.cluster.client import Client
 from tests.integration.webhook.serving import Pair, offline, running, session
+from tests.support.controlplane.cluster import ControlPlane
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +36,29 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
     """A client for plain HTTP."""
     async with session() as found:
         yield found
+
+
+@pytest.fixture
+async def plane_api(controlplane: ControlPlane) -> AsyncIterator[Client]:
+    """An administrator's session with the real control plane, our kinds in place."""
+    async with Client.connect(controlplane.kubeconfig) as found:
+        for definition in all_crds():
+            await found.apply(CRD, definition)
+        arguments = ("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        await asyncio.to_thread(controlplane.kubectl, *arguments)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def ensure_namespace(controlplane: ControlPlane) -> Iterator[Callable[[str], None]]:
+    """Sees to it that a namespace is there until the last test of a module has run."""
+    made: list[str] = []
+
+    def ensure(name: str) -> None:
+        if name not in ("default", *made):
+            controlplane.add_namespace(name)
+            made.append(name)
+
+    yield ensure
+    for name in made:
+        controlplane.remove_namespace(name)

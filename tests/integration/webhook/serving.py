@@ -42,6 +42,11 @@ class Pair:
         self.certificate.write_bytes(leaf.certificate_pem)
         self.key.write_bytes(leaf.key_pem)
 
+    @property
+    def authority(self) -> bytes:
+        """The authority's certificate as PEM."""
+        return self._authority.certificate_pem
+
     def trusting(self) -> ssl.SSLContext:
         """What a client that trusts the authority connects with."""
         return ssl.create_default_context(cadata=self._authority.certificate_pem.decode())

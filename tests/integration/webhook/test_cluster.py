@@ -9,7 +9,15 @@ import aiohttp
 import pytest
 
 from pumice.api.crds import all_crds
-from pumice.api.kinds import MUTATING_WEBHOOKS, NAMESPACE, QUEUE, VALIDATING_WEBHOOKS
+from pumice.api.kinds import (
+    EVENT,
+    JOB,
+    MUTATING_WEBHOOKS,
+    NAMESPACE,
+    POD_GROUP,
+    QUEUE,
+    VALIDATING_WEBHOOKS,
+)
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
@@ -38,8 +46,9 @@ async def api(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
         yield found
 
 
-def worker_of(api: Client) -> WebhookWorker:
-    return WebhookWorker(api, builtin(), settings=QUICK)
+def worker_of(api: Client, *assignments: str) -> WebhookWorker:
+    levels = AdmissionSettings.from_assignments(assignments)
+    return WebhookWorker(api, builtin(), levels, settings=QUICK)
 
 
 async def ask(
@@ -85,7 +94,8 @@ async def test_it_is_ready_once_it_has_seen_the_cluster(
     ):
         assert answer.status == 503
         assert await answer.text() == (
-            "[+]draining: ok\n[-]caches: not synced yet: queues, namespaces\n"
+            "[+]draining: ok\n"
+            "[-]caches: not synced yet: queues, namespaces, priorityclasses, podgroups\n"
         )
     worker = worker_of(api)
     async with running(worker) as address:
@@ -112,9 +122,9 @@ async def test_the_queue_of_a_namespace(api: Client, client: aiohttp.ClientSessi
 
 
 @asynccontextmanager
-async def blind(api: Client) -> AsyncIterator[tuple[str, WebhookWorker]]:
+async def blind(api: Client, *assignments: str) -> AsyncIterator[tuple[str, WebhookWorker]]:
     """A webhook whose caches have seen nothing."""
-    worker = worker_of(api)
+    worker = worker_of(api, *assignments)
     async with running(worker, only_ports=True) as address:
         yield address, worker
 
@@ -140,6 +150,52 @@ async def test_a_queue_that_the_cache_lacks_is_asked_for(
         below = queue("below", parent="middle")
         assert (await ask(client, address, "/queues/validate", below))["allowed"]
         assert lookups(worker) == {"found": 3, "missing": 0, "failed": 0}
+
+
+async def test_a_queue_that_the_cache_lacks_is_no_reason_to_warn(
+    api: Client, client: aiohttp.ClientSession
+) -> None:
+    await api.create(QUEUE, queue("default"))
+    async with blind(api, "rule.JOB-QUEUE-MISSING=warn") as (address, worker):
+        response = await ask(client, address, "/jobs/validate", job())
+        assert (response["allowed"], response.get("warnings")) == (True, None)
+        response = await ask(client, address, "/jobs/validate", job(queue="gone"))
+        assert response["allowed"]
+        assert "[JOB-QUEUE-MISSING]" in response["warnings"][0]
+        assert lookups(worker) == {"found": 1, "missing": 1, "failed": 0}
+    async with blind(api, "rule.JOB-QUEUE-MISSING=off") as (address, worker):
+        response = await ask(client, address, "/jobs/validate", job(queue="gone"))
+        assert (response["allowed"], response.get("warnings")) == (True, None)
+        assert lookups(worker) == {"found": 0, "missing": 0, "failed": 0}
+
+
+async def test_a_dry_run_writes_nothing(api: Client, client: aiohttp.ClientSession) -> None:
+    await api.create(QUEUE, queue("default"))
+    worker = worker_of(api)
+    async with running(worker) as address:
+        await until(lambda: worker.ready)
+        before = await everything(api)
+        good, bad = job(), job(queue="gone", minAvailable=7, minSuccess=9)
+        for path, obj in (
+            ("/jobs/mutate", good),
+            ("/jobs/validate", good),
+            ("/jobs/validate", bad),
+            ("/queues/validate", queue("below", parent="gone")),
+            ("/podgroups/mutate", pod_group()),
+        ):
+            answers = []
+            for dry in (True, False):
+                body = review(request(path, obj) | {"dryRun": dry})
+                url = f"http://{address}{path}"
+                async with client.post(url, data=body, headers=JSON) as answer:
+                    answers.append((answer.status, await answer.json()))
+            assert answers[0] == answers[1]
+        assert await everything(api) == before
+
+
+async def everything(api: Client) -> list[Raw]:
+    """All objects that a review could touch, events among them, and the version of the store."""
+    return [await api.list(kind) for kind in (QUEUE, JOB, POD_GROUP, NAMESPACE, EVENT)]
 
 
 async def test_a_queue_that_does_not_exist_is_asked_for_once(

@@ -78,7 +78,9 @@ def bounded(manifests: Sequence[Raw], namespace: str) -> list[Raw]:
 
 
 @asynccontextmanager
-async def answering(stage: Stage, kubeconfig: Any, port: int = 0) -> AsyncIterator[int]:
+async def answering(
+    stage: Stage, kubeconfig: Any, port: int = 0, settings: AdmissionSettings = SETTINGS
+) -> AsyncIterator[int]:
     """A webhook with certificates of its own for as long as the block lasts."""
     names: dict[str, list[str]] = {kind: [] for kind in KINDS}
     wanted = bounded(configurations(SETTINGS, lambda _: {}), stage.namespace)
@@ -95,7 +97,7 @@ async def answering(stage: Stage, kubeconfig: Any, port: int = 0) -> AsyncIterat
         worker = WebhookWorker(
             api,
             builtin(),
-            SETTINGS,
+            settings,
             replace(QUICK, port=port),
             KeptCertificates(Keeper(api, certificates)),
         )
@@ -171,6 +173,73 @@ async def test_a_job_is_judged_defaulted_and_applied_again(called: Stage) -> Non
         "patch", "vcjob", "train", "--type=merge", "-p", '{"spec":{"maxRetry":7}}'
     )
     assert "spec.maxRetry: must not change, found 3 → 7" in text
+
+
+async def test_kubectl_prints_a_line_a_problem(called: Stage) -> None:
+    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+    space = called.namespace
+    one, two = job("one", namespace=space, queue="gone"), job("two", namespace=space, queue="gone")
+    line = 'spec.queue: there is no queue "gone" [JOB-QUEUE-MISSING]'
+
+    text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=one)
+    assert text.splitlines() == [f'The Job "one" is invalid: {line}']
+
+    doubtful = job("one", namespace=space, queue="gone", minSuccess=9)
+    text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=doubtful)
+    warning = "spec.minSuccess: cannot be reached: 9 of 1 pods [JOB-MIN-SUCCESS]"
+    assert text.splitlines() == [f"Warning: {warning}", f'The Job "one" is invalid: {line}']
+
+    # Of several objects kubectl prints the message of each, which must say whose it is.
+    two["spec"]["minAvailable"] = 5
+    both = {"apiVersion": "v1", "kind": "List", "items": [one, two]}
+    text = await called.refused("create", "--dry-run=server", "-f", "-", obj=both)
+    denied = 'admission webhook "validatejob.volcano.sh" denied the request: '
+    first, second, *others = text.splitlines()
+    assert first.endswith(f'{denied}Job "one": {line}')
+    assert second.endswith(f'{denied}Job "two" has 2 problems:')
+    assert others == [
+        "spec.minAvailable: must be at most 1, the replicas of all tasks, found 5 [JOB-MINAVAIL-TOTAL]",
+        line,
+    ]
+
+    text = await called.refused("delete", "--dry-run=server", "queue.scheduling.volcano.sh/default")
+    assert 'The Queue "default" is invalid: metadata.name: the queue default must' in text
+    assert "NotFound" in await called.kubectl("get", "vcjob", "one", check=False)
+
+
+async def test_more_warnings_than_the_api_server_passes_on(called: Stage) -> None:
+    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+    # A line break would make the API server drop the warning.
+    arguments = [f"--no-such-\n{number:03}{'x' * 400}" for number in range(60)]
+    doubtful = job(namespace=called.namespace, plugins={"svc": arguments})
+    text = await called.kubectl("create", "--dry-run=server", "-f", "-", obj=doubtful)
+    warnings = [each for each in text.splitlines() if each.startswith("Warning: ")]
+    assert len(warnings) > 10
+    assert all(each.endswith("… [JOB-PLUGIN-ARGUMENT]") for each in warnings[:-1])
+    left = 60 - len(warnings) + 1
+    assert warnings[-1] == f"Warning: and {left} more warnings, which `pumice lint` shows"
+
+
+async def test_a_namespace_has_levels_of_its_own(controlplane: ControlPlane, stage: Stage) -> None:
+    space = stage.namespace
+    levels = AdmissionSettings.from_assignments(
+        [
+            "rule.JOB-QUEUE-MISSING=off",
+            f"namespace.{space}.rule.JOB-QUEUE-MISSING=warn",
+            f"namespace.{space}.rule.JOB-MIN-SUCCESS=enforce",
+        ]
+    )
+    try:
+        async with answering(stage, controlplane.kubeconfig, settings=levels):
+            lax = job("lax", namespace=space, queue="gone")
+            text = await stage.kubectl("create", "--dry-run=server", "-f", "-", obj=lax)
+            assert "Warning: spec.queue" in text
+            strict = job("strict", namespace=space, queue="gone", minSuccess=9)
+            text = await stage.refused("create", "--dry-run=server", "-f", "-", obj=strict)
+            assert "[JOB-MIN-SUCCESS]" in text
+            assert 'The Job "strict" is invalid: spec.minSuccess' in text
+    finally:
+        await forget(stage)
 
 
 async def test_queues_podgroups_and_pods_are_judged(called: Stage) -> None:
@@ -250,3 +319,65 @@ async def test_an_outage_stops_only_what_needs_judgement(
     finally:
         await forget(stage)
         await stage.kubectl("label", "queue.scheduling.volcano.sh", "default", "a-", check=False)
+
+
+LATER = (
+    (
+        "CronJob",
+        "batch",
+        {"schedule": "0 0 * * 0", "jobTemplate": {"spec": job()["spec"]}},
+        {"schedule": "0 0 * * 7", "jobTemplate": {"spec": job(plugins={"nope": []})["spec"]}},
+        ["CRON-SCHEDULE", "JOB-PLUGIN"],
+    ),
+    (
+        "JobTemplate",
+        "flow",
+        job()["spec"],
+        job(plugins={"nope": []})["spec"],
+        ["JOB-PLUGIN"],
+    ),
+    (
+        "JobFlow",
+        "flow",
+        {"flows": [{"name": "a"}, {"name": "b", "dependsOn": {"targets": ["a"]}}]},
+        {"flows": [{"name": "b", "dependsOn": {"targets": ["a", "b"]}}]},
+        ["FLOW-UNDEFINED", "FLOW-CYCLE"],
+    ),
+    (
+        "HyperNode",
+        "topology",
+        {"tier": 1, "members": [{"type": "Node", "selector": {"regexMatch": {"pattern": "n.*"}}}]},
+        {
+            "tier": 1,
+            "members": [{"type": "Node", "selector": {"regexMatch": {"pattern": "n(?!1)"}}}],
+        },
+        ["HN-REGEX"],
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "good", "bad", "codes"), LATER, ids=[x[0] for x in LATER]
+)
+async def test_kinds_whose_controllers_come_later_are_judged(
+    called: Stage, kind: str, group: str, good: Raw, bad: Raw, codes: list[str]
+) -> None:
+    def manifest(spec: Raw) -> Raw:
+        return {
+            "apiVersion": f"{group}.volcano.sh/v1alpha1",
+            "kind": kind,
+            "metadata": {"name": called.namespace},
+            "spec": spec,
+        }
+
+    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+    told = await called.refused("create", "-f", "-", obj=manifest(bad))
+    assert all(f"[{code}]" in told for code in codes), told
+    assert "no matches" not in await called.kubectl("apply", "-f", "-", obj=manifest(good))
+    again = await called.kubectl("apply", "-f", "-", obj=manifest(good))
+    assert again.strip().endswith("unchanged")
+    resource = f"{kind.lower()}s.{group}.volcano.sh"
+    stored = await called.get(resource, called.namespace)
+    stored["spec"] = bad
+    assert f"[{codes[0]}]" in await called.refused("replace", "-f", "-", obj=stored)
+    await called.kubectl("delete", resource, called.namespace)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -27,9 +28,11 @@ def first_rows() -> list[Any]:
 
 
 @pytest.mark.parametrize("row", first_rows(), ids=lambda row: row.name)
-async def test_a_server_answers_as_admission_does(row: Any) -> None:
+async def test_a_server_answers_as_admission_does(row: Any, tmp_path: Path) -> None:
     admission = row.admission()
-    worker = offline(admission.view, admission=row.settings)
+    conf = tmp_path / "volcano-admission.conf"
+    conf.write_bytes(row.conf)
+    worker = offline(admission.view, admission=row.settings, conf=conf)
     async with running(worker) as address, session() as client:
         answer = await client.post(f"http://{address}{row.path}", data=row.body, headers=JSON)
         assert answer.status == 200
@@ -73,6 +76,22 @@ async def test_another_content_type_is_refused(
         assert status["message"] == (
             f'expected Content-Type "application/json", found "{content_type}"'
         )
+
+
+async def test_a_word_of_advice_behind_the_path_changes_nothing(
+    url: str, client: aiohttp.ClientSession
+) -> None:
+    """The API server shows the address to whom it could not get an answer for."""
+    for advice in ("/if-this-fails", "/if-this-fails/ask-x--n-y?timeout=5s"):
+        path = f"{url}/jobs/validate{advice}"
+        async with client.post(path, data=REVIEW, headers=JSON) as answer:
+            assert (await answer.json())["response"] == {"uid": UID, "allowed": True}
+        async with client.get(path) as answer:
+            assert answer.status == 405
+    async with client.get(f"{url}/metrics") as answer:
+        assert "if-this-fails" not in await answer.text()
+    async with client.post(f"{url}/jobs/nothing/if-this-fails", data=REVIEW, headers=JSON) as answer:
+        assert answer.status == 404
 
 
 BROKEN = {

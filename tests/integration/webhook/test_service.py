@@ -10,6 +10,7 @@ import pytest
 
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.webhook.server import FileCertificates, InsecureAddressError, ServerSettings
+from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.builders import job
 from tests.integration.webhook.serving import QUICK, Pair, offline, running, session
@@ -68,6 +69,35 @@ async def test_an_operation_that_nobody_knows_is_counted_with_the_others(
         }
         counted = worker.metrics.registry.get_sample_value("pumice_admission_reviews_total", labels)
     assert counted == 3
+
+
+async def test_what_settings_let_pass_is_counted_and_logged(
+    client: aiohttp.ClientSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    levels = AdmissionSettings.from_assignments(
+        ["rule.JOB-QUEUE-MISSING=warn", "namespace.dev.rule.JOB-QUEUE-MISSING=off"]
+    )
+    worker = offline(admission=levels)
+    async with running(worker) as address:
+        for namespace in ("default", "default", "dev"):
+            asked = request("/jobs/validate", job(namespace=namespace, queue="gone", minSuccess=9))
+            async with client.post(
+                f"http://{address}/jobs/validate", data=review(asked), headers=JSON
+            ) as answer:
+                assert (await answer.json())["response"]["allowed"]
+
+    def counted(name: str, rule: str) -> float | None:
+        labels = {"path": "/jobs/validate", "rule": rule}
+        return worker.metrics.registry.get_sample_value(f"pumice_admission_{name}_total", labels)
+
+    assert counted("warnings", "JOB-MIN-SUCCESS") == 3
+    assert counted("warnings", "JOB-QUEUE-MISSING") == 2
+    assert counted("tolerated", "JOB-QUEUE-MISSING") == 2
+    assert counted("tolerated", "JOB-MIN-SUCCESS") is None
+    assert counted("refusals", "JOB-QUEUE-MISSING") is None
+    logged = [line for line in capsys.readouterr().out.splitlines() if "tolerated" in line]
+    assert len(logged) == 2
+    assert all("JOB-QUEUE-MISSING" in line and "train" in line for line in logged)
 
 
 class Broken(Snapshot):

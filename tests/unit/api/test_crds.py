@@ -1,5 +1,6 @@
 """The generated CRDs: compatible with Volcano's, structural, up to date."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,10 @@ def at(schema: dict[str, Any], path: str) -> dict[str, Any]:
             False,
         ),
         (kinds.COMMAND, "commands.bus.volcano.sh", "Namespaced", None, False),
+        (kinds.CRON_JOB, "cronjobs.batch.volcano.sh", "Namespaced", ["cronvcjob", "cronvj"], True),
+        (kinds.JOB_FLOW, "jobflows.flow.volcano.sh", "Namespaced", ["jf"], True),
+        (kinds.JOB_TEMPLATE, "jobtemplates.flow.volcano.sh", "Namespaced", ["jt"], True),
+        (kinds.HYPER_NODE, "hypernodes.topology.volcano.sh", "Cluster", ["hn"], True),
     ],
 )
 def test_names_scopes_and_subresources_are_volcanos(
@@ -72,6 +77,54 @@ def test_names_scopes_and_subresources_are_volcanos(
         (kinds.POD_GROUP, "spec.queue", {"default": "default"}),
         (kinds.POD_GROUP, "spec.subGroupPolicy[].subGroupSize", {"default": 1, "minimum": 1}),
         (kinds.POD_GROUP, "status.conditions[].transitionID", {"type": "string"}),
+        (kinds.CRON_JOB, "spec", {"required": ["jobTemplate", "schedule"]}),
+        (kinds.CRON_JOB, "spec.timeZone", {"type": "string", "nullable": True}),
+        (kinds.CRON_JOB, "spec.suspend", {"default": False}),
+        (kinds.CRON_JOB, "spec.startingDeadlineSeconds", {"minimum": 0, "format": "int64"}),
+        (
+            kinds.CRON_JOB,
+            "spec.concurrencyPolicy",
+            {"enum": ["Allow", "Forbid", "Replace"], "default": "Allow"},
+        ),
+        (kinds.CRON_JOB, "spec.successfulJobsHistoryLimit", {"default": 3, "minimum": 0}),
+        (kinds.CRON_JOB, "spec.failedJobsHistoryLimit", {"default": 1, "minimum": 0}),
+        (kinds.CRON_JOB, "spec.jobTemplate.spec.queue", {"default": "default"}),
+        (kinds.CRON_JOB, "spec.jobTemplate.metadata.labels", {"type": "object"}),
+        (kinds.CRON_JOB, "status.lastScheduleTime", {"format": "date-time"}),
+        (kinds.CRON_JOB, "status.active[].uid", {"type": "string"}),
+        (kinds.JOB_FLOW, "spec.flows[]", {"required": ["name"]}),
+        (kinds.JOB_FLOW, "spec.flows[].name", {"minLength": 1}),
+        (kinds.JOB_FLOW, "spec.jobRetainPolicy", {"enum": ["retain", "delete"]}),
+        (
+            kinds.JOB_FLOW,
+            "spec.flows[].dependsOn.probe.httpGetList[].port",
+            {"minimum": 0, "maximum": 65535},
+        ),
+        (
+            kinds.JOB_FLOW,
+            "spec.flows[].dependsOn.probe.tcpSocketList[]",
+            {"required": ["port"]},
+        ),
+        (
+            kinds.JOB_FLOW,
+            "status.state.phase",
+            {"enum": ["Succeed", "Terminating", "Failed", "Running", "Pending"]},
+        ),
+        (kinds.JOB_FLOW, "status.unKnowJobs", {"type": "array"}),
+        (kinds.JOB_TEMPLATE, "spec.queue", {"default": "default"}),
+        (kinds.JOB_TEMPLATE, "status.jobDependsOnList", {"type": "array"}),
+        (kinds.HYPER_NODE, "spec", {"required": ["tier"]}),
+        (kinds.HYPER_NODE, "spec.tier", {"minimum": 0, "default": None}),
+        (kinds.HYPER_NODE, "spec.tierName", {"maxLength": 253}),
+        (kinds.HYPER_NODE, "spec.members", {"minItems": 1}),
+        (kinds.HYPER_NODE, "spec.members[].type", {"enum": ["Node", "HyperNode"]}),
+        (
+            kinds.HYPER_NODE,
+            "spec.members[].selector.exactMatch.name",
+            {"minLength": 1, "maxLength": 253},
+        ),
+        (kinds.HYPER_NODE, "spec.members[].selector.regexMatch.pattern", {"minLength": 1}),
+        (kinds.HYPER_NODE, "status.nodeCount", {"minimum": 0}),
     ],
 )
 def test_bounds_defaults_and_enums_are_volcanos(
@@ -86,6 +139,40 @@ def test_quantities_may_be_numbers_or_text() -> None:
     assert values["x-kubernetes-int-or-string"] is True
 
 
+def test_a_selector_of_members_carries_its_rules() -> None:
+    selector = at(schema_of(kinds.HYPER_NODE), "spec.members[].selector")
+    rules = selector["x-kubernetes-validations"]
+    assert [each["message"] for each in rules] == [
+        "must have one of exactMatch, regexMatch and labelMatch",
+        "must have only one of exactMatch, regexMatch and labelMatch",
+    ]
+    assert all("self.labelMatch" in each["rule"] for each in rules)
+
+
+def test_what_only_overrides_a_template_is_not_defaulted() -> None:
+    """A default would override what the template says."""
+
+    def defaults(schema: Any) -> list[Any]:
+        below = schema.values() if isinstance(schema, dict) else schema
+        here = [schema["default"]] if isinstance(schema, dict) and "default" in schema else []
+        return here + [
+            each for value in below if isinstance(value, dict | list) for each in defaults(value)
+        ]
+
+    patch = at(schema_of(kinds.JOB_FLOW), "spec.flows[].patch.jobSpec")
+    template = at(schema_of(kinds.JOB_TEMPLATE), "spec")
+    assert defaults(patch) == []
+    assert sorted(map(str, defaults(template))) == ["0", "3", "default", "hard", "hard"]
+    assert sorted(patch["properties"]) == sorted(template["properties"])
+
+
+def test_no_definition_is_too_large_to_be_applied() -> None:
+    """`kubectl apply` writes the whole of it into an annotation, of which 256 KiB is the limit."""
+    for manifest in all_crds():
+        size = len(json.dumps(manifest))
+        assert size < 128 * 1024, f"{manifest['metadata']['name']}: {size}"
+
+
 def test_every_field_is_described() -> None:
     def undescribed(schema: dict[str, Any], path: str) -> list[str]:
         found = []
@@ -97,7 +184,7 @@ def test_every_field_is_described() -> None:
                 found += undescribed(below, f"{path}.{name}" if path else name)
         return found
 
-    ignored = ("labelSelector", "target")
+    ignored = ("labelSelector", "labelMatch", "target")
     assert [
         path
         for manifest in all_crds()

@@ -5,7 +5,7 @@ import base64
 import msgspec
 import pytest
 
-from pumice.api.fields import FieldError, did_you_mean, summary
+from pumice.api.fields import FieldError, did_you_mean, plain, summary
 from pumice.api.reviews import PatchOperation, allowed, denied, encode, errored, patched
 
 
@@ -14,6 +14,27 @@ def test_an_error_is_one_line_with_its_path_first() -> None:
     assert str(error) == "spec.tasks[1].name: must be unique [JOB-DUP-TASK]"
     assert summary([error, error]).count("\n") == 1
     assert str(FieldError(path="", message="no", code="X")) == "no [X]"
+
+
+def test_a_line_stays_one_line_and_leaves_the_terminal_alone() -> None:
+    error = FieldError(path="spec.plugins.a\nb", message='found "\x1b[31m→ é"', code="X")
+    assert str(error) == 'spec.plugins.a\\nb: found "\\x1b[31m→ é" [X]'
+    assert plain("plain → é") == "plain → é"
+    assert plain("\u202e\ud800\x7f") == "\\u202e\\ud800\\x7f"
+
+
+@pytest.mark.parametrize(("longest", "line"), [(100, "a: bbbbb [X]"), (12, "a: bbbbb [X]")])
+def test_a_line_that_fits_is_whole(longest: int, line: str) -> None:
+    assert FieldError(path="a", message="bbbbb", code="X").within(longest) == line
+
+
+@pytest.mark.parametrize(("longest", "line"), [(11, "a: bbb… [X]"), (8, "a: … [X]"), (6, "a… [X]")])
+def test_a_long_line_is_cut_before_its_code(longest: int, line: str) -> None:
+    assert FieldError(path="a", message="bbbbb", code="X").within(longest) == line
+
+
+def test_what_is_far_too_long_for_a_name_is_compared_with_nothing() -> None:
+    assert did_you_mean("s" * 100_000, ["s" * 99_999]) == ""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +62,7 @@ def test_a_denial_carries_every_cause() -> None:
         "spec.a[0]",
         "spec.a[1]",
     ]
-    assert response["status"]["message"].splitlines()[0] == "2 problems:"
+    assert response["status"]["message"].splitlines()[0] == 'Job "n" has 2 problems:'
     assert response["warnings"] == ["careful"]
     assert response["auditAnnotations"] == {"rules": "C"}
 

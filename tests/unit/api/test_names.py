@@ -63,3 +63,39 @@ def test_derived_names() -> None:
     assert names.ssh_secret("j") == "j-ssh"
     assert names.address("j-w-0", "j") == "j-w-0.j"
     assert names.default_task_name(2) == "default2"
+
+
+@pytest.mark.parametrize("name", ["A", "a.b-c", "0", "a b", "~!", ".."])
+def test_environment_variables_are_named_with_printable_ascii(name: str) -> None:
+    assert names.env_name_problem(name) is None
+
+
+@pytest.mark.parametrize("name", ["", "A=B", "GRÖSSE", "A\n", "\x7f"])
+def test_what_names_no_environment_variable_is_explained(name: str) -> None:
+    assert "printable ASCII" in (names.env_name_problem(name) or "")
+
+
+@pytest.mark.parametrize("name", ["http", "a", "8080-tcp", "a-1-b", "a" * 15])
+def test_ports_are_named_as_services_of_the_internet(name: str) -> None:
+    assert names.port_name_problem(name) is None
+
+
+@pytest.mark.parametrize("name", ["", "80", "8-0", "A", "a--b", "-a", "a-", "a_b", "a\n", "a" * 16])
+def test_what_names_no_port_is_explained(name: str) -> None:
+    assert "must" in (names.port_name_problem(name) or "")
+
+
+@pytest.mark.parametrize("key", ["a", ".a", "A_b-c.d", "a" * 253])
+def test_keys_of_config_maps_are_accepted(key: str) -> None:
+    assert names.config_key_problem(key) is None
+
+
+@pytest.mark.parametrize("key", ["", ".", "..", "..a", "a/b", "a b", "a" * 254])
+def test_what_is_no_key_of_a_config_map_is_explained(key: str) -> None:
+    assert "must" in (names.config_key_problem(key) or "")
+
+
+def test_a_header_has_letters_digits_and_hyphens() -> None:
+    assert names.header_name_problem("X-Probe-1") is None
+    assert "found 'X_Probe'" in (names.header_name_problem("X_Probe") or "")
+    assert names.header_name_problem("") is not None

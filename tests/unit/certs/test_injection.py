@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from pumice.certs.injection import bundles_of, patch_for
+from pumice.certs.injection import Entry, bundles_of, entries_of, patch_for
 
 TRUST = b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
 
@@ -61,3 +61,23 @@ def test_missing_and_unreadable_bundles_count_as_empty(bundle: str | None) -> No
     broken["clientConfig"]["caBundle"] = bundle
     assert bundles_of(configuration(broken)) == [b""]
     assert len(patch_for(configuration(broken), TRUST)) == 2
+
+
+@pytest.mark.parametrize(
+    ("client", "host"),
+    [
+        (
+            {"service": {"name": "webhook", "namespace": "system", "port": 443}},
+            "webhook.system.svc",
+        ),
+        ({"url": "https://192.0.2.1:8443/jobs/mutate"}, "192.0.2.1"),
+        ({"url": "https://[2001:db8::1]:8443/jobs/mutate"}, "2001:db8::1"),
+        ({"url": "https://Pumice.example.com/x"}, "pumice.example.com"),
+        ({"url": "https://[broken"}, ""),
+        ({}, ""),
+        (None, ""),
+    ],
+)
+def test_the_host_is_the_one_that_the_api_server_calls(client: object, host: str) -> None:
+    found = {"metadata": {"name": "c"}, "webhooks": [{"name": "a", "clientConfig": client}]}
+    assert entries_of(found) == [Entry(host, b"")]

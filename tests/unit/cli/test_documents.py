@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pumice.cli.documents import DocumentError, dump, parse
 
@@ -53,6 +55,25 @@ def test_merge_keys_may_be_overridden() -> None:
     assert value(text)["last"] == {"a": 1, "b": 2, "c": 3}
 
 
+def test_of_several_merged_mappings_the_first_counts() -> None:
+    text = "a: &a {x: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b], z: 3}\n"
+    assert value(text)["c"] == {"x": 1, "y": 2, "z": 3}
+    assert value("{'<<': {x: 1}}") == {"<<": {"x": 1}}
+
+
+def test_an_anchor_may_be_used_again() -> None:
+    assert value("[&a 1, *a, &a x, *a, {*a : *a}]") == [1, 1, "x", "x", {"x": "x"}]
+
+
+def test_tags() -> None:
+    assert value("{a: !!str 12, b: ! yes, c: !!map {}, d: ! []}") == {
+        "a": "12",
+        "b": "yes",
+        "c": {},
+        "d": [],
+    }
+
+
 def test_documents_know_their_number_and_line() -> None:
     text = b"a: 1\n---\n# nothing\n---\nb: 2\n"
     assert list(parse(text)) == [(1, 1, {"a": 1}), (3, 5, {"b": 2})]
@@ -81,7 +102,13 @@ def test_an_empty_text_has_no_documents(text: str) -> None:
         (b"a: !!set {x}\n", 1, 1, "tag !!set"),
         (b"a: !custom x\n", 1, 1, "tag !custom"),
         (b"a: b\n\xc3(\n", 1, 2, "must be UTF-8 text, found byte 0xc3"),
-        (b"? [a]\n: b\n", 1, 1, "a key must be text"),
+        (b"a: !!str {}\n", 1, 1, "tag !!str"),
+        (b"a: !!int two\n", 1, 1, "'two' is no !!int"),
+        (b"a: *nobody\n", 1, 1, "found undefined alias"),
+        (b"a: 1\n---\nb:\n  <<: 2\n", 2, 4, "expected a mapping or list of mappings for merging"),
+        (b"1: a\n'1': b\n", 1, 2, "key '1' appears twice"),
+        (b"? [a]\n: b\n", 1, 1, "a key must be text, found a list"),
+        (b"~: b\n", 1, 1, "a key must be text, found null"),
         (b"a:\n\t- b\n", 1, 2, "cannot start any token"),
         (b"a: \x00\n", 1, None, "control characters"),
         (b"[" * 5000, 1, None, ""),
@@ -117,3 +144,36 @@ def test_what_is_written_is_read_back(text: str) -> None:
 def test_shared_parts_are_written_out() -> None:
     part = {"x": 1}
     assert "&" not in dump([{"a": part, "b": part}])
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=12)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+)
+VALUES = st.recursive(
+    SCALARS | TEXTS,
+    lambda parts: st.lists(parts, max_size=4) | st.dictionaries(TEXTS, parts, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_any_value_is_read_back(wanted: object) -> None:
+    assert list(parse(dump([{"value": wanted}]).encode())) == [(1, 2, {"value": wanted})]
+
+
+@given(VALUES, st.booleans(), st.sampled_from(["'", '"']))
+def test_quotes_and_flow_change_nothing(wanted: object, flow: bool, quote: str) -> None:
+    text = yaml.safe_dump(
+        {"value": _as_text(wanted)}, default_flow_style=flow, default_style=quote, width=40
+    )
+    assert value(text) == {"value": _as_text(wanted)}
+
+
+def _as_text(part: Any) -> Any:
+    """A value whose scalars are texts, so that quotes leave them what they are."""
+    if isinstance(part, dict):
+        return {key: _as_text(each) for key, each in part.items()}
+    if isinstance(part, list):
+        return [_as_text(each) for each in part]
+    return str(part)

@@ -131,15 +131,55 @@ def test_settings_change_the_verdict(pumice: Pumice) -> None:
     assert pumice("lint", "-", "--set", "max-queue-depth=2", stdin=texts(*deep)).code == 1
 
 
-def test_resource_groups_are_read(pumice: Pumice, tmp_path: Path) -> None:
+def test_resource_groups_are_applied(pumice: Pumice, tmp_path: Path) -> None:
     conf = tmp_path / "conf.yaml"
-    conf.write_text("resourceGroups:\n- resourceGroup: cpu\n")
-    ran = pumice("lint", "-", "--admission-conf", conf, stdin=texts(job()))
+    conf.write_text("resourceGroups:\n- resourceGroup: gpu\n  lables: {}\n  labels: {class: gpu}\n")
+    member = pod("p", annotations={"volcano.sh/resource-group": "gpu"})
+    ran = pumice("lint", "-", "-o", "json", "--admission-conf", conf, stdin=texts(member, pod("q")))
     assert ran.code == 0
-    assert "resource groups" in ran.err
-    for text in ("resourceGroups: 3", "other: []", "[]", ""):
-        conf.write_text(text)
-        assert pumice("lint", "-", "--admission-conf", conf, stdin=texts(job())).code == 2
+    assert [each["patched"]["spec"].get("nodeSelector") for each in ran.json] == [
+        {"class": "gpu"},
+        None,
+    ]
+    assert ran.err == (
+        f"{conf}: line 3: resourceGroups[0].lables: is no field and has no effect "
+        '(did you mean "labels"?)\n'
+    )
+    conf.write_text("")
+    assert pumice("lint", "-", "--admission-conf", conf, stdin=texts(job())).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("resourceGroups: 3", ['line 1: resourceGroups: must be a list, found "3"']),
+        (
+            "other: []",
+            ["line 1: other: is no field", "line 1: must hold a list resourceGroups"],
+        ),
+        ("[]", ["line 1: must be a mapping, found a list"]),
+        (
+            "resourceGroups:\n- {}\n- resourceGroup: g\n  schedulerName: A\n  lables: {}\n",
+            [
+                "line 5: resourceGroups[1].lables: is no field and has no effect",
+                "line 2: resourceGroups[0]: needs a name",
+                "line 4: resourceGroups[1].schedulerName: must consist",
+                "2 problems, the first in line 2: resourceGroups[0]: needs a name",
+            ],
+        ),
+    ],
+)
+def test_resource_groups_that_cannot_be_used(
+    pumice: Pumice, tmp_path: Path, text: str, lines: list[str]
+) -> None:
+    conf = tmp_path / "conf.yaml"
+    conf.write_text(text)
+    ran = pumice("lint", "-", "--admission-conf", conf, stdin=texts(job()))
+    assert ran.code == 2
+    said = ran.err.splitlines()
+    assert len(said) == len(lines)
+    for found, wanted in zip(said, lines, strict=True):
+        assert f"{conf}: {wanted}" in found
 
 
 @pytest.mark.parametrize("spec", [None, [], "x"])

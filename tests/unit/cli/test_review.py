@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import job, queue
+from tests.builders import job, pod, queue
 from tests.unit.cli.conftest import Pumice
 
 
@@ -58,6 +58,21 @@ def test_the_state_counts(pumice: Pumice, tmp_path: Path) -> None:
     ran = pumice("review", "/jobs/validate", "--state", state, stdin=review(job(queue="research")))
     assert ran.code == 0
     assert ran.json["response"]["allowed"] is True
+
+
+def test_resource_groups_count(pumice: Pumice, tmp_path: Path) -> None:
+    conf = tmp_path / "volcano-admission.conf"
+    conf.write_text(
+        "resourceGroups:\n- resourceGroup: lab\n  object: {key: namespace, value: [default]}\n"
+        "  schedulerName: volcano\n"
+    )
+    asked = json.loads(review(pod(schedulerName="default-scheduler")))
+    asked["request"]["resource"] = {"group": "", "version": "v1", "resource": "pods"}
+    ran = pumice("review", "/pods/mutate", "--admission-conf", conf, stdin=json.dumps(asked))
+    assert ran.code == 0
+    assert json.loads(base64.b64decode(ran.json["response"]["patch"])) == [
+        {"op": "add", "path": "/spec/schedulerName", "value": "volcano"}
+    ]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"request": {"uid": "u"}}', "null", "\xff"])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pumice.cli.webhook import _settings_among
 from tests.builders import queue
 from tests.unit.cli.conftest import Pumice
 
@@ -15,7 +16,8 @@ from tests.unit.cli.conftest import Pumice
         (["--host", "0.0.0.0"], "without a certificate only loopback is served"),
         (["--host", "256.0.0.1"], "--port 8443 on 256.0.0.1"),
         (["--tls-cert-file", "x"], "go together, one is missing"),
-        (["--enabled-admission", "/nowhere"], "there is no path /nowhere"),
+        (["--enabled-admission", "/nowhere"], "there is no endpoint /nowhere, known are /jobs"),
+        (["--enabled-admission", "/job/validate"], 'did you mean "/jobs/validate"?'),
         (["--max-queue-depth=deep"], "setting max-queue-depth"),
         (["--set", "nonsense"], "expected NAME=VALUE"),
     ],
@@ -29,3 +31,52 @@ def test_what_a_webhook_cannot_do_is_one_line(
     assert ran.code == 2
     assert line in ran.err.splitlines()[-1]
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "enabled", ["", "  ", " /jobs/validate, ", "/cronjobs/validate,/jobflows/validate"]
+)
+def test_a_list_of_endpoints_is_read_leniently(pumice: Pumice, enabled: str) -> None:
+    assert pumice("webhook", "--check-config", "--enabled-admission", enabled).code == 0
+
+
+def test_flags_and_files_are_checked_without_listening(pumice: Pumice, tmp_path: Path) -> None:
+    conf = tmp_path / "volcano-admission.conf"
+    conf.write_text("resourceGroups:\n- resourceGroup: gpu\n  labels: {class: gpu}\n")
+    assert pumice("webhook", "--check-config", "--admission-conf", conf).code == 0
+    conf.write_text("resourceGroups:\n- resourceGroup: gpu\n  tolerations: [{effect: Never}]\n")
+    ran = pumice("webhook", "--check-config", "--admission-conf", conf)
+    assert ran.code == 2
+    assert "resourceGroups[0].tolerations[0]" in ran.err.splitlines()[-1]
+    ran = pumice("webhook", "--check-config", "--admission-conf", tmp_path / "none")
+    assert (ran.code, "no such file" in ran.err) == (2, True)
+    ran = pumice(
+        "webhook", "--check-config", "--tls-cert-file", conf, "--tls-private-key-file", conf
+    )
+    assert ran.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "others"),
+    [
+        (
+            ["--feature-gates=SchedulingGatesQueueAdmission=true,Other=true"],
+            ["scheduling-gates-queue-admission=true"],
+            ["--feature-gates=Other=true"],
+        ),
+        (
+            ["--feature-gates", "SchedulingGatesQueueAdmission=false", "2>&1"],
+            ["scheduling-gates-queue-admission=false"],
+            ["2>&1"],
+        ),
+        (["--feature-gates"], [], []),
+        # Reference case "add flags": what has no meaning here changes nothing else.
+        (["--master=127.0.0.1", "--kube-api-burst=200"], [], ["--master=127.0.0.1", "--kube-api-burst=200"]),
+        (["--strict-upstream", "--max-queue-depth", "3"], ["strict-upstream=true", "max-queue-depth=3"], []),
+        (["--scheduling-gates-queue-admission", "x"], ["scheduling-gates-queue-admission=true"], ["x"]),
+    ],
+)  # fmt: skip
+def test_flags_of_volcano_are_settings(
+    arguments: list[str], settings: list[str], others: list[str]
+) -> None:
+    assert _settings_among(arguments) == (settings, others)

@@ -58,8 +58,30 @@ def test_an_unknown_flag_suggests_the_one_that_was_meant() -> None:
     (problem,) = parse(spec, ["--inject-host-env=0"]).problems
 
     assert problem.message == (
-        'unknown argument --inject-host-env is ignored (did you mean "inject-hosts-env"?)'
+        'unknown argument --inject-host-env is ignored (did you mean "--inject-hosts-env"?); '
+        "--inject-hosts-env is true"
     )
+    assert (problem.argument, problem.used) == ("inject-host-env", "true")
+
+
+def test_what_is_used_instead_may_stand_behind_the_mistake() -> None:
+    (problem,) = parse(SPEC, ["--n=abc", "--n=9"]).problems
+
+    assert problem.message == 'bad value "abc" for --n: expected an integer; 9 is used instead'
+
+
+def test_an_empty_default_is_said_to_stay_empty() -> None:
+    spec = ArgumentSpec(Argument("key", TEXT, "", "help"))
+
+    (problem,) = parse(spec, ["--key"]).problems
+
+    assert problem.message == "--key has no value; --key stays empty"
+
+
+def test_a_word_behind_a_boolean_is_no_value_of_another() -> None:
+    (problem,) = parse(SPEC, ["--b", "--n=3", "false"]).problems
+
+    assert problem.message == '"false" is not a flag and is ignored: flags are written --name=value'
 
 
 def test_a_plugin_without_flags_says_so() -> None:

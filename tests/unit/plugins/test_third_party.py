@@ -1,7 +1,5 @@
 """The example plugin, found as an installed package would be."""
 
-import sys
-import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import yaml
 
 from pumice.api.jobs import Job
 from pumice.plugins import ENTRY_POINT_GROUP, Registry, Wiring, builtin, dependencies, problems
+from tests.support.installed import install
 from tests.unit.plugins.support import containers, env, job, pod_of, task
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "job-plugin"
@@ -18,21 +17,8 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "job-plugin"
 
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """A registry in an interpreter that has the example installed, by metadata made from its pyproject."""
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    metadata = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    )
-    lines = [f"[{ENTRY_POINT_GROUP}]"]
-    lines += [
-        f"{name} = {value}" for name, value in project["entry-points"][ENTRY_POINT_GROUP].items()
-    ]
-    (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    monkeypatch.delitem(sys.modules, "pumice_jax", raising=False)
+    """A registry in an interpreter that has the example installed."""
+    install(EXAMPLE, tmp_path, monkeypatch)
     assert "jax" in entry_points(group=ENTRY_POINT_GROUP).names
     return builtin().with_entry_points()
 
@@ -42,7 +28,7 @@ def manifest() -> Job:
 
 
 def test_it_is_listed_with_its_origin(registry: Registry) -> None:
-    assert registry.names == ("svc", "env", "tensorflow", "task-topology", "jax")
+    assert registry.names == (*builtin().names, "jax")
     assert registry.origin("jax") == "pumice-jax (pumice_jax:Jax)"
 
 

@@ -66,14 +66,6 @@ def test_an_unknown_plugin_is_named() -> None:
         wanted_objects(train, builtin())
 
 
-def test_a_plugin_that_this_version_lacks_is_passed_over() -> None:
-    train = job("j", task("w"), plugins={"ssh": [], "env": []})
-
-    pod = wired(train, pod_of("j-w-0", "w"))
-
-    assert pod["metadata"]["annotations"]["pumice.dev/wired"] == "env"
-
-
 def test_a_job_without_plugins_leaves_the_pod_alone() -> None:
     train = job("j", task("w"))
     pod = pod_of("j-w-0", "w")

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonpatch
+import yaml
 
+from pumice.api.kinds import HYPER_NODE, NAMESPACE, POD_GROUP, PRIORITY_CLASS, QUEUE
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
+from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -22,16 +25,29 @@ Raw = dict[str, Any]
 FOLDER = Path(__file__).parents[2] / "cases" / "webhook"
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 KINDS = {each.path: each.kind for each in REGISTRATIONS}
+STATE_KINDS = {
+    "queues": QUEUE,
+    "namespaces": NAMESPACE,
+    "priorityClasses": PRIORITY_CLASS,
+    "podGroups": POD_GROUP,
+    "hyperNodes": HYPER_NODE,
+}
+"""Keys of a table's `state`, and what stands under each."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table, made into what admission is asked."""
+    """One row of a table, made into what admission is asked; `conf` is the file of resource groups.
+
+    `assignments` are its settings as a command line gives them.
+    """
 
     name: str
     path: str
+    assignments: tuple[str, ...]
     settings: AdmissionSettings
     state: list[Raw]
+    conf: bytes
     request: Raw
     expected: Raw
 
@@ -48,7 +64,10 @@ class Row:
 
     def admission(self) -> Admission:
         """Admission in the row's cluster, with the row's settings."""
-        return Admission(self.settings, Snapshot.of(self.state), builtin(), on_crash=reraise)
+        groups, _ = parse(self.conf)
+        return Admission(
+            self.settings, Snapshot.of(self.state), builtin(), groups=groups, on_crash=reraise
+        )
 
 
 def reraise(crash: Any) -> None:
@@ -121,15 +140,15 @@ def _row(name: str, table: Raw, case: Raw) -> Row:
         asked["object"] = None
     asked["name"] = case.get("name", asked["name"])
     if not asked["namespace"]:
-        asked["namespace"] = old["metadata"].get("namespace", "")
+        asked["namespace"] = case.get("namespace", old["metadata"].get("namespace", ""))
     asked["resource"] = case.get("resource", asked["resource"])
     if "subResource" in case:
         asked["subResource"] = case["subResource"]
     state = {"queues": table["queues"]} | table.get("state", {}) | case.get("state", {})
-    settings = AdmissionSettings.from_assignments(
-        [*table.get("settings", ()), *case.get("settings", ())]
-    )
-    return Row(name, path, settings, list(_state(state)), asked, case)
+    assignments = (*table.get("settings", ()), *case.get("settings", ()))
+    settings = AdmissionSettings.from_assignments(assignments)
+    conf = yaml.safe_dump(case.get("conf", table.get("conf"))).encode()
+    return Row(name, path, assignments, settings, list(_state(state)), conf, asked, case)
 
 
 def _complete(job: Raw, template: Raw | None) -> Raw:
@@ -142,10 +161,9 @@ def _complete(job: Raw, template: Raw | None) -> Raw:
 
 
 def _state(state: Raw) -> Iterator[Raw]:
-    for queue in state["queues"]:
-        yield {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"} | queue
-    for namespace in state.get("namespaces", ()):
-        yield {"apiVersion": "v1", "kind": "Namespace"} | namespace
+    for key, kind in STATE_KINDS.items():
+        for each in state.get(key, ()):
+            yield {"apiVersion": kind.api_version, "kind": kind.kind} | each
 
 
 def answer(admission: Admission, path: str, asked: Raw) -> Raw:

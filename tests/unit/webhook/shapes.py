@@ -17,13 +17,19 @@ SCALARS: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from(["default", "root", "1", "500m", "10%", "/a/b", "1h"]),
 )
 FIELDS = [
-    "action", "affinity", "annotations", "capability", "containers", "deletionTimestamp", "dependsOn",
+    "action", "affinity", "annotations", "managedFields", "minMember", "minResources", "minTaskMember",
+    "labelSelector", "matchLabelKeys", "minSubGroups", "subGroupSize",
+    "priorityClassName", "nodeSelector", "tolerations", "schedulingGates", "fieldsV1", "operation",
+    "kubectl.kubernetes.io/last-applied-configuration", "volcano.sh/resource-group",
+    "capability", "containers", "deletionTimestamp", "dependsOn",
     "deserved", "event", "events", "exitCode", "guarantee", "highestTierAllowed", "highestTierName",
     "hostNetwork", "image", "initContainers", "labels", "limits", "maxRetry", "metadata", "minAvailable",
     "minPartitions", "mountPath", "name", "namespace", "networkTopology", "parent", "partitionPolicy",
     "partitionSize", "plugins", "policies", "queue", "replicas", "requests", "resource", "resources",
     "schedulerName", "spec", "state", "status", "subGroupPolicy", "svc", "task-topology", "tasks",
     "template", "tensorflow", "timeout", "topologyPolicy", "totalPartitions", "volumes",
+    "flows", "targets", "patch", "jobSpec", "jobTemplate", "schedule", "timeZone", "members", "selector",
+    "exactMatch", "regexMatch", "labelMatch", "matchLabels", "matchExpressions", "pattern", "tier",
     "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights", "volcano.sh/jdb-min-available", "cpu",
 ]  # fmt: skip
 JSON: st.SearchStrategy[Any] = st.recursive(
@@ -56,9 +62,9 @@ def _policy() -> st.SearchStrategy[Raw]:
         {
             "event": events,
             "events": st.one_of(st.none(), st.lists(events, max_size=3)),
-            "exitCode": st.one_of(st.none(), st.integers(-1, 2)),
+            "exitCode": st.one_of(st.none(), st.integers(-1, 2), st.sampled_from([256, 2**40])),
             "action": st.sampled_from(["RestartJob", "RestartPartition", "Nope", ""]),
-            "timeout": st.one_of(st.none(), st.sampled_from(["1h", "soon"])),
+            "timeout": st.one_of(st.none(), st.sampled_from(["1h", "60m", "0s", "-5m", "soon"])),
         },
     )
 
@@ -72,6 +78,9 @@ def _template() -> st.SearchStrategy[Raw]:
             "resources": st.fixed_dictionaries(
                 {}, optional={"limits": JSON, "requests": st.dictionaries(NAMES, SCALARS)}
             ),
+            "volumeMounts": st.one_of(
+                JSON, st.just([{"name": "v", "mountPath": "/a"}, {"name": "w", "mountPath": "/b"}])
+            ),
         },
     )
     spec = fields(
@@ -82,6 +91,7 @@ def _template() -> st.SearchStrategy[Raw]:
             "hostNetwork": st.one_of(st.none(), st.booleans()),
             "dnsPolicy": st.one_of(st.none(), st.sampled_from(["", "Default"])),
             "hostname": NAMES,
+            "priorityClassName": NAMES,
         },
     )
     return fields({}, {"metadata": JSON, "spec": spec})
@@ -98,8 +108,9 @@ def _task() -> st.SearchStrategy[Raw]:
             "template": _template(),
             "policies": st.lists(_policy(), max_size=3),
             "topologyPolicy": st.sampled_from(["", "none", "restricted"]),
-            "dependsOn": fields(
-                {}, {"name": st.lists(NAMES, max_size=3), "iteration": st.just("any")}
+            "dependsOn": st.one_of(
+                st.none(),
+                fields({}, {"name": st.lists(NAMES, max_size=3), "iteration": st.just("any")}),
             ),
             "partitionPolicy": st.one_of(
                 st.none(),
@@ -122,7 +133,17 @@ def _plugins() -> st.SearchStrategy[Raw]:
         ["svc", "env", "tensorflow", "mpi", "pytorch", "ray", "task-topology", "nope"]
     )
     arguments = st.lists(
-        st.sampled_from(["--port=2222", "--worker=worker", "--affinity=[[ps, worker]]", "x", ""]),
+        st.sampled_from(
+            [
+                "--port=2222",
+                "--worker=worker",
+                "--master",
+                "ps",
+                "--affinity=[[ps, worker]]",
+                "x",
+                "",
+            ]
+        ),
         max_size=2,
     )
     return st.dictionaries(names, arguments, max_size=4)
@@ -131,7 +152,24 @@ def _plugins() -> st.SearchStrategy[Raw]:
 JOBS: st.SearchStrategy[Raw] = fields(
     {
         "metadata": fields(
-            {}, {"name": NAMES, "annotations": st.sampled_from([{}, {"a": "b"}, None])}
+            {},
+            {
+                "name": NAMES,
+                "generateName": NAMES,
+                "annotations": st.sampled_from([{}, {"a": "b"}, None]),
+                "managedFields": st.lists(
+                    fields(
+                        {},
+                        {
+                            "operation": st.sampled_from(["Apply", "Update"]),
+                            "fieldsV1": st.sampled_from(
+                                [None, 1, {"f:spec": {}}, {"f:spec": {"f:minAvailable": {}}}]
+                            ),
+                        },
+                    ),
+                    max_size=2,
+                ),
+            },
         )
     },
     {
@@ -143,6 +181,9 @@ JOBS: st.SearchStrategy[Raw] = fields(
                 "maxRetry": COUNTS,
                 "minAvailable": COUNTS,
                 "minSuccess": COUNTS,
+                "ttlSecondsAfterFinished": COUNTS,
+                "runningEstimate": st.sampled_from(["1h", "0", "soon"]),
+                "priorityClassName": NAMES,
                 "plugins": st.one_of(st.none(), _plugins()),
                 "policies": st.lists(_policy(), max_size=3),
                 "networkTopology": _topology(),
@@ -151,9 +192,31 @@ JOBS: st.SearchStrategy[Raw] = fields(
                     fields(
                         {},
                         {
-                            "mountPath": st.sampled_from(["", "/a"]),
+                            "mountPath": st.sampled_from(["", "/a", "/b:ro", "/etc/volcano"]),
                             "volumeClaimName": NAMES,
-                            "volumeClaim": st.sampled_from([None, {"accessModes": []}]),
+                            "volumeClaim": st.one_of(
+                                st.none(),
+                                st.fixed_dictionaries(
+                                    {},
+                                    optional={
+                                        "accessModes": st.one_of(
+                                            JSON, st.just(["ReadWriteOnce", "ReadWriteOncePod"])
+                                        ),
+                                        "resources": st.one_of(
+                                            JSON,
+                                            st.fixed_dictionaries(
+                                                {
+                                                    "requests": st.fixed_dictionaries(
+                                                        {"storage": SCALARS}
+                                                    )
+                                                }
+                                            ),
+                                        ),
+                                        "storageClassName": SCALARS,
+                                        "volumeMode": SCALARS,
+                                    },
+                                ),
+                            ),
                         },
                     ),
                     max_size=2,

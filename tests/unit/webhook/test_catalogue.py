@@ -5,9 +5,19 @@ from pathlib import Path
 
 import pumice.plugins
 import pumice.webhook.rules
-from pumice.webhook.rules import catalogue, jobs, pod_groups, pods, queues
+from pumice.webhook.rules import (
+    catalogue,
+    cron_jobs,
+    hyper_nodes,
+    job_flows,
+    job_templates,
+    jobs,
+    pod_groups,
+    pods,
+    queues,
+)
 
-CODE = re.compile(r'"((?:JOB|POL|PART|VOL|TPL|Q|PG|POD)-[A-Z-]+)"')
+CODE = re.compile(r'"((?:JOB|POL|PART|VOL|TPL|Q|PG|POD|CRON|FLOW|HN)-[A-Z-]+)"')
 
 
 def codes_in(package: str) -> set[str]:
@@ -39,8 +49,18 @@ def test_a_warning_is_never_stricter_than_volcano() -> None:
 
 
 def test_every_check_fails_under_a_code_of_the_catalogue() -> None:
-    for checks in (jobs.CHECKS, queues.CHECKS, pod_groups.CHECKS, pods.CHECKS):
-        for rule, _ in checks:
+    kinds = (
+        cron_jobs,
+        hyper_nodes,
+        job_flows,
+        job_templates,
+        jobs,
+        pod_groups,
+        pods,
+        queues,
+    )
+    for kind in kinds:
+        for rule, _ in kind.CHECKS:
             assert catalogue.by_code(rule.code) is rule
 
 

@@ -32,7 +32,12 @@ def test_the_short_way_is_taken_only_where_nothing_is_wrong(
         assert (case.errors, case.warnings) == ([], [])
 
 
-@given(st.permutations(lifecycle_policies.EVENTS[1:]), st.integers(1, 7))
+PLAIN = [
+    each for each in lifecycle_policies.EVENTS if each not in ("*", "PodPending", "JobUpdated")
+]
+
+
+@given(st.permutations(PLAIN), st.integers(1, len(PLAIN)))
 def test_the_short_way_is_taken_for_what_users_write(events: list[str], count: int) -> None:
     policies = [LifecyclePolicy(event=event, action="RestartJob") for event in events[:count]]
     assert lifecycle_policies._plain(policies)
@@ -43,10 +48,3 @@ def test_a_list_of_the_job_and_of_no_task() -> None:
     job = Job(spec=JobSpec(policies=[LifecyclePolicy(action="AbortJob")]))
     lifecycle_policies.lifecycle_policies(case, job)
     assert [error.code for error in case.errors] == ["POL-NOTHING"]
-
-
-def test_durations_as_go_reads_them() -> None:
-    for text in ("0", "1h", "1h30m", "-1.5h", ".5s", "10ms", "3us", "+2m"):
-        assert lifecycle_policies.duration_problem(text) is None, text
-    for text in ("", "10", "1 h", "h", "1d", "1h30", "soon", "1h\n"):
-        assert lifecycle_policies.duration_problem(text) is not None, text

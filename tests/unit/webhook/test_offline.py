@@ -102,6 +102,17 @@ def test_a_queue_is_defaulted_and_judged() -> None:
     assert found.patched["spec"]["weight"] == 1
 
 
+def test_what_rules_add_has_its_defaults() -> None:
+    bare = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "q"},
+    }
+    empty = judged(bare | {"spec": {}}).patched["spec"]
+    assert judged(bare).patched["spec"] == empty
+    assert empty["dequeueStrategy"] == "traverse"
+
+
 def test_an_update_is_judged_as_one() -> None:
     stored = judged(job()).patched
     assert judged(job(), "UPDATE", stored).patched == stored
@@ -137,3 +148,71 @@ def test_nesting_without_end_is_refused() -> None:
         deep = {"a": deep}
     found = judged(job(tasks=[{"name": "a", "replicas": 1, "template": {"spec": deep}}]))
     assert codes(found) in (["SCHEMA-TYPE"], ["TPL-CONTAINERS"])
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "expected"),
+    [
+        (
+            "batch.volcano.sh/v1alpha1",
+            "CronJob",
+            {"schedule": "@dayly", "timeZone": "", "jobTemplate": {"spec": {"tasks": []}}},
+            {
+                "spec.jobTemplate.spec.tasks": "JOB-NO-TASKS",
+                "spec.schedule": "CRON-SCHEDULE",
+                "spec.timeZone": "CRON-ZONE",
+            },
+        ),
+        (
+            "flow.volcano.sh/v1alpha1",
+            "JobFlow",
+            {
+                "flows": [{"name": "a", "dependsOn": {"targets": ["b"]}}],
+                "jobRetainPolicy": "keep",
+            },
+            {
+                "spec.flows[0].dependsOn.targets[0]": "FLOW-UNDEFINED",
+                "spec.jobRetainPolicy": "SCHEMA-ENUM",
+            },
+        ),
+        (
+            "flow.volcano.sh/v1alpha1",
+            "JobTemplate",
+            {"queue": "root", "plugins": {"nope": []}, "maxRetry": "3"},
+            {
+                "spec.tasks": "JOB-NO-TASKS",
+                "spec.maxRetry": "SCHEMA-TYPE",
+                "spec.plugins.nope": "JOB-PLUGIN",
+                "spec.queue": "JOB-QUEUE-ROOT",
+            },
+        ),
+        (
+            "topology.volcano.sh/v1alpha1",
+            "HyperNode",
+            {"members": [{"type": "Node", "selector": {"regexMatch": {"pattern": "("}}}]},
+            {
+                "spec.members[0].selector.regexMatch.pattern": "HN-REGEX",
+                "spec.tier": "SCHEMA-REQUIRED",
+            },
+        ),
+    ],
+)
+def test_kinds_whose_controllers_come_later_are_judged(
+    api_version: str, kind: str, spec: Raw, expected: dict[str, str]
+) -> None:
+    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "it"}, "spec": spec}
+    assert {error.path: error.code for error in judged(manifest).errors} == expected
+
+
+def test_a_cronjob_is_stored_without_what_only_its_jobs_are_given() -> None:
+    template = {"tasks": [{"replicas": 2, "template": {"spec": {"containers": [MAIN]}}}]}
+    manifest = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "CronJob",
+        "metadata": {"name": "it"},
+        "spec": {"schedule": "@daily", "jobTemplate": {"spec": template}},
+    }
+    found = judged(manifest)
+    assert found.allowed
+    stored = found.patched["spec"]["jobTemplate"]["spec"]
+    assert stored == template | {"queue": "default", "maxRetry": 3}

@@ -38,6 +38,32 @@ def test_the_document_given_is_not_touched() -> None:
     assert document == {"spec": {"a": None}}
 
 
+def test_only_what_is_written_to_is_copied() -> None:
+    document = {"spec": {"tasks": [{"name": "a"}, {"name": "b"}], "queue": {"x": 1}}}
+    changed = applied(
+        document,
+        [
+            PatchOperation("add", "/spec/tasks/1/name", "c"),
+            PatchOperation("add", "/metadata", {}),
+            PatchOperation("add", "/metadata/annotations", {}),
+            PatchOperation("add", "/metadata/annotations/a~1b~0", "1"),
+        ],
+    )
+    assert changed == {
+        "spec": {"tasks": [{"name": "a"}, {"name": "c"}], "queue": {"x": 1}},
+        "metadata": {"annotations": {"a/b~": "1"}},
+    }
+    assert document["spec"]["tasks"] == [{"name": "a"}, {"name": "b"}]
+    assert changed["spec"]["queue"] is document["spec"]["queue"]
+
+
+def test_lists_grow_by_the_letter() -> None:
+    document = {"spec": {"list": [1, 2]}}
+    ends = [PatchOperation("add", "/spec/list/-", 3), PatchOperation("add", "/spec/list/0", 0)]
+    assert applied(document, ends) == {"spec": {"list": [0, 1, 2, 3]}}
+    assert document == {"spec": {"list": [1, 2]}}
+
+
 def test_a_patch_that_does_not_fit_raises() -> None:
     with pytest.raises(jsonpointer.JsonPointerException):
         applied({}, [PatchOperation("add", "/spec/a", 1)])

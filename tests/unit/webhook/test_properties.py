@@ -20,9 +20,11 @@ from tests.unit.webhook.shapes import JOBS, JSON, OBJECTS
 Raw = dict[str, Any]
 
 PATHS = [each.path for each in REGISTRATIONS]
-VALIDATING = ["/jobs/validate", "/queues/validate", "/podgroups/validate"]
+VALIDATING = [path for path in PATHS if path.endswith("/validate") and path != "/pods/validate"]
 STATE = Snapshot.of([queue("default"), queue("closed", state="Closed"), queue("a", parent="b")])
 ADMISSION = Admission(AdmissionSettings(), STATE, builtin(), on_crash=reraise)
+ORDERING = Admission(AdmissionSettings(mpi_depends_on=True), STATE, builtin(), on_crash=reraise)
+ADMISSIONS = st.sampled_from([ADMISSION, ORDERING])
 
 
 def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
@@ -38,10 +40,10 @@ def leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @settings(deadline=None)
-@given(JOBS)
-def test_a_patch_is_idempotent_and_loses_no_field(job: Raw) -> None:
+@given(ADMISSIONS, JOBS)
+def test_a_patch_is_idempotent_and_loses_no_field(admission: Admission, job: Raw) -> None:
     before = copy.deepcopy(job)
-    response = answer(ADMISSION, "/jobs/mutate", request("/jobs/mutate", job))
+    response = answer(admission, "/jobs/mutate", request("/jobs/mutate", job))
     assert response["allowed"]
 
     result = patched(job, response)
@@ -50,21 +52,59 @@ def test_a_patch_is_idempotent_and_loses_no_field(job: Raw) -> None:
     for pointer, value in leaves(before):
         if pointer not in written and not any(each.startswith(f"{pointer}/") for each in written):
             assert after[pointer] == value
-    again = answer(ADMISSION, "/jobs/mutate", request("/jobs/mutate", result))
+    again = answer(admission, "/jobs/mutate", request("/jobs/mutate", result))
     assert operations(again) == []
 
 
 @settings(deadline=None)
-@given(JOBS)
-def test_a_manifest_applied_again_is_no_change(job: Raw) -> None:
-    stored = patched(job, answer(ADMISSION, "/jobs/mutate", request("/jobs/mutate", job)))
+@given(ADMISSIONS, ADMISSIONS, JOBS)
+def test_a_manifest_applied_again_is_no_change(
+    admission: Admission, later: Admission, job: Raw
+) -> None:
+    """Also where a setting has changed since the Job was made."""
+    stored = patched(job, answer(admission, "/jobs/mutate", request("/jobs/mutate", job)))
 
     again = answer(
-        ADMISSION, "/jobs/mutate", request("/jobs/mutate", copy.deepcopy(job), "UPDATE", stored)
+        later, "/jobs/mutate", request("/jobs/mutate", copy.deepcopy(job), "UPDATE", stored)
     )
     assert patched(job, again) == stored
-    update = request("/jobs/validate", copy.deepcopy(job), "UPDATE", stored)
-    assert answer(ADMISSION, "/jobs/validate", update)["allowed"]
+    for asked in (copy.deepcopy(job), patched(job, again)):
+        if admission is not later and asked != stored:
+            continue  # nobody wrote the default that only the other setting would write
+        update = request("/jobs/validate", asked, "UPDATE", stored)
+        assert answer(later, "/jobs/validate", update)["allowed"]
+
+
+@settings(deadline=None)
+@given(JOBS, st.integers(1, 3))
+def test_a_gang_that_needs_fewer_pods_is_no_worse(job: Raw, fewer: int) -> None:
+    spec = job.get("spec") or {}
+    needed = spec.get("minAvailable")
+    if not isinstance(needed, int) or needed <= fewer:
+        return  # 0 counts as not set
+    asked = job | {"spec": spec | {"minAvailable": needed - fewer}}
+    update = request("/jobs/validate", asked, "UPDATE", job)
+    response = answer(ADMISSION, "/jobs/validate", update)
+    assert response["allowed"], response["status"]["message"]
+
+
+@settings(deadline=None)
+@given(JOBS, st.integers(0, 3), st.integers(1, 3))
+def test_a_task_with_more_pods_brings_no_problem_but_their_number(
+    job: Raw, position: int, more: int
+) -> None:
+    """Whatever else is wrong with it; only what counts the pods may speak up."""
+    tasks = (job.get("spec") or {}).get("tasks") or []
+    if position >= len(tasks) or not isinstance(tasks[position].get("replicas"), int):
+        return
+    scaled = copy.deepcopy(tasks)
+    scaled[position]["replicas"] += more
+    asked = job | {"spec": job["spec"] | {"tasks": scaled}}
+    response = answer(ADMISSION, "/jobs/validate", request("/jobs/validate", asked, "UPDATE", job))
+    if not response["allowed"]:
+        counting = {"PART-PRODUCT", "JOB-PODNAME", "JOB-PODNAME-INDEX", "JOB-OVERFLOW"}
+        counting |= {"JOB-PLUGIN-SIZE"}
+        assert set(response["auditAnnotations"]["rules"].split(",")) <= counting
 
 
 @settings(deadline=None)

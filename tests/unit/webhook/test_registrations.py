@@ -1,11 +1,19 @@
+from typing import Any
+
 import pytest
 import yaml
 
+from pumice.api import keys
+from pumice.webhook.groups.model import ResourceGroup, ResourceGroups
 from pumice.webhook.registrations import REGISTRATIONS, configuration, configurations, enabled_paths
 from pumice.webhook.settings import AdmissionSettings
 
 SETTINGS = AdmissionSettings(scheduler_names=("volcano", "other"))
 BY_PATH = {each.path: each for each in REGISTRATIONS}
+VERBS = dict.fromkeys(("jobs", "queues", "podgroups", "pods"), ("mutate", "validate")) | (
+    dict.fromkeys(("cronjobs", "jobflows", "hypernodes", "jobtemplates"), ("validate",))
+)
+"""Volcano's endpoints, and our own one for JobTemplates."""
 
 
 def test_paths_and_names_are_volcanos() -> None:
@@ -14,8 +22,8 @@ def test_paths_and_names_are_volcanos() -> None:
             f"{verb}{plural.removesuffix('s')}.volcano.sh",
             f"volcano-admission-service-{plural}-{verb}",
         )
-        for plural in ("jobs", "queues", "podgroups", "pods")
-        for verb in ("mutate", "validate")
+        for plural, verbs in VERBS.items()
+        for verb in verbs
     }
 
 
@@ -25,11 +33,43 @@ def test_an_outage_stops_only_our_own_kinds() -> None:
         assert each.failure_policy == ("Fail" if own else "Ignore"), each.path
 
 
+def test_whatever_waits_for_an_answer_does_not_wait_for_nodes_and_housekeeping() -> None:
+    for each in REGISTRATIONS:
+        found = conditions(each.path)
+        assert "'system:nodes' in request.userInfo.groups" in found["not-by-a-node"], each.path
+        if each.failure_policy == "Fail":
+            assert "namespace-controller" in found["not-by-housekeeping"], each.path
+
+
 def test_what_defaults_is_asked_on_updates_too() -> None:
     for path in ("/jobs/mutate", "/queues/mutate", "/podgroups/mutate"):
         assert BY_PATH[path].operations == ("CREATE", "UPDATE")
     assert BY_PATH["/queues/validate"].operations == ("CREATE", "UPDATE", "DELETE")
     assert BY_PATH["/pods/mutate"].operations == ("CREATE",)
+
+
+def test_kinds_whose_controllers_come_later_are_judged_when_their_spec_changes() -> None:
+    for plural in ("cronjobs", "jobflows", "jobtemplates", "hypernodes"):
+        each = BY_PATH[f"/{plural}/validate"]
+        assert each.operations == ("CREATE", "UPDATE")
+        (webhook,) = configuration(each, SETTINGS, {})["webhooks"]
+        names = [condition["name"] for condition in webhook["matchConditions"]]
+        assert names == [
+            "not-being-deleted",
+            "spec-changes",
+            "not-by-a-node",
+            "not-by-housekeeping",
+        ]
+
+
+def test_only_hypernodes_let_other_operations_pass() -> None:
+    assert [each.path for each in REGISTRATIONS if each.lenient] == ["/hypernodes/validate"]
+
+
+def test_entry_names_are_unique() -> None:
+    for mutating in (True, False):
+        names = [each.name for each in REGISTRATIONS if each.mutating is mutating]
+        assert len(names) == len(set(names))
 
 
 def test_a_configuration_is_complete() -> None:
@@ -46,6 +86,8 @@ def test_a_configuration_is_complete() -> None:
     assert [each["name"] for each in conditions] == [
         "not-being-deleted",
         "spec-or-topology-changes",
+        "not-by-a-node",
+        "not-by-housekeeping",
     ]
     assert webhook == {
         "name": "mutatejob.volcano.sh",
@@ -77,6 +119,11 @@ def test_a_configuration_is_complete() -> None:
     }
 
 
+def test_no_review_has_side_effects() -> None:
+    for each in configurations(SETTINGS, lambda path: {"url": f"https://127.0.0.1{path}"}):
+        assert [webhook["sideEffects"] for webhook in each["webhooks"]] == ["None"]
+
+
 def test_cluster_wide_kinds_have_no_namespaces_to_exempt() -> None:
     found = configuration(BY_PATH["/queues/validate"], SETTINGS, {})
     (webhook,) = found["webhooks"]
@@ -85,11 +132,39 @@ def test_cluster_wide_kinds_have_no_namespaces_to_exempt() -> None:
     assert webhook["rules"][0]["scope"] == "Cluster"
 
 
-@pytest.mark.parametrize("path", ["/pods/mutate", "/pods/validate"])
-def test_pods_are_asked_about_by_scheduler(path: str) -> None:
-    (webhook,) = configuration(BY_PATH[path], SETTINGS, {})["webhooks"]
-    expressions = [each["expression"] for each in webhook["matchConditions"]]
-    assert "object.spec.schedulerName in ['volcano', 'other']" in expressions[0]
+def conditions(path: str, **options: Any) -> dict[str, str]:
+    (webhook,) = configuration(BY_PATH[path], SETTINGS, {}, **options)["webhooks"]
+    return {each["name"]: each["expression"] for each in webhook["matchConditions"]}
+
+
+def test_pods_are_judged_by_scheduler_and_only_where_there_is_something_to_judge() -> None:
+    found = conditions("/pods/validate")
+    assert list(found) == ["ours", "has-a-budget", "not-by-a-node"]
+    assert "object.spec.schedulerName in ['volcano', 'other']" in found["ours"]
+    for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE):
+        assert f"'{key}'" in found["has-a-budget"]
+
+
+def test_no_pod_is_asked_about_for_its_namespace_without_resource_groups() -> None:
+    found = conditions("/pods/mutate")
+    assert list(found) == ["concerned", "not-by-a-node"]
+    assert found["concerned"].endswith("|| request.namespace in []")
+    for key in (keys.PLUGINS, keys.RESOURCE_GROUP, keys.QUEUE_ALLOCATION_GATE):
+        assert f"'{key}'" in found["concerned"]
+
+
+def test_every_pod_that_a_resource_group_could_claim_is_asked_about() -> None:
+    groups = ResourceGroups(
+        [
+            ResourceGroup(namespaces=("b", "a")),
+            ResourceGroup(annotations=(("team", "x"), ("team", "y"), ("area", "z"))),
+            ResourceGroup(annotations=((keys.RESOURCE_GROUP, "gpu"),), namespaces=("a",)),
+        ]
+    )
+    found = conditions("/pods/mutate", groups=groups)["concerned"]
+    assert "request.namespace in ['a', 'b']" in found
+    assert f"'{keys.QUEUE_ALLOCATION_GATE}', 'area', 'team'].exists(" in found
+    assert conditions("/pods/validate", groups=groups) == conditions("/pods/validate")
 
 
 def test_all_configurations_reach_their_own_path() -> None:

@@ -7,10 +7,11 @@ type, and every other check passes over what it cannot read.
 from collections.abc import Iterator
 from typing import Any
 
+from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Raw", "Site"]
+__all__ = ["Raw", "Site", "entries"]
 
 Raw = dict[str, Any]
 
@@ -55,12 +56,29 @@ class Site:
                 if isinstance(each, dict):
                     yield self.item(name, index), each
 
-    def report(self, rule: Rule, message: str, field: str = "") -> None:
+    def report(
+        self, rule: Rule, message: str, field: str = "", reason: Reason | None = None
+    ) -> None:
         """Say what is wrong here, or in a member of what is here.
 
         Args:
             rule: Which rule it breaks.
             message: What was found and what would be right.
             field: The member, as it continues the path: `name`, `ports[0].containerPort`.
+            reason: Kubernetes' class of the error, where it is not the rule's.
         """
-        self._case.report(rule, f"{self.path}.{field}" if field else self.path, message)
+        self._case.report(rule, f"{self.path}.{field}" if field else self.path, message, reason)
+
+
+def entries(found: object) -> list[tuple[int, Raw]]:
+    """The objects of a list with their positions, for checks that need a place only to report.
+
+    A null counts as an empty object, as it does for the API server; what is neither is passed over.
+    """
+    if not isinstance(found, list):
+        return []
+    return [
+        (index, {} if each is None else each)
+        for index, each in enumerate(found)
+        if each is None or isinstance(each, dict)
+    ]

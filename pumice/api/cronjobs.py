@@ -1,0 +1,143 @@
+"""The CronJob of Volcano: Jobs that are made anew by the clock.
+
+Group `batch.volcano.sh/v1alpha1`, not to be confused with Kubernetes' own CronJob of group `batch`.
+Fields: webhook specification, section 12.2.
+"""
+
+from typing import Annotated
+
+from pumice.api.jobs import JobSpec
+from pumice.api.markers import Marker
+from pumice.api.meta import ApiStruct, ObjectMeta
+
+__all__ = [
+    "CONCURRENCY_POLICIES",
+    "CronJob",
+    "CronJobSpec",
+    "CronJobStatus",
+    "EmbeddedMeta",
+    "JobTemplateSpec",
+    "ObjectReference",
+    "job_name",
+]
+
+CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
+"""What becomes of a Job that still runs when the next one is due."""
+
+
+class EmbeddedMeta(ApiStruct, frozen=True):
+    """Metadata of an object that is yet to be made.
+
+    Attributes:
+        name: Not used, names are generated.
+        namespace: Not used, the namespace is the maker's.
+        labels: Labels of the object.
+        annotations: Annotations of the object.
+        finalizers: Finalizers of the object.
+    """
+
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+
+
+class JobTemplateSpec(ApiStruct, frozen=True):
+    """The Jobs that are made.
+
+    Attributes:
+        metadata: Their labels and annotations.
+        spec: What they ask for.
+    """
+
+    metadata: EmbeddedMeta = EmbeddedMeta()
+    spec: JobSpec = JobSpec()
+
+
+class CronJobSpec(ApiStruct, frozen=True):
+    """When Jobs are made, and which.
+
+    Attributes:
+        schedule: Minutes, hours, days, months and weekdays, for example `*/5 * * * *`, or a
+            descriptor such as `@daily` or `@every 90m`.
+        time_zone: Time zone of the schedule, for example `Europe/Oslo`; that of the controller when
+            left out.
+        starting_deadline_seconds: Seconds after which a Job that was due is not made any more.
+        concurrency_policy: What becomes of a Job that still runs when the next one is due: `Allow`
+            lets both run, `Forbid` skips the next one, `Replace` deletes the one that runs.
+        suspend: Makes no Jobs for the time being.
+        job_template: The Jobs that are made.
+        successful_jobs_history_limit: Completed Jobs that are kept.
+        failed_jobs_history_limit: Failed Jobs that are kept.
+    """
+
+    schedule: Annotated[str, Marker(required=True)] = ""
+    time_zone: Annotated[str | None, Marker(nullable=True)] = None
+    starting_deadline_seconds: Annotated[int | None, Marker(minimum=0, format="int64")] = None
+    concurrency_policy: Annotated[str, Marker(enum=CONCURRENCY_POLICIES, default="Allow")] = ""
+    suspend: Annotated[bool | None, Marker(default=False)] = None
+    job_template: Annotated[JobTemplateSpec, Marker(required=True)] = JobTemplateSpec()
+    successful_jobs_history_limit: Annotated[int | None, Marker(minimum=0, default=3)] = None
+    failed_jobs_history_limit: Annotated[int | None, Marker(minimum=0, default=1)] = None
+
+
+class ObjectReference(ApiStruct, frozen=True):
+    """Another object.
+
+    Attributes:
+        api_version: Its group and version.
+        field_path: A part of it.
+        kind: Its kind.
+        name: Its name.
+        namespace: Its namespace.
+        resource_version: State of it that is meant.
+        uid: Its UID.
+    """
+
+    api_version: str = ""
+    field_path: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    uid: str = ""
+
+
+class CronJobStatus(ApiStruct, frozen=True):
+    """What has become of the schedule.
+
+    Attributes:
+        active: Jobs that run.
+        last_schedule_time: When a Job was last due and made.
+        last_successful_time: When a Job last completed.
+    """
+
+    active: Annotated[list[ObjectReference] | None, Marker(atomic=True)] = None
+    last_schedule_time: Annotated[str | None, Marker(format="date-time")] = None
+    last_successful_time: Annotated[str | None, Marker(format="date-time")] = None
+
+
+class CronJob(ApiStruct, frozen=True):
+    """Jobs that are made anew by the clock.
+
+    Attributes:
+        spec: When, and which.
+        status: What has become of it.
+    """
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CronJobSpec = CronJobSpec()
+    status: CronJobStatus = CronJobStatus()
+
+
+def job_name(cron_job: str, moment: float) -> str:
+    """Name of the Job of a run: `<cron job>-<minutes since 1970>`, so that no run happens twice.
+
+    Args:
+        cron_job: Name of the CronJob.
+        moment: UNIX seconds of the time at which the run was due.
+    """
+    return f"{cron_job}-{int(moment) // 60}"

@@ -1,0 +1,46 @@
+"""Durations as Kubernetes writes them, which is as Go does: `1h30m`, `10s`, `1.5s`.
+
+Exact, in whole nanoseconds, so that two spellings of one duration compare equal.
+"""
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+
+__all__ = ["duration_problem", "parse_nanoseconds"]
+
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_WHOLE = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)", re.ASCII)
+_LIMIT = 2**63
+_LONGEST = 100
+"""Bound on the length of a duration, so that no manifest can ask for a long calculation."""
+
+
+@lru_cache(maxsize=1024)
+def parse_nanoseconds(text: str) -> int | None:
+    """Read a duration as nanoseconds; None when the text is none, or longer than 64 bits can hold."""
+    match = _WHOLE.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        return None
+    parts = _PART.findall(match[2])
+    total = sum(int(Fraction(number) * _NANOSECONDS[unit]) for number, unit in parts)
+    if total >= _LIMIT:
+        return None
+    return -total if match[1] == "-" else total
+
+
+def duration_problem(text: str) -> str | None:
+    """Say why a text is no duration, or None when it is."""
+    if parse_nanoseconds(text) is not None:
+        return None
+    return f'must be a duration such as 90s, 10m or 1h30m, found "{text}"'

@@ -1,0 +1,285 @@
+"""The JobFlow, Jobs that wait for each other, and the JobTemplate, of which it makes them.
+
+Group `flow.volcano.sh/v1alpha1`. Fields: webhook specification, section 12.5.
+"""
+
+from typing import Annotated
+
+from pumice.api.jobs import JobSpec, TaskState
+from pumice.api.markers import Marker
+from pumice.api.meta import ApiStruct, ObjectMeta
+
+__all__ = [
+    "PHASES",
+    "RETAIN_POLICIES",
+    "Flow",
+    "FlowDependsOn",
+    "FlowPatch",
+    "HttpGet",
+    "HttpHeader",
+    "JobFlow",
+    "JobFlowSpec",
+    "JobFlowStatus",
+    "JobTemplate",
+    "JobTemplateStatus",
+    "Probe",
+    "TaskStatus",
+    "TcpSocket",
+    "job_name",
+]
+
+PHASES = ("Succeed", "Terminating", "Failed", "Running", "Pending")
+"""Phases of a JobFlow, in Volcano's order."""
+
+RETAIN_POLICIES = ("retain", "delete")
+"""What becomes of the Jobs when all have completed."""
+
+
+class HttpHeader(ApiStruct, frozen=True):
+    """A header of an HTTP request.
+
+    Attributes:
+        name: Its name.
+        value: Its value.
+    """
+
+    name: Annotated[str, Marker(required=True)] = ""
+    value: Annotated[str, Marker(required=True)] = ""
+
+
+class HttpGet(ApiStruct, frozen=True):
+    """An address of a task's pods that must answer.
+
+    Attributes:
+        task_name: Task of the awaited Job.
+        path: Path of the request.
+        port: Port of the request.
+        http_header: Header that is sent along.
+    """
+
+    task_name: str = ""
+    path: str = ""
+    port: Annotated[int, Marker(minimum=0, maximum=65535)] = 0
+    http_header: HttpHeader | None = None
+
+
+class TcpSocket(ApiStruct, frozen=True):
+    """A port of a task's pods that must accept connections.
+
+    Attributes:
+        task_name: Task of the awaited Job.
+        port: The port.
+    """
+
+    task_name: str = ""
+    port: Annotated[int, Marker(minimum=0, maximum=65535, required=True)] = 0
+
+
+class TaskStatus(ApiStruct, frozen=True):
+    """A phase that a task's pods must be in.
+
+    Attributes:
+        task_name: Task of the awaited Job.
+        phase: The phase, for example `Running`.
+    """
+
+    task_name: str = ""
+    phase: str = ""
+
+
+class Probe(ApiStruct, frozen=True):
+    """What must be true of the awaited Jobs, besides that they completed.
+
+    Attributes:
+        http_get_list: Addresses that must answer.
+        tcp_socket_list: Ports that must accept connections.
+        task_status_list: Phases that tasks must be in.
+    """
+
+    http_get_list: list[HttpGet] | None = None
+    tcp_socket_list: list[TcpSocket] | None = None
+    task_status_list: list[TaskStatus] | None = None
+
+
+class FlowDependsOn(ApiStruct, frozen=True):
+    """What a Job of a JobFlow waits for.
+
+    Attributes:
+        targets: Names of the flows whose Jobs must have completed.
+        probe: What is waited for instead of completion.
+    """
+
+    targets: list[str] | None = None
+    probe: Probe | None = None
+
+
+class FlowPatch(ApiStruct, frozen=True):
+    """What a Job has different from its JobTemplate.
+
+    Attributes:
+        job_spec: The fields that differ; nothing in it is defaulted.
+    """
+
+    job_spec: Annotated[JobSpec | None, Marker(partial=True)] = None
+
+
+class Flow(ApiStruct, frozen=True):
+    """One Job of a JobFlow.
+
+    Attributes:
+        name: Name of the JobTemplate that the Job is made of.
+        depends_on: What it waits for.
+        patch: What it has different from its JobTemplate.
+    """
+
+    name: Annotated[str, Marker(min_length=1, required=True)] = ""
+    depends_on: FlowDependsOn | None = None
+    patch: FlowPatch | None = None
+
+
+class JobFlowSpec(ApiStruct, frozen=True):
+    """Which Jobs are made, and in what order.
+
+    Attributes:
+        flows: The Jobs.
+        job_retain_policy: What becomes of them when all have completed: `retain` or `delete`.
+    """
+
+    flows: list[Flow] | None = None
+    job_retain_policy: Annotated[str, Marker(enum=RETAIN_POLICIES)] = ""
+
+
+class RunningHistory(ApiStruct, frozen=True):
+    """A phase that a Job was in.
+
+    Attributes:
+        start_timestamp: Since when.
+        end_timestamp: Until when.
+        state: The phase.
+    """
+
+    start_timestamp: Annotated[str | None, Marker(format="date-time")] = None
+    end_timestamp: Annotated[str | None, Marker(format="date-time")] = None
+    state: str = ""
+
+
+class FlowJobStatus(ApiStruct, frozen=True):
+    """How one of the Jobs fares.
+
+    Attributes:
+        name: Name of the Job.
+        state: Its phase.
+        start_timestamp: When it started.
+        end_timestamp: When it ended.
+        restart_count: How often it started again.
+        running_histories: Phases it was in.
+    """
+
+    name: str = ""
+    state: str = ""
+    start_timestamp: Annotated[str | None, Marker(format="date-time")] = None
+    end_timestamp: Annotated[str | None, Marker(format="date-time")] = None
+    restart_count: int = 0
+    running_histories: list[RunningHistory] | None = None
+
+
+class FlowCondition(ApiStruct, frozen=True):
+    """What was last seen of one of the Jobs.
+
+    Attributes:
+        phase: Its phase.
+        create_time: When it was made.
+        running_duration: How long it has run.
+        task_status_count: Its pods by task and pod phase.
+    """
+
+    phase: str = ""
+    create_time: Annotated[str | None, Marker(format="date-time")] = None
+    running_duration: str | None = None
+    task_status_count: dict[str, TaskState] | None = None
+
+
+class JobFlowState(ApiStruct, frozen=True):
+    """Where a JobFlow stands.
+
+    Attributes:
+        phase: The phase.
+    """
+
+    phase: Annotated[str, Marker(enum=PHASES)] = ""
+
+
+class JobFlowStatus(ApiStruct, frozen=True):
+    """What has become of the Jobs.
+
+    Attributes:
+        pending_jobs: Jobs that wait.
+        running_jobs: Jobs that run.
+        failed_jobs: Jobs that failed.
+        completed_jobs: Jobs that completed.
+        terminated_jobs: Jobs that were terminated.
+        un_know_jobs: Jobs of unknown phase.
+        job_status_list: How each Job fares.
+        conditions: What was last seen of each Job.
+        state: Where the JobFlow stands.
+    """
+
+    pending_jobs: list[str] | None = None
+    running_jobs: list[str] | None = None
+    failed_jobs: list[str] | None = None
+    completed_jobs: list[str] | None = None
+    terminated_jobs: list[str] | None = None
+    un_know_jobs: list[str] | None = None
+    job_status_list: list[FlowJobStatus] | None = None
+    conditions: dict[str, FlowCondition] | None = None
+    state: JobFlowState = JobFlowState()
+
+
+class JobFlow(ApiStruct, frozen=True):
+    """Jobs that wait for each other.
+
+    Attributes:
+        spec: Which Jobs, in what order.
+        status: What has become of them.
+    """
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: JobFlowSpec = JobFlowSpec()
+    status: JobFlowStatus = JobFlowStatus()
+
+    @property
+    def flows(self) -> list[Flow]:
+        """The flows, empty when left out."""
+        return self.spec.flows or []
+
+
+class JobTemplateStatus(ApiStruct, frozen=True):
+    """What was made of a JobTemplate.
+
+    Attributes:
+        job_depends_on_list: The Jobs that were made of it.
+    """
+
+    job_depends_on_list: list[str] | None = None
+
+
+class JobTemplate(ApiStruct, frozen=True):
+    """A Job to be made by JobFlows.
+
+    Attributes:
+        spec: What the Jobs ask for.
+        status: What was made of it.
+    """
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: JobSpec = JobSpec()
+    status: JobTemplateStatus = JobTemplateStatus()
+
+
+def job_name(job_flow: str, flow: str) -> str:
+    """Name of a Job of a JobFlow: `<job flow>-<flow>`."""
+    return f"{job_flow}-{flow}"

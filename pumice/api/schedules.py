@@ -1,0 +1,220 @@
+"""Schedules of CronJobs: five fields, or a descriptor such as `@daily` or `@every 90m`.
+
+The syntax is that of robfig/cron v3's standard parser, which Volcano and Kubernetes use: no seconds,
+no years, weekdays 0 to 6, names in any case, `?` for `*`. That parser takes some texts for something
+else than they say (`*-5` for `*`); these are read as it reads them, and told as oddities.
+
+Source: webhook specification, section 11.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pumice.api.durations import parse_nanoseconds
+
+__all__ = ["DESCRIPTORS", "Calendar", "Interval", "ScheduleError", "parse_schedule"]
+
+
+class ScheduleError(ValueError):
+    """A text that is no schedule; the message is one clause that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The minutes whose hour, day, month and weekday are all listed.
+
+    Attributes:
+        minutes: 0 to 59.
+        hours: 0 to 23.
+        days: Of the month, 1 to 31.
+        months: 1 to 12.
+        weekdays: 0 for Sunday to 6 for Saturday.
+        either_day: Neither days nor weekdays begin with `*`, so that one of the two is enough.
+        oddities: What the text says that does not count.
+    """
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    either_day: bool = False
+    oddities: tuple[str, ...] = ()
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is such a minute in any year."""
+        if not (self.minutes and self.hours and self.months):
+            return False
+        dated = any(day <= _LONGEST[month] for month in self.months for day in self.days)
+        if self.either_day:
+            return dated or bool(self.weekdays)
+        return dated and bool(self.weekdays)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Again and again after so many seconds.
+
+    Attributes:
+        seconds: 1 or more.
+        oddities: What the text says that does not count.
+    """
+
+    seconds: int
+    oddities: tuple[str, ...] = ()
+
+    @property
+    def possible(self) -> bool:
+        """Whether it is ever due."""
+        return True
+
+
+_LONGEST = dict.fromkeys(range(1, 13), 31) | {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
+"""Days of each month, in the years that have most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One of the five fields."""
+
+    name: str
+    low: int
+    high: int
+    names: Mapping[str, int]
+
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+_FIELDS = (
+    _Field("minute", 0, 59, {}),
+    _Field("hour", 0, 23, {}),
+    _Field("day of month", 1, 31, {}),
+    _Field("month", 1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    _Field("weekday", 0, 6, {name: number for number, name in enumerate(_WEEKDAYS)}),
+)
+
+DESCRIPTORS: Mapping[str, str] = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+"""Descriptors and the five fields that they stand for; `@every` stands for an `Interval`."""
+
+_EVERY = "@every "
+_BLANKS = re.compile("[\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+"""What Go takes for blanks, which is not quite what Python does."""
+
+
+def parse_schedule(text: str) -> Calendar | Interval:
+    """Read a schedule.
+
+    Raises:
+        ScheduleError: It is none.
+    """
+    if text.startswith("@"):
+        if text.startswith(_EVERY):
+            return _interval(text.removeprefix(_EVERY))
+        fields = DESCRIPTORS.get(text)
+        if fields is None:
+            known = ", ".join([*DESCRIPTORS, "@every <duration>"])
+            raise ScheduleError(f'there is no descriptor "{text}", known are {known}')
+        return parse_schedule(fields)
+    parts = [part for part in _BLANKS.split(text) if part]
+    if len(parts) != len(_FIELDS):
+        names = ", ".join(field.name for field in _FIELDS)
+        raise ScheduleError(f"must have 5 fields ({names}) or be a descriptor, found {len(parts)}")
+    oddities: list[str] = []
+    read = [_field(part, field, oddities) for part, field in zip(parts, _FIELDS, strict=True)]
+    (minutes, _), (hours, _), (days, any_day), (months, _), (weekdays, any_weekday) = read
+    return Calendar(
+        minutes,
+        hours,
+        days,
+        months,
+        weekdays,
+        not (any_day or any_weekday),
+        tuple(oddities),
+    )
+
+
+def _field(text: str, field: _Field, oddities: list[str]) -> tuple[frozenset[int], bool]:
+    """The values of a field, and whether it says that any will do."""
+    values: set[int] = set()
+    anything = False
+    for item in text.split(","):
+        if not item:
+            oddities.append(f'nothing stands beside a comma of "{text}"')
+            continue
+        found, any_value = _item(item, field, oddities)
+        values.update(found)
+        anything |= any_value
+    return frozenset(values), anything
+
+
+def _item(text: str, field: _Field, oddities: list[str]) -> tuple[range, bool]:
+    """One of a field's values, ranges or steps."""
+    span, *steps = text.split("/")
+    ends = span.split("-")
+    if len(steps) > 1:
+        raise ScheduleError(f'{field.name} "{text}" has more than one /')
+    anything = ends[0] in ("*", "?")
+    if anything:
+        if len(ends) > 1:
+            oddities.append(f'"{span}" counts as "{ends[0]}"')
+        low, high = field.low, field.high
+    elif len(ends) > 2:
+        raise ScheduleError(f'{field.name} "{text}" has more than one -')
+    else:
+        low, high = _number(ends[0], text, field), _number(ends[-1], text, field)
+    step = 1
+    if steps:
+        step = _plain(steps[0], text, field)
+        if step == 0:
+            raise ScheduleError(f'{field.name} "{text}" has a step of 0')
+        if len(ends) == 1:
+            high = field.high
+    if low < field.low or high > field.high:
+        found = low if low < field.low else high
+        raise ScheduleError(
+            f"{field.name} must be between {field.low} and {field.high}, found {found}"
+        )
+    if low > high:
+        raise ScheduleError(f'{field.name} "{text}" begins after it ends')
+    return range(low, high + 1, step), anything and step == 1
+
+
+def _number(text: str, item: str, field: _Field) -> int:
+    named = field.names.get(text.lower())
+    return _plain(text, item, field) if named is None else named
+
+
+def _plain(text: str, item: str, field: _Field) -> int:
+    """A number as Go reads it: digits, perhaps with a plus; absurd ones as one that is too large."""
+    digits = text.removeprefix("+")
+    if not digits.isdecimal() or not digits.isascii():
+        kind = "a number or a name" if field.names else "a number"
+        shown = f' of "{item}"' if item != text else ""
+        raise ScheduleError(f'{field.name} must be {kind}, found "{text}"{shown}')
+    return int(digits[-_DIGITS:]) if len(digits.lstrip("0")) <= _DIGITS else 10**_DIGITS
+
+
+_DIGITS = 9
+
+_SECOND = 10**9
+"""Nanoseconds."""
+
+
+def _interval(text: str) -> Interval:
+    nanoseconds = parse_nanoseconds(text)
+    if nanoseconds is None:
+        raise ScheduleError(f'@every needs a duration such as 90s, 10m or 1h30m, found "{text}"')
+    seconds, rest = divmod(nanoseconds, _SECOND)
+    if seconds < 1:
+        return Interval(1, (f'"{text}" is less than a second and counts as 1s',))
+    return Interval(seconds, (f'"{text}" counts as {seconds}s',) if rest else ())

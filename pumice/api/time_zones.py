@@ -1,0 +1,38 @@
+"""Names of time zones, as the IANA database has them.
+
+Which names there are is told by the database that Pumice brings along, not by the machine's, so that
+a manifest is judged the same at every desk and in every image.
+
+Source: webhook specification, section 11.
+"""
+
+import re
+from functools import cache
+from importlib import resources
+
+from pumice.api.fields import did_you_mean
+
+__all__ = ["time_zone_problem", "time_zones"]
+
+_PART = re.compile(r"[A-Za-z._0-9+-]{1,14}")
+
+
+@cache
+def time_zones() -> frozenset[str]:
+    """Every name of a time zone, old names included."""
+    listed = resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8")
+    return frozenset(listed.split())
+
+
+def time_zone_problem(name: str) -> str | None:
+    """Say why a text is no name of a time zone, or None when it is."""
+    if not name:
+        return "must not be empty; leave it out for the time zone of the controller"
+    if name.lower() == "local":
+        return f'must name a place, such as Europe/Oslo, or UTC; "{name}" is another everywhere'
+    for part in name.split("/"):
+        if not _PART.fullmatch(part) or part in (".", "..") or part.startswith("-"):
+            return f'must be a name such as Europe/Oslo or UTC, found "{name}"'
+    if name not in time_zones():
+        return f'there is no time zone "{name}"{did_you_mean(name, time_zones())}'
+    return None

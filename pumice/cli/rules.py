@@ -1,0 +1,106 @@
+"""`pumice rules`: what admission checks, and why."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pumice.cli.exits import UserError
+from pumice.cli.options import Output
+from pumice.cli.output import Format, paint, write, write_json
+
+if TYPE_CHECKING:
+    from pumice.webhook.rules.rule import Rule
+
+__all__ = ["EXAMPLES", "rules"]
+
+EXAMPLES = (
+    "pumice rules",
+    "pumice rules JOB-DUP-TASK",
+    "pumice rules JOB-PLUGIN -o json",
+)
+
+_ANSWERS = {"enforce": "refuses", "warn": "warns", "off": "off"}
+
+
+def rules(
+    code: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CODE",
+            help="A rule's code, as messages end with it, or how codes begin.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Output = Format.TEXT,
+) -> None:
+    """List the rules of admission, or explain one.
+
+    How strict a rule is, is set with --set rule.CODE=enforce, warn or off; for one namespace with --set
+    namespace.NAME.rule.CODE=….
+    """
+    wanted = (code or "").upper().strip("[]")  # as it stands at the end of a message
+    found = _found(wanted)
+    if output is Format.JSON:
+        write_json([_as_json(rule) for rule in found])
+    elif [rule.code for rule in found] == [wanted]:
+        _explain(found[0])
+    else:
+        _list(found)
+
+
+def _found(wanted: str) -> list["Rule"]:
+    """The rule of a code, or those whose codes begin with it.
+
+    Raises:
+        UserError: There is none.
+    """
+    from pumice.api.fields import did_you_mean
+    from pumice.webhook.rules.catalogue import ALL, by_code
+
+    if rule := by_code(wanted):
+        return [rule]
+    found = [rule for rule in ALL if rule.code.startswith(wanted)]
+    if not found:
+        hint = did_you_mean(wanted, [rule.code for rule in ALL]) or "; `pumice rules` lists them"
+        raise UserError(f"there is no rule {wanted!r}{hint}")
+    return found
+
+
+def _as_json(rule: "Rule") -> dict[str, Any]:
+    from pumice.webhook.sections import section_of
+
+    return {
+        "code": rule.code,
+        "section": section_of(rule.code).title,
+        "title": rule.title,
+        "why": rule.why,
+        "example": rule.example,
+        "level": rule.level,
+        "stricter": rule.stricter,
+        "reason": rule.reason,
+        "since": rule.since,
+    }
+
+
+def _list(found: list["Rule"]) -> None:
+    from pumice.webhook.sections import sections
+
+    width = max(len(rule.code) for rule in found)
+    for number, (section, listed) in enumerate(sections(found)):
+        if number:
+            write("")
+        write(paint(section.title, "bold"))
+        for rule in listed:
+            write(f"  {rule.code.ljust(width)}  {_ANSWERS[rule.level].ljust(7)}  {rule.title}")
+
+
+def _explain(rule: "Rule") -> None:
+    answer = _ANSWERS[rule.level]
+    if rule.stricter:
+        answer += "; Volcano admits it, so with strict-upstream=true it warns"
+    write(f"{paint(rule.code, 'bold')}: {rule.title}")
+    write(f"  why      {' '.join(rule.why.split())}")
+    write(f"  not so   {' '.join(rule.example.split())}")
+    write(f"  answer   {answer}")
+    write(f"  setting  --set rule.{rule.code}=enforce, warn or off")
+    write(f"  since    {rule.since}")

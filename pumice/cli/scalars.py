@@ -1,0 +1,120 @@
+"""Scalars of YAML as Kubernetes reads them: which text is a number, a truth, nothing, or just text.
+
+PyYAML follows YAML 1.1 to the letter, kubectl does not: for it `12:30` is text and not the number 750,
+and a time stays as it is written.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Final
+
+__all__ = ["FLOAT", "INTEGER", "NUMERIC", "TAG", "ScalarError", "plain", "tagged"]
+
+TAG: Final = "tag:yaml.org,2002:"
+"""What the tags of YAML itself begin with; written as `!!`."""
+
+NUMERIC: Final = "+-.0123456789"
+"""Characters that a number may begin with."""
+
+INTEGER: Final = re.compile(
+    r"[-+]?(?:0b[01_]+|0o?[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$", re.ASCII
+)
+FLOAT: Final = re.compile(
+    r"(?:[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$",
+    re.ASCII,
+)
+_BASES = {"0b": 2, "0x": 16, "0o": 8}
+
+_NULLS = ("", "~", "null", "Null", "NULL")
+_TRUTHS = {
+    spelling: truth
+    for word, truth in (
+        ("yes", True),
+        ("no", False),
+        ("true", True),
+        ("false", False),
+        ("on", True),
+        ("off", False),
+    )
+    for spelling in (word, word.capitalize(), word.upper())
+}
+_WORDS: dict[str, bool | None] = {**dict.fromkeys(_NULLS), **_TRUTHS}
+
+Scalar = str | int | float | bool | None
+
+
+class ScalarError(ValueError):
+    """A scalar that is not what it is said to be, or that JSON cannot hold."""
+
+
+def plain(text: str) -> Scalar:
+    """What a scalar without quotes and without a tag stands for.
+
+    Raises:
+        ScalarError: JSON cannot hold it.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in NUMERIC:
+        return text
+    try:
+        # Integers come first, because what kubectl takes for a float includes them.
+        if INTEGER.match(text):
+            return _integer(text)
+        if FLOAT.match(text):
+            return _float(text)
+    except ScalarError:
+        raise
+    except ValueError:
+        pass  # nothing but underscores, or more digits than anybody counts
+    return text
+
+
+def tagged(tag: str, text: str) -> Scalar:
+    """What a scalar with a tag stands for; `!` alone says that it is text.
+
+    Raises:
+        ScalarError: It is none of the tag, or the tag has no counterpart in JSON.
+    """
+    make = _MAKERS.get(tag)
+    shown = tag.replace(TAG, "!!")
+    if make is None:
+        raise ScalarError(f"tag {shown} has no counterpart in JSON and cannot be used")
+    try:
+        return make(text)
+    except ScalarError:
+        raise
+    except (ValueError, LookupError):
+        raise ScalarError(f"{text!r} is no {shown}") from None
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "").lstrip("+-")
+    base = _BASES.get(digits[:2]) or (8 if digits.startswith("0") else 10)
+    number = int(digits, base)
+    return -number if text.startswith("-") else number
+
+
+def _float(text: str) -> float:
+    number = float(text.lower().replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+    if not math.isfinite(number):
+        raise ScalarError(f"number {text!r} cannot be written as JSON")
+    return number
+
+
+def _null(text: str) -> None:
+    if text not in _NULLS:
+        raise ValueError
+
+
+_MAKERS: dict[str, Callable[[str], Scalar]] = {
+    "!": str,
+    f"{TAG}str": str,
+    f"{TAG}timestamp": str,
+    f"{TAG}int": _integer,
+    f"{TAG}float": _float,
+    f"{TAG}bool": _TRUTHS.__getitem__,
+    f"{TAG}null": _null,
+}

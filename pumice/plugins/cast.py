@@ -1,0 +1,125 @@
+"""Which tasks of a Job play which roles: the master, the workers, the servers.
+
+Frameworks number their processes through: all of the first role, then all of the second. A plugin
+names its roles in that order and says which task plays each; `Cast` answers where the members of a
+role are and which rank a pod has.
+"""
+
+from collections.abc import Mapping
+
+from pumice.api.fields import FieldError, did_you_mean
+from pumice.api.jobs import Job, Task
+from pumice.plugins.addresses import address, addresses
+from pumice.plugins.arguments import Values
+
+__all__ = ["Cast", "missing_task", "role_warnings"]
+
+
+class Cast:
+    """The roles of a Job and who plays them.
+
+    Attributes:
+        roles: Role to name of the task that plays it, in the order of ranks.
+    """
+
+    def __init__(self, job: Job, roles: Mapping[str, str]) -> None:
+        """Look the tasks up.
+
+        Args:
+            job: The Job.
+            roles: Role to task name, in the order of ranks. Of two roles with one task the first counts.
+        """
+        self._job = job
+        self.roles = dict(roles)
+        self._tasks: dict[str, Task] = {}
+        self._role_of: dict[str, str] = {}
+        self._first: dict[str, int] = {}
+        ranks = 0
+        for role, name in roles.items():
+            task = job.task(name)
+            if task is None or name in self._role_of:
+                continue
+            self._tasks[role] = task
+            self._role_of[name] = role
+            self._first[role] = ranks
+            ranks += task.size
+        self.size = ranks
+
+    def __contains__(self, role: object) -> bool:
+        """Whether some task plays a role."""
+        return role in self._tasks
+
+    def role(self, task: Task) -> str:
+        """Role of a task, empty when it plays none."""
+        return self._role_of.get(task.name, "")
+
+    def task(self, role: str) -> Task | None:
+        """Task that plays a role."""
+        return self._tasks.get(role)
+
+    def count(self, role: str) -> int:
+        """Pods of a role, 0 when nobody plays it."""
+        task = self._tasks.get(role)
+        return task.size if task is not None else 0
+
+    def address(self, role: str, index: int = 0) -> str:
+        """Address of a pod of a role, empty when nobody plays it."""
+        task = self._tasks.get(role)
+        return address(self._job, task, index) if task is not None else ""
+
+    def addresses(self, role: str) -> list[str]:
+        """Addresses of all pods of a role."""
+        task = self._tasks.get(role)
+        return addresses(self._job, task) if task is not None else []
+
+    def own_address(self, task: Task, index: int) -> str:
+        """Address of a pod, whatever it plays."""
+        return address(self._job, task, index)
+
+    def rank(self, task: Task, index: int) -> int | None:
+        """Number of a pod among all that play a role; None for one that plays none."""
+        role = self._role_of.get(task.name)
+        return None if role is None else self._first[role] + index
+
+
+def role_warnings(
+    job: Job, plugin: str, values: Values, roles: tuple[str, ...]
+) -> tuple[FieldError, ...]:
+    """Warn about roles that an argument gives to a task which the Job does not have.
+
+    Args:
+        job: The Job.
+        plugin: Name of the plugin.
+        values: Its arguments, of which those named like the roles name tasks.
+        roles: The roles.
+    """
+    tasks = [task.name for task in job.tasks]
+    return tuple(
+        FieldError(
+            f"spec.plugins.{plugin}",
+            f'--{role} names task "{values[role]}", which the Job does not have'
+            + did_you_mean(values[role], tasks),
+            "JOB-PLUGIN-ROLE",
+        )
+        for role in roles
+        if role in values.given and values[role] not in tasks
+    )
+
+
+def missing_task(job: Job, plugin: str, values: Values, role: str) -> FieldError:
+    """Refuse a Job that lacks the task without which a plugin's others have nobody to talk to.
+
+    Args:
+        job: The Job.
+        plugin: Name of the plugin.
+        values: Its arguments.
+        role: The role, which is also the argument that names the task.
+    """
+    wanted = values[role]
+    hint = did_you_mean(wanted, [task.name for task in job.tasks])
+    text = (
+        f'plugin "{plugin}" needs a task named "{wanted}", which the Job does not have{hint}; name one '
+        f"so, or say which it is with --{role}=<task>"
+    )
+    code = f"JOB-{plugin}-{role}".upper()
+    return FieldError("spec.tasks", text, code, "FieldValueNotFound")

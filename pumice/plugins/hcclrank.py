@@ -1,0 +1,60 @@
+"""Plugin `hcclrank`: Ascend's rank as an annotation of the pod.
+
+Source: job specification, section 10.
+"""
+
+from pumice.api import keys
+from pumice.api.jobs import Job, Task
+from pumice.plugins.arguments import TEXT, Argument, ArgumentSpec, Values
+from pumice.plugins.cast import Cast, role_warnings
+from pumice.plugins.edits import PodEdits
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor
+from pumice.plugins.pytorch import PyTorch, pytorch_ranks
+
+__all__ = ["HcclRank"]
+
+_VARIABLE = "RANK"
+
+
+class HcclRank(JobPlugin):
+    """Pods of master and workers carry their rank in `hccl/rankIndex`."""
+
+    name = "hcclrank"
+    summary = "Writes each pod's rank where Ascend's device plugin looks for it."
+    after = ("svc", "ssh", "env", PyTorch.name)
+    arguments = ArgumentSpec(
+        Argument("master", TEXT, "master", "task of the master"),
+        Argument("worker", TEXT, "worker", "task of the workers"),
+    )
+
+    def check(self, job: Job, values: Values) -> Findings:
+        """Warn about roles that nobody plays."""
+        return Findings(warnings=role_warnings(job, self.name, values, ("master", "worker")))
+
+    def for_job(self, job: Job, values: Values) -> PodEditor:
+        """The annotation: variable RANK of the pod if it has one, else its place among the roles."""
+        cast = Cast(job, {"master": values["master"], "worker": values["worker"]})
+        written = pytorch_ranks(job, strict_upstream=values.strict_upstream)
+
+        def edit(task: Task, index: int) -> PodEdits:
+            rank = _own(task, written(task, index))
+            if not rank:
+                place = cast.rank(task, index)
+                rank = "" if place is None else str(place)
+            return PodEdits(annotations={keys.HCCL_RANK: rank}) if rank else PodEdits()
+
+        return edit
+
+
+def _own(task: Task, written: str) -> str:
+    """RANK of the pod's first container that will have one, the user's before plugin pytorch's."""
+    containers = task.pod_spec().get("containers")
+    for container in containers if isinstance(containers, list) else ():
+        env = container.get("env") if isinstance(container, dict) else None
+        for variable in env if isinstance(env, list) else ():
+            if isinstance(variable, dict) and variable.get("name") == _VARIABLE:
+                value = variable.get("value")
+                return value if isinstance(value, str) else ""
+        if written:
+            return written
+    return ""

@@ -1,0 +1,173 @@
+"""Plugin `mpi`: the master knows the workers, by a variable and by host files with slots.
+
+Source: job specification, section 8 and weaknesses W-10, W-12. The files are a ConfigMap that the controller
+keeps current, so that a running master sees workers come and go; the variables that name them are read
+by Open MPI (4 and 5), and by Intel MPI and MPICH, whose launcher is Hydra.
+"""
+
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job, Task
+from pumice.api.kinds import CONFIG_MAP
+from pumice.plugins.accelerators import accelerators, cpus
+from pumice.plugins.addresses import addresses, joined_size
+from pumice.plugins.arguments import (
+    BOOLEAN,
+    INTEGER,
+    PORT,
+    TEXT,
+    Argument,
+    ArgumentSpec,
+    Values,
+    parse,
+)
+from pumice.plugins.cast import Cast, missing_task, role_warnings
+from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
+from pumice.plugins.waiting import wait_container
+
+__all__ = ["HOST_FILE", "MACHINE_FILE", "MOUNT_PATH", "Mpi", "mpi_port"]
+
+MOUNT_PATH = "/etc/mpi"
+"""Directory in which every container of the master finds the host files."""
+
+HOST_FILE = "hostfile"
+"""File for Open MPI: `<address> slots=<n>` a line."""
+
+MACHINE_FILE = "machinefile"
+"""File for Hydra, the launcher of Intel MPI and MPICH: `<address>:<n>` a line."""
+
+_FILES = (
+    ("OMPI_MCA_orte_default_hostfile", HOST_FILE),
+    ("PRTE_MCA_prte_default_hostfile", HOST_FILE),
+    ("I_MPI_HYDRA_HOST_FILE", MACHINE_FILE),
+    ("HYDRA_HOST_FILE", MACHINE_FILE),
+)
+
+
+class Mpi(JobPlugin):
+    """The master starts processes on the workers by ssh."""
+
+    name = "mpi"
+    summary = "Tells the master where the workers are and how many processes each of them takes."
+    requires = ("svc", "ssh")
+    arguments = ArgumentSpec(
+        Argument("master", TEXT, "master", "task that starts the computation"),
+        Argument("worker", TEXT, "worker", "task that takes part in it"),
+        Argument("port", PORT, 22, "port of the workers' ssh server; plugin `ssh` uses it too"),
+        Argument(
+            "slots-per-worker",
+            INTEGER,
+            0,
+            "processes a worker takes; 0 is one a requested accelerator, or else a whole CPU",
+        ),
+        Argument(
+            "wait-workers-enabled", BOOLEAN, False, "hold the master back until workers answer"
+        ),
+        Argument("wait-workers-timeout", INTEGER, 300, "seconds after which the master gives up"),
+    )
+
+    def check(self, job: Job, values: Values) -> Findings:
+        """Refuse a Job without a master, warn where nothing would be wired or does not fit."""
+        warnings = list(role_warnings(job, self.name, values, ("worker",)))
+        worker = job.task(values["worker"])
+        if worker is not None and _too_large(job, worker):
+            text = (
+                f"the addresses of {worker.size} workers do not fit into a variable: MPI_HOST is not set; "
+                f"read {MOUNT_PATH}/{HOST_FILE}"
+            )
+            path = f"spec.tasks[{job.tasks.index(worker)}].replicas"
+            warnings.append(FieldError(path, text, "JOB-PLUGIN-SIZE"))
+        if values["slots-per-worker"] < 0:
+            text = f"--slots-per-worker={values['slots-per-worker']} counts as 0"
+            warnings.append(FieldError("spec.plugins.mpi", text, "JOB-PLUGIN-ARGUMENT"))
+        if job.task(values["master"]) is not None:
+            return Findings(warnings=tuple(warnings))
+        return Findings((missing_task(job, self.name, values, "master"),), tuple(warnings))
+
+    def objects(self, job: Job, values: Values) -> list[Raw]:
+        """ConfigMap `<job>-mpi` with both host files."""
+        worker = job.task(values["worker"])
+        if values.strict_upstream or worker is None:
+            return []
+        slots = _slots(worker, values)
+        found = addresses(job, worker)
+        metadata = {"name": _config_map(job), "namespace": job.metadata.namespace}
+        data = {
+            HOST_FILE: "".join(f"{each} slots={slots}\n" for each in found),
+            MACHINE_FILE: "".join(f"{each}:{slots}\n" for each in found),
+        }
+        return [
+            {
+                "apiVersion": CONFIG_MAP.api_version,
+                "kind": CONFIG_MAP.kind,
+                "metadata": metadata,
+                "data": data,
+            }
+        ]
+
+    def for_job(self, job: Job, values: Values) -> PodEditor:
+        """The port on every container; the workers' addresses on the master."""
+        cast = Cast(job, {"master": values["master"], "worker": values["worker"]})
+        port = (Port("mpijob-port", values["port"], init_containers=True),)
+        others = PodEdits(ports=port)
+        master = _master(job, values, cast, port)
+
+        def edit(task: Task, index: int) -> PodEdits:  # noqa: ARG001
+            return master if cast.role(task) == "master" else others
+
+        return edit
+
+
+def mpi_port(job: Job) -> int | None:
+    """Port of the ssh servers as plugin `mpi` has it; None where the Job does not name the plugin."""
+    plugins = job.spec.plugins or {}
+    if Mpi.name not in plugins:
+        return None
+    port: int = parse(Mpi.arguments, plugins[Mpi.name] or ()).values["port"]
+    return port
+
+
+def _master(job: Job, values: Values, cast: Cast, port: tuple[Port, ...]) -> PodEdits:
+    worker = cast.task("worker")
+    if worker is None:
+        return PodEdits()
+    env = []
+    if values.strict_upstream or not _too_large(job, worker):
+        env.append(EnvVar("MPI_HOST", ",".join(addresses(job, worker))))
+    if values.strict_upstream:
+        return PodEdits(env=tuple(env), ports=port)
+    volume = _config_map(job)
+    return PodEdits(
+        env=(*env, *(EnvVar(name, f"{MOUNT_PATH}/{file}") for name, file in _FILES)),
+        ports=port,
+        volumes=({"name": volume, "configMap": {"name": volume}},),
+        mounts=(Mount(volume, MOUNT_PATH),),
+        init_containers=_waiting(cast, values),
+    )
+
+
+def _waiting(cast: Cast, values: Values) -> tuple[Raw, ...]:
+    if not values["wait-workers-enabled"] or not cast.count("worker"):
+        return ()
+    found = wait_container(
+        "wait-for-workers",
+        cast.addresses("worker"),
+        values["port"],
+        settings=values.settings,
+        timeout=values["wait-workers-timeout"],
+    )
+    return (found,)
+
+
+def _slots(worker: Task, values: Values) -> int:
+    given: int = values["slots-per-worker"]
+    return given if given > 0 else accelerators(worker) or cpus(worker) or 1
+
+
+def _too_large(job: Job, worker: Task) -> bool:
+    return joined_size(job, worker) > HOSTS_VARIABLE_LIMIT
+
+
+def _config_map(job: Job) -> str:
+    return f"{job.metadata.name}-mpi"

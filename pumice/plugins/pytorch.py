@@ -1,0 +1,217 @@
+"""Plugin `pytorch`: each container finds its place in the process group.
+
+`MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE` and `RANK` as Volcano sets them, counted in pods, and the
+`PET_*` variables that `torchrun` reads instead of its options: with them the command of every pod is
+`torchrun train.py`, whatever its place.
+
+Source: job specification, section 7 and weaknesses W-08, W-09, W-26, W-31; torchrun takes the default
+of each option `--name` from `PET_NAME`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job, Task
+from pumice.plugins import words
+from pumice.plugins.accelerators import accelerators
+from pumice.plugins.arguments import (
+    BOOLEAN,
+    INTEGER,
+    PORT,
+    TEXT,
+    Argument,
+    ArgumentSpec,
+    Kind,
+    Values,
+    parse,
+)
+from pumice.plugins.cast import Cast, role_warnings
+from pumice.plugins.edits import EnvVar, PodEdits, Port
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor
+from pumice.plugins.settings import PluginSettings
+from pumice.plugins.upstream_arguments import parse_upstream
+from pumice.plugins.variables import Variable, prepared
+from pumice.plugins.waiting import wait_container
+
+__all__ = ["PyTorch", "pytorch_ranks"]
+
+_PORT_NAME = "pytorchjob-port"
+_WAIT_NAME = "wait-for-master"
+_RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
+_VARIABLES = (
+    Variable("MASTER_ADDR", "{address:master}"),
+    Variable("MASTER_PORT", "{port}"),
+    Variable("WORLD_SIZE", "{size}"),
+    Variable("RANK", "{rank}"),
+)
+_TORCHRUN = (
+    Variable("PET_MASTER_ADDR", "{address:master}"),
+    Variable("PET_MASTER_PORT", "{port}"),
+    Variable("PET_NODE_RANK", "{rank}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """An elastic range of pods."""
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.least}:{self.most}"
+
+
+def _read_nodes(word: str) -> _Nodes:
+    match = _RANGE.fullmatch(word)
+    if match and 0 < (least := int(match[1])) <= (most := int(match[2])):
+        return _Nodes(least, most)
+    raise ValueError("expected least:most, for example 2:8")
+
+
+def _read_processes(word: str) -> str:
+    number = words.integer(word)
+    if word in ("auto", "gpu", "cpu") or (number is not None and number > 0):
+        return word
+    raise ValueError("expected auto, gpu, cpu or a number of processes")
+
+
+class PyTorch(JobPlugin):
+    """Tasks named master and worker become the nodes of a process group."""
+
+    name = "pytorch"
+    summary = (
+        "Tells every container the process group's master, size and its own rank, for torchrun too."
+    )
+    requires = ("svc",)
+    arguments = ArgumentSpec(
+        Argument("master", TEXT, "master", "task of the master"),
+        Argument("worker", TEXT, "worker", "task of the workers"),
+        Argument("port", PORT, 23456, "port of the master's store; opened on every container"),
+        Argument(
+            "wait-master-enabled", BOOLEAN, False, "hold workers back until the master answers"
+        ),
+        Argument(
+            "wait-master-timeout", INTEGER, 300, "seconds after which a worker gives up waiting"
+        ),
+        Argument(
+            "wait-master-image", TEXT, "", "image that waits; a setting of the cluster by default"
+        ),
+        Argument(
+            "nproc-per-node",
+            Kind("processes", _read_processes),
+            "auto",
+            "`PET_NPROC_PER_NODE`; `auto` is one a requested accelerator, or one",
+        ),
+        Argument(
+            "elastic",
+            Kind("range", _read_nodes),
+            (),
+            "`PET_NNODES` as a range of pods, `least:most`, with a c10d rendezvous on the master",
+        ),
+        Argument("max-restarts", INTEGER, 0, "`PET_MAX_RESTARTS`; left out when 0"),
+    )
+
+    def check(self, job: Job, values: Values) -> Findings:
+        """Warn where roles are not played, or several masters share a rank."""
+        warnings = list(role_warnings(job, self.name, values, ("master", "worker")))
+        cast = _cast(job, values)
+        path = "spec.plugins.pytorch"
+        if "master" not in cast:
+            text = (
+                f'no task is named "{values["master"]}", so no pod is wired; name one so, or say which it '
+                "is with --master=<task>"
+            )
+            warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
+        elastic = values["elastic"]
+        if isinstance(elastic, _Nodes) and elastic.most > cast.size > 0:
+            text = f"--elastic={elastic} reaches beyond the {cast.size} pods of master and workers"
+            warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
+        return Findings(warnings=tuple(dict.fromkeys(warnings)))
+
+    def for_job(self, job: Job, values: Values) -> PodEditor:
+        """The port, both sets of variables, and the wait step of workers."""
+        cast = _cast(job, values)
+        if "master" not in cast:
+            return lambda _task, _index: PodEdits()
+        strict = values.strict_upstream
+        variables = prepared(_VARIABLES, cast, values["port"], init_containers=not strict)
+        torchrun = prepared(_TORCHRUN, cast, values["port"])
+        ports = (Port(_PORT_NAME, values["port"]),)
+        waiting = (_wait(cast, values),) if values["wait-master-enabled"] else ()
+
+        def edit(task: Task, index: int) -> PodEdits:
+            env = variables(task, index)
+            if strict:
+                env = tuple(_upstream_rank(each, cast.role(task), index) for each in env)
+            elif cast.role(task):
+                env = (*env, *torchrun(task, index), *_of_node(job, task, cast, values))
+            held = waiting if cast.role(task) == "worker" else ()
+            return PodEdits(env=env, ports=ports, init_containers=held)
+
+        return edit
+
+
+def pytorch_ranks(job: Job, *, strict_upstream: bool) -> Callable[[Task, int], str]:
+    """The variable RANK that this plugin gives each pod of a Job, empty where it gives none."""
+    plugins = job.spec.plugins or {}
+    if PyTorch.name not in plugins:
+        return lambda _task, _index: ""
+    read = parse_upstream if strict_upstream else parse
+    values = read(PyTorch.arguments, plugins[PyTorch.name] or ()).values
+    edit = PyTorch().for_job(job, values)
+
+    def rank(task: Task, index: int) -> str:
+        env = edit(task, index).env
+        return next((each.value for each in env if each.name == "RANK"), "")
+
+    return rank
+
+
+def _cast(job: Job, values: Values) -> Cast:
+    return Cast(job, {"master": values["master"], "worker": values["worker"]})
+
+
+def _upstream_rank(variable: EnvVar, role: str, index: int) -> EnvVar:
+    """Volcano gives rank 0 to every replica of the master, and counts workers from 1."""
+    if variable.name != "RANK":
+        return variable
+    rank = 0 if role == "master" else index + 1
+    return EnvVar("RANK", str(rank), init_containers=variable.init_containers)
+
+
+def _of_node(job: Job, task: Task, cast: Cast, values: Values) -> tuple[EnvVar, ...]:
+    """What torchrun wants to know of a node and of all of them."""
+    processes = values["nproc-per-node"]
+    if processes == "auto":
+        processes = str(accelerators(task) or 1)
+    elastic = values["elastic"]
+    env = [
+        EnvVar("PET_NNODES", str(elastic or cast.size)),
+        EnvVar("PET_NPROC_PER_NODE", processes),
+    ]
+    if elastic:
+        env += [
+            EnvVar("PET_RDZV_BACKEND", "c10d"),
+            EnvVar("PET_RDZV_ENDPOINT", f"{cast.address('master')}:{values['port']}"),
+            EnvVar("PET_RDZV_ID", job.metadata.name),
+        ]
+    if values["max-restarts"] > 0:
+        env.append(EnvVar("PET_MAX_RESTARTS", str(values["max-restarts"])))
+    return tuple(env)
+
+
+def _wait(cast: Cast, values: Values) -> dict[str, object]:
+    settings = values.settings
+    if values.strict_upstream:
+        settings = PluginSettings(settings.wait_image, {}, {})
+    return wait_container(
+        _WAIT_NAME,
+        [cast.address("master")],
+        values["port"],
+        settings=settings,
+        timeout=values["wait-master-timeout"],
+        image=values["wait-master-image"],
+    )

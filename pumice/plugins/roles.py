@@ -1,0 +1,109 @@
+"""Plugin `roles`: any framework whose pods are told ranks, sizes and addresses by variables.
+
+Which tasks play which roles, and what the variables say, is data in the Job itself, so that a
+framework without a plugin of its own needs none:
+
+    roles:
+    - --roles=coordinator,worker=trainer
+    - --env=COORDINATOR={address:coordinator}:{port};RANK={rank};SIZE={size}
+    - --port=1234
+"""
+
+import re
+
+from pumice.api.fields import FieldError, did_you_mean
+from pumice.api.jobs import Job, Task
+from pumice.api.names import env_name_problem
+from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Kind, Values
+from pumice.plugins.cast import Cast
+from pumice.plugins.edits import PodEdits, Port
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor
+from pumice.plugins.variables import Variable, VariableError, prepared
+
+__all__ = ["Roles"]
+
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?")
+
+
+def _read_roles(word: str) -> tuple[tuple[str, str], ...]:
+    roles: dict[str, str] = {}
+    for item in word.split(","):
+        role, _, task = (each.strip() for each in item.partition("="))
+        if not _NAME.fullmatch(role):
+            raise ValueError("expected role=task pairs with commas between them")
+        if role in roles:
+            raise ValueError(f'expected every role once, found "{role}" twice')
+        roles[role] = task or role
+    return tuple(roles.items())
+
+
+def _read_variables(word: str) -> tuple[Variable, ...]:
+    variables = []
+    for item in filter(None, (each.strip() for each in word.split(";"))):
+        name, equals, text = item.partition("=")
+        if not equals or env_name_problem(name):
+            raise ValueError("expected NAME=text pairs with semicolons between them")
+        variables.append(Variable(name, text))
+    return tuple(variables)
+
+
+class Roles(JobPlugin):
+    """Variables by role, rank and address, as the Job's arguments spell them."""
+
+    name = "roles"
+    summary = (
+        "Sets variables that a Job spells out itself, filled in with roles, ranks and addresses."
+    )
+    requires = ("svc",)
+    arguments = ArgumentSpec(
+        Argument(
+            "roles",
+            Kind("roles", _read_roles),
+            (),
+            "roles in the order of ranks, each with its task: `master,worker=trainer`",
+        ),
+        Argument(
+            "env",
+            Kind("variables", _read_variables),
+            (),
+            "variables with fields in braces: `MASTER={address:master}:{port};RANK={rank}`",
+        ),
+        Argument("port", PORT, 29500, "port that `{port}` stands for; opened on every container"),
+    )
+
+    def check(self, job: Job, values: Values) -> Findings:
+        """Refuse variables that refer to nothing, warn about roles that nobody plays."""
+        errors = []
+        try:
+            prepared(values["env"], _cast(job, values), values["port"])
+        except VariableError as error:
+            errors.append(FieldError("spec.plugins.roles", str(error), "JOB-PLUGIN-VARIABLE"))
+        tasks = [task.name for task in job.tasks]
+        warnings = [
+            FieldError(
+                "spec.plugins.roles",
+                f'role "{role}" is played by task "{task}", which the Job does not have'
+                + did_you_mean(task, tasks),
+                "JOB-PLUGIN-ROLE",
+            )
+            for role, task in values["roles"]
+            if task not in tasks
+        ]
+        return Findings(tuple(errors), tuple(warnings))
+
+    def for_job(self, job: Job, values: Values) -> PodEditor:
+        """The variables and the port."""
+        try:
+            variables = prepared(values["env"], _cast(job, values), values["port"])
+        except VariableError:
+            return lambda _task, _index: PodEdits()
+        ports = (Port("rolesjob-port", values["port"]),) if "port" in values.given else ()
+
+        def edit(task: Task, index: int) -> PodEdits:
+            return PodEdits(env=variables(task, index), ports=ports)
+
+        return edit
+
+
+def _cast(job: Job, values: Values) -> Cast:
+    return Cast(job, dict(values["roles"]))

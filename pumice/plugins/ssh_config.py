@@ -1,0 +1,66 @@
+"""OpenSSH's client configuration for the pods of a Job.
+
+Source: job specification, section 5.2 and weakness W-11. The first part is Volcano's to the byte: one
+stanza a pod. What follows it matches pods by pattern, so that those which join later are found
+without a new file, and addresses as they stand in host files get the port too. OpenSSH takes the
+first value that it finds, so the patterns change nothing for pods that are listed.
+"""
+
+from pumice.api import names
+from pumice.api.jobs import Job, Task
+from pumice.plugins.addresses import fixed_hostname, is_small, joined_size, subdomain
+
+__all__ = ["LIST_LIMIT", "client_config"]
+
+LIST_LIMIT = 256 * 1024
+"""Bytes of stanzas above which pods are matched by pattern alone; a Secret holds 1 MiB."""
+
+_HEAD = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
+_STANZA = len("Host \n  HostName \n  Port 65535\n")
+
+
+def client_config(job: Job, port: int, *, strict_upstream: bool = False) -> str:
+    """The text of `config`.
+
+    Args:
+        job: The Job.
+        port: Port of the pods' ssh servers.
+        strict_upstream: Whether to write Volcano's stanzas and nothing else.
+    """
+    listed = _listed(job, port) if strict_upstream or _fits(job) else ""
+    patterns = "" if strict_upstream else _patterns(job, port)
+    return f"{_HEAD}{listed}{patterns}"
+
+
+def _listed(job: Job, port: int) -> str:
+    return "".join(
+        f"Host {hostname}\n  HostName {names.address(hostname, subdomain(job, task))}\n  Port {port}\n"
+        for task in job.tasks
+        for hostname in _hostnames(job, task)
+    )
+
+
+def _hostnames(job: Job, task: Task) -> list[str]:
+    if fixed := fixed_hostname(task):
+        return [fixed]
+    return [names.pod_name(job.metadata.name, task.name, index) for index in range(task.size)]
+
+
+def _fits(job: Job) -> bool:
+    if is_small(job):
+        return True
+    size = sum(2 * joined_size(job, task) + task.size * _STANZA for task in job.tasks)
+    return size <= LIST_LIMIT
+
+
+def _patterns(job: Job, port: int) -> str:
+    stanzas = []
+    for task in job.tasks:
+        if not fixed_hostname(task):
+            pattern = f"{job.metadata.name}-{task.name}-*"
+            stanzas.append(
+                f"Host {pattern} !*.*\n  HostName %h.{subdomain(job, task)}\n  Port {port}\n"
+            )
+    subdomains = dict.fromkeys(subdomain(job, task) for task in job.tasks)
+    stanzas += [f"Host *.{name}\n  Port {port}\n" for name in subdomains]
+    return "".join(stanzas)

@@ -1,0 +1,167 @@
+"""Jobs inside other objects, judged as they will be when they are made.
+
+Volcano does not look at them: a CronJob with a mistake in its template is admitted, and fails at
+every run. So whatever refuses a Job is stricter here. Queues as they are today only
+warn, because the Jobs are for later.
+
+Source: webhook specification, section 14, M40; section 15, item 9.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job, JobSpec
+from pumice.webhook.patches import applied
+from pumice.webhook.rules import jobs
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftJob
+from pumice.webhook.rules.job_defaults import job_defaults
+from pumice.webhook.rules.queue_references import JOB_QUEUE
+from pumice.webhook.rules.rule import Level, Rule
+
+__all__ = ["RULES", "Place", "judge_job", "judge_partial_job"]
+
+Raw = dict[str, Any]
+
+JOB_QUEUE_LATER = Rule(
+    "JOB-QUEUE-LATER",
+    "the queue of Jobs that are yet to be made is a leaf, and open",
+    "Unless that changes in time, every Job will be refused; it is no reason to refuse the CronJob, "
+    "the JobTemplate or the JobFlow.",
+    "jobTemplate: {spec: {queue: closed-for-maintenance}}",
+    level="warn",
+)
+
+RULES = (JOB_QUEUE_LATER,)
+
+_FOR_LATER = frozenset(
+    rule.code for rule in (JOB_QUEUE.missing, JOB_QUEUE.not_open, JOB_QUEUE.not_leaf)
+)
+_OF_THE_RUN = frozenset(("JOB-PODNAME", "JOB-PODNAME-INDEX"))
+"""Rules about names that end in the moment of a run: the limit on a CronJob's own name, which is Kubernetes'
+for its CronJobs, leaves them too little room, so that whoever keeps to it is only warned."""
+
+_IN_MESSAGE = re.compile(r"\bspec\.(?=tasks|volumes|policies)")
+_NAME = "metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the parts of a Job stand in the object that holds it.
+
+    Attributes:
+        spec: Path of its spec, for example `spec.jobTemplate.spec`.
+        metadata: Path of its labels and annotations; its name always comes from the object's.
+    """
+
+    spec: str = "spec"
+    metadata: str = "metadata"
+
+    def of(self, found: FieldError) -> FieldError:
+        """A problem of the Job, where it stands in the object."""
+        message = found.message
+        if self.spec != "spec":
+            message = _IN_MESSAGE.sub(f"{self.spec}.", message)
+        return msgspec.structs.replace(found, path=self.path(found.path), message=message)
+
+    def path(self, path: str) -> str:
+        """A path of the Job, as one of the object."""
+        if path == "spec" or path.startswith(("spec.", "spec[")):
+            return self.spec + path.removeprefix("spec")
+        if path.startswith("metadata.") and path != _NAME:
+            return self.metadata + path.removeprefix("metadata")
+        return path
+
+
+def judge_job(case: Case, job: Job, place: Place) -> None:
+    """Judge a Job that an object will make, defaults written.
+
+    Args:
+        case: Where problems go, under the paths of the object.
+        job: The Job, named as it will be.
+        place: Where it stands.
+    """
+    _judge(case, job, place, None)
+
+
+def judge_partial_job(case: Case, spec: JobSpec, place: Place) -> None:
+    """Judge a part of a Job, which something is yet to be added to.
+
+    Only what is there is judged, and each field for itself: what is missing, or does not fit
+    another field, may be mended by the rest. Problems of pod templates, where most fields depend on
+    others, only warn.
+
+    Args:
+        case: Where problems go, under the paths of the object.
+        spec: What is there of the Job's spec.
+        place: Where it stands.
+    """
+    _judge(case, Job(spec=spec), place, {"spec": msgspec.to_builtins(spec)})
+
+
+def _judge(case: Case, job: Job, place: Place, part: Raw | None) -> None:
+    """Judge a Job of which a part is there, or all when the part is None."""
+    raw: Raw = msgspec.to_builtins(job)
+    defaulting, judging = case.sibling(), case.sibling()
+    judging.creating = True  # the Jobs will be new, whatever becomes of the object
+    job_defaults(defaulting, msgspec.convert(raw, DraftJob))
+    whole = msgspec.convert(applied(raw, defaulting.patch.operations), Job)
+    jobs.validate_create(judging, whole)
+    case.crashes.extend(judging.crashes)
+    case.missing_queues.extend(judging.missing_queues)
+    crashed = {code for code, _ in judging.crashes}
+    for found in judging.errors:
+        if not found.path and found.code in crashed:
+            case.errors.append(found)
+        elif _holds(found, part):
+            mendable = found.code in _OF_THE_RUN or (
+                part is not None and found.code.startswith("TPL-")
+            )
+            _refused(case, place.of(found), "warn" if mendable else "enforce")
+    for found in (*defaulting.warnings, *judging.warnings):
+        if _holds(found, part) and found.code in _FOR_LATER:
+            _refused(case, place.of(found), "warn")
+        elif _holds(found, part):
+            case.warnings.append(place.of(found))
+    for (code, path), excess in judging.excesses.items():
+        case.excesses[code, place.path(path)] = excess
+
+
+def _refused(case: Case, found: FieldError, level: Level) -> None:
+    """Something refuses the Job."""
+    if found.code in _FOR_LATER:
+        case.report(JOB_QUEUE_LATER, found.path, found.message)
+    else:
+        case.add(found, "warn" if case.settings.strict_upstream else level)
+
+
+def _holds(found: FieldError, part: Raw | None) -> bool:
+    """Whether what was found in a part of a Job will hold for the whole."""
+    if part is None:
+        return True
+    # The catalogue lists the rules of the kinds that are judged by way of this module.
+    from pumice.webhook.rules.catalogue import by_code
+
+    rule = by_code(found.code)
+    return not (rule is not None and rule.compares) and _stands(part, f".{found.path}")
+
+
+def _stands(value: Any, rest: str) -> bool:
+    """Whether something stands at a path; keys of maps may have dots."""
+    if not rest:
+        return value is not None
+    if isinstance(value, list) and rest.startswith("["):
+        index, _, after = rest[1:].partition("]")
+        return index.isdecimal() and int(index) < len(value) and _stands(value[int(index)], after)
+    if not isinstance(value, dict) or not rest.startswith("."):
+        return False
+    named = rest[1:]
+    return any(
+        _stands(item, named[len(key) :])
+        for key, item in value.items()
+        if named.startswith(key) and named[len(key) : len(key) + 1] in ("", ".", "[")
+    )

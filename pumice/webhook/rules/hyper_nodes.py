@@ -1,0 +1,176 @@
+"""HyperNodes: what they consist of can be told."""
+
+import msgspec
+
+from pumice.api.fields import Reason
+from pumice.api.hypernodes import HyperNode, Member
+from pumice.api.meta import LabelSelector
+from pumice.api.regexes import regex_problem
+from pumice.webhook.rules import ratchet
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.labels import selector_problems
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+
+HN_NO_MEMBERS = Rule(
+    "HN-NO-MEMBERS",
+    "a HyperNode has members",
+    "Without any it is no place in the network.",
+    "members: []",
+    reason="FieldValueRequired",
+)
+HN_TIER = Rule(
+    "HN-TIER",
+    "the tier is 0 or more",
+    "Tiers are counted from the nodes upwards.",
+    "tier: -1",
+)
+HN_SELECTOR = Rule(
+    "HN-SELECTOR",
+    "a member is selected in one way",
+    "By name, by a pattern and by labels at once, nobody can tell which counts.",
+    "selector: {exactMatch: {name: node-1}, regexMatch: {pattern: node-.*}}",
+    reason="FieldValueForbidden",
+)
+HN_NO_SELECTOR = Rule(
+    "HN-NO-SELECTOR",
+    "a member has a selector",
+    "A member without one stands for no node at all.",
+    "members: [{type: Node}]",
+    reason="FieldValueRequired",
+    stricter=True,
+)
+HN_REGEX = Rule(
+    "HN-REGEX",
+    "a pattern is a regular expression of RE2",
+    "Neither Volcano nor Pumice could tell which nodes are meant; RE2 has no look-around and no "
+    "back-references.",
+    "regexMatch: {pattern: 'rack-(1'}",
+)
+HN_LABELS = Rule(
+    "HN-LABELS",
+    "a label selector can be understood",
+    "No node has a label that cannot be.",
+    "labelMatch: {matchExpressions: [{key: rack, operator: In}]}",
+    stricter=True,
+)
+HN_EVERYTHING = Rule(
+    "HN-EVERYTHING",
+    "a label selector says which labels",
+    "An empty one stands for every node.",
+    "labelMatch: {}",
+    level="warn",
+)
+HN_SELF = Rule(
+    "HN-SELF",
+    "a HyperNode is not a member of itself",
+    "It would be its own place in the network, without end.",
+    "metadata: {name: rack-1}, members: [{type: HyperNode, selector: {exactMatch: {name: rack-1}}}]",
+    stricter=True,
+)
+HN_DUPLICATE = Rule(
+    "HN-DUPLICATE",
+    "members are listed once",
+    "The second of two equal members adds nothing; perhaps another one was meant.",
+    "the member node-1 twice",
+    reason="FieldValueDuplicate",
+    level="warn",
+)
+HN_INEXACT = Rule(
+    "HN-INEXACT",
+    "HyperNodes that are members are named one by one",
+    "Volcano builds its tree of HyperNodes by exact names, and passes over other selectors.",
+    "members: [{type: HyperNode, selector: {regexMatch: {pattern: rack-.*}}}]",
+    level="warn",
+)
+
+RULES = (
+    HN_NO_MEMBERS,
+    HN_TIER,
+    HN_SELECTOR,
+    HN_NO_SELECTOR,
+    HN_REGEX,
+    HN_LABELS,
+    HN_EVERYTHING,
+    HN_SELF,
+    HN_DUPLICATE,
+    HN_INEXACT,
+)
+
+
+def _tier(case: Case, hyper_node: HyperNode) -> None:
+    tier = hyper_node.spec.tier
+    if tier < 0:
+        case.report(HN_TIER, "spec.tier", f"must be 0 or more, found {tier}")
+
+
+def _members(case: Case, hyper_node: HyperNode) -> None:
+    if not hyper_node.members:
+        case.report(HN_NO_MEMBERS, "spec.members", "must name what the HyperNode consists of")
+    seen: dict[bytes, int] = {}
+    for index, member in enumerate(hyper_node.members):
+        path = f"spec.members[{index}]"
+        _member(case, member, f"{path}.selector", hyper_node.metadata.name)
+        first = seen.setdefault(msgspec.json.encode(member, order="sorted"), index)
+        if first != index:
+            case.report(HN_DUPLICATE, path, f"is the same as spec.members[{first}]")
+
+
+def _member(case: Case, member: Member, path: str, name: str) -> None:
+    """Check how a member is selected."""
+    selector = member.selector
+    if selector is None:
+        case.report(HN_NO_SELECTOR, path, f"must be set: {_ONE_OF}")
+        return
+    ways = selector.ways
+    if len(ways) != 1:
+        found = f"only {_ONE_OF}, found {' and '.join(ways)}" if ways else _ONE_OF
+        reason: Reason = "FieldValueForbidden" if ways else "FieldValueRequired"
+        case.report(HN_SELECTOR, path, f"must have {found}", reason)
+    of_hyper_nodes = member.type == _HYPER_NODE
+    if of_hyper_nodes and ways and ways != ("exactMatch",):
+        message = "Volcano looks at members of type HyperNode only if they have exactMatch"
+        case.report(HN_INEXACT, path, message)
+    exact = selector.exact_match
+    if of_hyper_nodes and exact is not None and name and exact.name == name:
+        case.report(HN_SELF, f"{path}.exactMatch.name", f'"{name}" is the HyperNode itself')
+    pattern = selector.regex_match
+    if pattern is not None and (problem := regex_problem(pattern.pattern)):
+        case.report(HN_REGEX, f"{path}.regexMatch.pattern", problem)
+    if selector.label_match is not None:
+        _labels(case, selector.label_match, f"{path}.labelMatch")
+
+
+def _labels(case: Case, labels: LabelSelector, path: str) -> None:
+    if not labels.match_labels and not labels.match_expressions:
+        case.report(HN_EVERYTHING, path, "is empty, and so stands for all there are")
+    for where, problem in selector_problems(labels):
+        case.report(HN_LABELS, f"{path}{where}", problem)
+
+
+_ONE_OF = "one of exactMatch, regexMatch and labelMatch"
+_HYPER_NODE = "HyperNode"
+
+CHECKS: tuple[Check[HyperNode], ...] = (
+    (HN_TIER, _tier),
+    (HN_NO_MEMBERS, _members),
+)
+"""What is judged about a HyperNode, in the order in which problems are told."""
+
+
+def validate_create(case: Case, hyper_node: HyperNode) -> None:
+    """Judge a new HyperNode.
+
+    Source: webhook specification, section 11.
+    """
+    run(case, CHECKS, hyper_node)
+
+
+def validate_update(case: Case, hyper_node: HyperNode, old: HyperNode) -> None:
+    """Judge a change of a HyperNode; every part of its spec may change."""
+    if hyper_node.metadata.deletion_timestamp or hyper_node.spec == old.spec:
+        return
+    ratchet.judge_update(
+        case, lambda new: run(new, CHECKS, hyper_node), lambda stored: run(stored, CHECKS, old)
+    )

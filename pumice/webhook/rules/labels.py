@@ -1,0 +1,60 @@
+"""Labels, annotations and label selectors: what the API server would refuse later, told now."""
+
+from collections.abc import Iterator, Mapping
+
+from pumice.api.fields import did_you_mean
+from pumice.api.meta import LabelSelector, LabelSelectorRequirement
+from pumice.api.names import label_value_problem, qualified_name_problem
+
+__all__ = ["Problem", "annotation_problems", "label_problems", "selector_problems"]
+
+Problem = tuple[str, str]
+"""Where, below the labels or the selector, and what."""
+
+_WITH_VALUES = ("In", "NotIn")
+_WITHOUT_VALUES = ("Exists", "DoesNotExist")
+
+
+def label_problems(labels: Mapping[str, str] | None) -> Iterator[Problem]:
+    """Say which labels no object can have."""
+    for key, value in sorted((labels or {}).items()):
+        if problem := qualified_name_problem(key):
+            yield f".{key}", f"the key {problem}"
+        elif problem := label_value_problem(value):
+            yield f".{key}", problem
+
+
+def annotation_problems(annotations: Mapping[str, str] | None) -> Iterator[Problem]:
+    """Say which annotations no object can have."""
+    for key in sorted(annotations or ()):
+        # The API server compares the keys of annotations in lower case.
+        if problem := qualified_name_problem(key.lower()):
+            yield f".{key}", f"the key {problem}"
+
+
+def selector_problems(selector: LabelSelector) -> Iterator[Problem]:
+    """Say what of a label selector cannot be understood."""
+    for where, problem in label_problems(selector.match_labels):
+        yield f".matchLabels{where}", problem
+    for index, requirement in enumerate(selector.match_expressions or ()):
+        for where, problem in _requirement_problems(requirement):
+            yield f".matchExpressions[{index}]{where}", problem
+
+
+def _requirement_problems(requirement: LabelSelectorRequirement) -> Iterator[Problem]:
+    operator, values = requirement.operator, requirement.values or []
+    if problem := qualified_name_problem(requirement.key):
+        yield ".key", problem
+    if operator in _WITH_VALUES:
+        if not values:
+            yield ".values", f"must name a value for operator {operator}"
+        for index, value in enumerate(values):
+            if problem := label_value_problem(value):
+                yield f".values[{index}]", problem
+    elif operator in _WITHOUT_VALUES:
+        if values:
+            yield ".values", f"must be empty for operator {operator}, found {len(values)}"
+    else:
+        known = (*_WITH_VALUES, *_WITHOUT_VALUES)
+        hint = did_you_mean(operator, known)
+        yield ".operator", f'must be one of {", ".join(known)}, found "{operator}"{hint}'

@@ -1,0 +1,43 @@
+"""The priority class that an object names: it had better exist."""
+
+from pumice.api.fields import did_you_mean
+from pumice.api.kinds import PRIORITY_CLASS
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["JOB_PRIORITY", "PG_PRIORITY", "RULES", "priority_class"]
+
+
+def _rule(prefix: str, noun: str) -> Rule:
+    return Rule(
+        f"{prefix}-PRIORITY",
+        f"the priority class of a {noun} exists",
+        "A gang whose class does not exist has priority 0, and the API server refuses pods that name it.",
+        "priorityClassName: hihg-priority",
+        reason="FieldValueNotFound",
+        level="warn",
+    )
+
+
+JOB_PRIORITY = _rule("JOB", "Job")
+PG_PRIORITY = _rule("PG", "PodGroup")
+
+RULES = (JOB_PRIORITY, PG_PRIORITY)
+
+
+def priority_class(case: Case, rule: Rule, path: str, name: str) -> None:
+    """Warn of a priority class that does not exist, where it is known which do.
+
+    Args:
+        case: Where to report.
+        rule: Under whose code, for example `JOB_PRIORITY`.
+        path: Of the field that names it.
+        name: Its name; empty for none.
+
+    Source: webhook specification, section 15, item 16.
+    """
+    view = case.view
+    if not name or view.priority_class(name) is not None or not view.knows(PRIORITY_CLASS):
+        return
+    hint = did_you_mean(name, [each.metadata.name for each in view.priority_classes()])
+    case.report(rule, path, f'there is no priority class "{name}"{hint}')

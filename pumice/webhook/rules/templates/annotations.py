@@ -1,0 +1,163 @@
+"""Annotations that Kubernetes itself reads, from before the fields were there that now say the same."""
+
+import json
+import re
+from typing import Any
+
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates import tolerations
+from pumice.webhook.rules.templates.site import Raw, Site, entries
+from pumice.webhook.rules.templates.types import fits
+from pumice.webhook.rules.templates.values import quoted, relative_path
+
+__all__ = ["RULES", "annotations"]
+
+TPL_ANNOTATION_VALUE = Rule(
+    "TPL-ANNOTATION-VALUE",
+    "annotations that Kubernetes reads hold what it can read",
+    "Kubernetes refuses the pod otherwise.",
+    "annotations: {controller.kubernetes.io/pod-deletion-cost: high}",
+)
+TPL_PROFILE_MATCH = Rule(
+    "TPL-PROFILE-MATCH",
+    "where an annotation and a field both name a profile of seccomp or AppArmor, it is the same one",
+    "Kubernetes takes the template, and then refuses each of its pods.",
+    "annotations: {seccomp.security.alpha.kubernetes.io/pod: unconfined}, "
+    "securityContext: {seccompProfile: {type: RuntimeDefault}}",
+    reason="FieldValueForbidden",
+    stricter=True,
+    compares=True,
+)
+
+RULES = (TPL_ANNOTATION_VALUE, TPL_PROFILE_MATCH)
+
+_MIRROR = "kubernetes.io/config.mirror"
+_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
+_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_TOLERATION_FIELDS = ("key", "operator", "value", "effect", "tolerationSeconds")
+_LOCALHOST = "localhost/"
+_KINDS = {
+    "runtime/default": "RuntimeDefault",
+    "docker/default": "RuntimeDefault",
+    "unconfined": "Unconfined",
+}
+_COST = re.compile(r"0|-?[1-9][0-9]*|-0[0-9]*", re.ASCII)
+_COSTS = (-(2**31), 2**31 - 1)
+
+Profile = tuple[str, str]
+"""Type of a profile, and the name of a Localhost one."""
+
+
+def annotations(site: Site, found: Raw, spec: Raw) -> None:
+    """Check those annotations of a template that mean something to Kubernetes.
+
+    Args:
+        site: Where the annotations are.
+        found: The annotations.
+        spec: The pod's spec.
+    """
+    for key, value in found.items():
+        if "kubernetes.io/" not in key:
+            continue
+        if key == _DELETION_COST:
+            _deletion_cost(site, value)
+        elif key == _MIRROR and not spec.get("nodeName"):
+            message = "marks what a node runs by itself, so it needs spec.nodeName"
+            site.report(TPL_ANNOTATION_VALUE, message, key)
+        elif key == _TOLERATIONS and value:
+            _tolerations(site, value)
+        elif key == _SECCOMP_POD or key.startswith(_SECCOMP_CONTAINER):
+            _seccomp(site, key, value, spec)
+        elif key.startswith(_APPARMOR):
+            _apparmor(site, key, value, spec)
+
+
+def _deletion_cost(site: Site, value: str) -> None:
+    low, high = _COSTS
+    digits = value.lstrip("-").lstrip("0")
+    # The length first: Python takes its time over a number of many digits.
+    if not _COST.fullmatch(value) or len(digits) > len(str(high)) or not low <= int(value) <= high:
+        message = f"must be a whole number from {low} to {high}, found {quoted(value)}"
+        site.report(TPL_ANNOTATION_VALUE, message, _DELETION_COST)
+
+
+def _tolerations(site: Site, value: str) -> None:
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = value
+    read = [_toleration(each) for each in found] if isinstance(found, list) else []
+    if not fits({"spec": {"tolerations": read}}) or not isinstance(found, list | None):
+        message = f"must be a list of tolerations as JSON, found {quoted(value)}"
+        site.report(TPL_ANNOTATION_VALUE, message, _TOLERATIONS)
+        return
+    tolerations.tolerations(site.at(_TOLERATIONS), {"tolerations": read})
+
+
+def _toleration(found: Any) -> Any:
+    """A toleration with its fields in lower case, as which the API server takes them here, and no nulls."""
+    if not isinstance(found, dict):
+        return {} if found is None else found
+    lower = {key.lower(): value for key, value in found.items() if value is not None}
+    return {name: lower[name.lower()] for name in _TOLERATION_FIELDS if name.lower() in lower}
+
+
+def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
+    """Check a seccomp profile, also against the field of the pod or the container."""
+    if value.startswith(_LOCALHOST):
+        relative_path(site, TPL_ANNOTATION_VALUE, value.removeprefix(_LOCALHOST), key)
+    elif value not in _KINDS:
+        message = f"must be {', '.join(_KINDS)} or {_LOCALHOST}PROFILE, found {quoted(value)}"
+        site.report(TPL_ANNOTATION_VALUE, message, key)
+    if key == _SECCOMP_POD:
+        owners = [spec]
+    else:
+        name = key.removeprefix(_SECCOMP_CONTAINER)
+        owners = [each for each in _containers(spec) if each.get("name") == name]
+    for owner in owners:
+        _match(site, key, value, owner.get("securityContext", {}).get("seccompProfile"))
+
+
+def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
+    """Check an AppArmor profile, also that its container exists and says the same."""
+    name = key.removeprefix(_APPARMOR)
+    owners = [each for each in _containers(spec) if each.get("name", "") == name]
+    if not owners:
+        site.report(TPL_ANNOTATION_VALUE, f"there is no container {quoted(name)}", key)
+    good = value in ("runtime/default", "unconfined") or value.startswith(_LOCALHOST)
+    if value and not good:
+        message = (
+            f"must be runtime/default, unconfined or {_LOCALHOST}PROFILE, found {quoted(value)}"
+        )
+        site.report(TPL_ANNOTATION_VALUE, message, key)
+    if spec.get("os", {}).get("name") == "windows":
+        return
+    whole = spec.get("securityContext", {}).get("appArmorProfile")
+    for owner in owners:
+        own = owner.get("securityContext", {}).get("appArmorProfile")
+        if own is None and good and value.strip() == value != _LOCALHOST:
+            continue  # Kubernetes writes the annotation into the field
+        _match(site, key, value, whole if own is None else own, docker=False)
+
+
+def _match(site: Site, key: str, value: str, field: Raw | None, *, docker: bool = True) -> None:
+    """Compare a profile in an annotation with that in a field."""
+    if field is None:
+        return
+    kind = field.get("type", "")
+    if kind == "Localhost":
+        matches = value == f"{_LOCALHOST}{field.get('localhostProfile')}"
+    else:
+        matches = _KINDS.get(value) == kind and (docker or not value.startswith("docker"))
+    if not matches and kind in ("Localhost", *_KINDS.values()):
+        message = f"must be the profile that the field names, type {kind}, found {quoted(value)}"
+        site.report(TPL_PROFILE_MATCH, message, key)
+
+
+def _containers(spec: Raw) -> list[Raw]:
+    return [
+        each for field in ("containers", "initContainers") for _, each in entries(spec.get(field))
+    ]

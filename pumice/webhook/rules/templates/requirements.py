@@ -1,0 +1,175 @@
+"""Requests and limits: names, amounts, and the ones against the others.
+
+Containers and pods as a whole say both in the same form.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+
+from pumice.api.quantities import MILLI, format_milli, parse_milli
+from pumice.webhook.rules.resource_names import HUGE_PAGES, is_integer, is_shared, page_size
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.site import Raw, Site
+
+__all__ = [
+    "RULES",
+    "Amounts",
+    "Judge",
+    "Problem",
+    "conflicts",
+    "judge_by",
+    "read",
+    "silently",
+]
+
+TPL_RESOURCE = Rule(
+    "TPL-RESOURCE",
+    "resources are cpu, memory, ephemeral-storage, hugepages-SIZE or VENDOR/NAME",
+    "No node has another, so the pod would never be created.",
+    "resources: {limits: {gpu: 1}}",
+)
+TPL_QUANTITY = Rule(
+    "TPL-QUANTITY",
+    "amounts are quantities of 0 or more, whole numbers where things are counted",
+    "Kubernetes refuses the pod otherwise.",
+    "resources: {limits: {nvidia.com/gpu: 500m}}",
+)
+TPL_LIMIT = Rule(
+    "TPL-LIMIT",
+    "requests are at most the limits",
+    "The container could never have what it asks for.",
+    "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
+)
+TPL_LIMIT_EQUAL = Rule(
+    "TPL-LIMIT-EQUAL",
+    "for huge pages and extended resources the request is the limit",
+    "They are handed out whole; there is no more and no less to be had at times.",
+    "resources: {requests: {nvidia.com/gpu: 1}}",
+)
+TPL_HUGEPAGES = Rule(
+    "TPL-HUGEPAGES",
+    "huge pages come as whole pages, and with cpu or memory",
+    "Kubernetes refuses the pod otherwise.",
+    "resources: {limits: {memory: 1Gi, hugepages-2Mi: 3Mi}}",
+    compares=True,
+)
+
+RULES = (TPL_RESOURCE, TPL_QUANTITY, TPL_LIMIT, TPL_LIMIT_EQUAL, TPL_HUGEPAGES)
+
+_NEVER_AMOUNTS = (bool, dict, list)
+
+Amounts = dict[str, int]
+"""Amounts in milli-units by name of the resource."""
+
+Problem = tuple[Rule, str, str]
+"""A rule that is broken, the field, and what is wrong."""
+
+
+Judgement = tuple[int | None, tuple[tuple[Rule, str], ...]]
+"""An amount in milli-units, if it can be read, and what is wrong with it and its name."""
+
+Judge = Callable[[str, object], Judgement]
+"""Judges a resource by its name and amount."""
+
+
+def judge_by(name_problem: Callable[[str], str | None]) -> Judge:
+    """A judge that remembers: in a Job, and among Jobs, most amounts are alike.
+
+    Args:
+        name_problem: Which names are refused, and why.
+    """
+    judge: Judge = lru_cache(maxsize=4096)(partial(_judged, name_problem))
+    return judge
+
+
+def read(site: Site, resources: Raw, field: str, judge: Judge) -> tuple[Amounts, Amounts]:
+    """Limits and requests that can be read; what is wrong with each for itself is reported.
+
+    Args:
+        site: Where to report.
+        resources: The object with `limits` and `requests`.
+        field: Where it is, from the site on.
+        judge: Of each of them.
+    """
+    limits, requests = resources.get("limits"), resources.get("requests")
+    return (
+        _list(site, limits, f"{field}.limits", judge) if limits else {},
+        _list(site, requests, f"{field}.requests", judge) if requests else {},
+    )
+
+
+def silently(found: object) -> Amounts:
+    """Amounts that can be read; the others are passed over, without a word."""
+    amounts: Amounts = {}
+    if isinstance(found, dict):
+        for name, value in found.items():
+            try:
+                amounts[name] = 0 if value is None else parse_milli(value)
+            except ValueError:
+                continue
+    return amounts
+
+
+def conflicts(limits: Amounts, requests: Amounts) -> list[Problem]:
+    """What does not go together; fields are those of the object that has limits and requests."""
+    found: list[Problem] = []
+    for name, asked in requests.items():
+        limit = limits.get(name)
+        if asked != limit and not (is_shared(name) and (limit is None or asked < limit)):
+            found.append(_excess(name, asked, limit))
+    if not ("cpu" in limits or "memory" in limits or "cpu" in requests or "memory" in requests):
+        found += _lonely_pages(limits, requests)
+    return found
+
+
+def _excess(name: str, asked: int, limit: int | None) -> Problem:
+    """What is wrong with a request that does not go with its limit."""
+    if limit is None:
+        message = f"must be set, to what is requested ({format_milli(asked)})"
+        return TPL_LIMIT_EQUAL, f"limits.{name}", message
+    rule, most = (TPL_LIMIT, "at most ") if is_shared(name) else (TPL_LIMIT_EQUAL, "")
+    message = f"must be {most}the limit of {format_milli(limit)}, found {format_milli(asked)}"
+    return rule, f"requests.{name}", message
+
+
+def _lonely_pages(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
+    if any(name.startswith(HUGE_PAGES) for name in (*limits, *requests)):
+        yield TPL_HUGEPAGES, "", "huge pages need cpu or memory beside them, found neither"
+
+
+def _list(site: Site, found: object, field: str, judge: Judge) -> Amounts:
+    amounts: Amounts = {}
+    if not isinstance(found, dict):
+        return amounts
+    for name, value in found.items():
+        if type(value) is not str and isinstance(value, _NEVER_AMOUNTS):
+            continue
+        amount, problems = judge(name, value)
+        if amount is not None:
+            amounts[name] = amount
+        for rule, message in problems:
+            site.report(rule, message, f"{field}.{name}")
+    return amounts
+
+
+def _judged(name_problem: Callable[[str], str | None], name: str, value: object) -> Judgement:
+    problems: list[tuple[Rule, str]] = []
+    if problem := name_problem(name):
+        problems.append((TPL_RESOURCE, problem))
+    try:
+        amount = 0 if value is None else parse_milli(value)
+    except ValueError as error:
+        return None, (*problems, (TPL_QUANTITY, str(error)))
+    if amount < 0 or (amount == 0 and _is_negative(str(value))):
+        problems.append((TPL_QUANTITY, f"must be 0 or more, found {value}"))
+    elif amount % MILLI and is_integer(name):
+        problems.append((TPL_QUANTITY, f"must be a whole number, found {value}"))
+    elif name.startswith(HUGE_PAGES) and (size := page_size(name)) and -(-amount // MILLI) % size:
+        page = format_milli(size * MILLI)
+        problems.append((TPL_HUGEPAGES, f"must be whole pages of {page}, found {value}"))
+    return amount, tuple(problems)
+
+
+def _is_negative(text: str) -> bool:
+    """Whether a quantity that rounds up to 0 is below it; Kubernetes rounds away from 0."""
+    return text.startswith("-") and parse_milli(text[1:]) > 0

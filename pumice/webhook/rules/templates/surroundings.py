@@ -1,0 +1,81 @@
+"""What a check of a container looks at beyond the container."""
+
+from collections.abc import Mapping
+
+from pumice.webhook.rules.templates.site import Raw, entries
+from pumice.webhook.rules.templates.values import is_int
+
+__all__ = ["HostPort", "Surroundings"]
+
+_GRACE = 30
+"""Seconds that Kubernetes gives a pod to end, unless the pod says otherwise."""
+
+_LEAST_GRACE = 1
+"""Seconds that it gives a pod which says less than none."""
+
+HostPort = tuple[str, str, int]
+"""Protocol, address and number of a port on the node."""
+
+
+class Surroundings:
+    """The pod around a container.
+
+    Attributes:
+        spec: The pod's.
+        volumes: Declared volumes by name.
+        host_network: Whether the pod is in the network of its node.
+        host_users: Whether users in its containers are users of the node.
+        restart_policy: The pod's.
+        grace: Seconds the pod may take to end; None when that is of the wrong type.
+        os: Operating system that the pod names, or an empty text.
+        windows_options: Whether a security context seen so far has options of Windows.
+        host_ports: Ports on the node that regular containers have taken so far: who took each, and
+            whether only because the pod is in its node's network.
+    """
+
+    __slots__ = (
+        "grace",
+        "host_network",
+        "host_ports",
+        "host_users",
+        "os",
+        "restart_policy",
+        "spec",
+        "volumes",
+        "windows_options",
+    )
+
+    def __init__(self, spec: Raw, volumes: Mapping[str, Raw]) -> None:
+        """Look around.
+
+        Args:
+            spec: The pod's.
+            volumes: Declared volumes by name.
+        """
+        self.spec = spec
+        self.volumes = volumes
+        self.host_network: bool = spec.get("hostNetwork") is True
+        self.host_users: bool = spec.get("hostUsers") is not False
+        self.restart_policy: object = spec.get("restartPolicy") or "Always"
+        self.grace: int | None = _grace(spec.get("terminationGracePeriodSeconds"))
+        found = spec.get("os")
+        name = found.get("name") if isinstance(found, dict) else None
+        self.os: str = name if isinstance(name, str) else ""
+        context = spec.get("securityContext")
+        self.windows_options: bool = (
+            isinstance(context, dict) and context.get("windowsOptions") is not None
+        )
+        self.host_ports: dict[HostPort, tuple[str, bool]] = {}
+
+    def claims(self) -> set[str]:
+        """Names of the pod's resource claims."""
+        found = entries(self.spec.get("resourceClaims"))
+        return {name for _, claim in found if isinstance(name := claim.get("name"), str) and name}
+
+
+def _grace(found: object) -> int | None:
+    if found is None:
+        return _GRACE
+    if not is_int(found):
+        return None
+    return found if found >= 0 else _LEAST_GRACE

@@ -1,0 +1,193 @@
+"""Types of a pod template's fields: what the API server could not even decode.
+
+The API server stops at the first such field; here all of them are named, and the rest is judged. For that
+`read` makes a copy of a template that is not in order, without what cannot be read and with nulls as the
+API server takes them: a null field is absent, a null in a list or a map is an empty value. A template that
+is in order, as nearly all are, costs one walk without a path or a copy.
+
+A field that is not known may be younger than this version and passes; it is only told of when its name is
+nearly that of another.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from pumice.api.pod_types import ROOT, pod_types
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.requirements import TPL_QUANTITY
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.type_looks import LEAVES, RANGES, fits, quantity_problem
+
+__all__ = ["RULES", "TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
+
+TPL_TYPE = Rule(
+    "TPL-TYPE",
+    "fields of a pod template have the type that Kubernetes gives them",
+    "The API server cannot decode a pod with a text where a number belongs, or a list where an object does.",
+    'template: {spec: {hostNetwork: "true"}}',
+    reason="FieldValueTypeInvalid",
+)
+TPL_UNKNOWN = Rule(
+    "TPL-UNKNOWN",
+    "fields of a pod template exist",
+    "What the API server does not know it drops, so a misspelt field has no effect.",
+    "template: {spec: {containers: [{name: main, image: busybox, ressources: {…}}]}}",
+    level="warn",
+)
+
+RULES = (TPL_TYPE, TPL_UNKNOWN)
+
+_ALIKE = 0.8
+"""Share of common characters above which an unknown field is taken for a known one, misspelt.
+`hostnameOverride` was once younger than `hostname`: these two must not count as alike."""
+
+_LONGEST_SHOWN = 60
+_EMPTY: dict[str, Any] = {"string": "", "boolean": False, "int32": 0, "int64": 0, "quantity": "0"}
+
+
+def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
+    """Say what is of a wrong type or misspelt.
+
+    Args:
+        site: Where the template is.
+        template: One that does not fit.
+
+    Returns:
+        A copy as the other checks may read it: every field in it has the right type and none is
+        null. And the paths of what could not be read and is left out.
+    """
+    reader = _Reader(site)
+    found = reader.value(site.path, template, ROOT)
+    return found, reader.unreadable
+
+
+class _Reader:
+    """A walk with paths and a copy, for what is not in order."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.unreadable: list[str] = []
+
+    def value(self, path: str, found: Any, notation: str) -> Any:
+        """What a value reads as; None when it cannot be read."""
+        if notation.startswith("[]"):
+            return self._list(path, found, notation[2:])
+        if notation.startswith("{}"):
+            return self._map(path, found, notation[2:])
+        if notation in pod_types():
+            return self._object(path, found, notation)
+        if LEAVES[notation](found):
+            return found
+        return self._wrong(path, found, notation)
+
+    def _object(self, path: str, found: Any, name: str) -> Any:
+        if type(found) is not dict:
+            return self._wrong(path, found, "an object")
+        fields = pod_types()[name]
+        result: Raw = {}
+        for field, value in found.items():
+            notation = fields.get(field)
+            if notation is None:
+                if close := _close(field, name):
+                    message = f'there is no field "{field}" (did you mean "{close}"?)'
+                    self._site.case.report(TPL_UNKNOWN, f"{path}.{field}", message)
+                result[field] = value
+            elif value is not None:
+                readable = self.value(f"{path}.{field}", value, notation)
+                if readable is not None:
+                    result[field] = readable
+        return result
+
+    def _list(self, path: str, found: Any, notation: str) -> Any:
+        if type(found) is not list:
+            return self._wrong(path, found, "a list")
+        return [
+            readable
+            if (readable := self._inner(f"{path}[{index}]", value, notation)) is not None
+            # Something must stand here, so that the items behind it keep their numbers.
+            else _empty(notation)
+            for index, value in enumerate(found)
+        ]
+
+    def _map(self, path: str, found: Any, notation: str) -> Any:
+        if type(found) is not dict:
+            return self._wrong(path, found, "an object")
+        read = {key: self._inner(f"{path}.{key}", value, notation) for key, value in found.items()}
+        return {key: value for key, value in read.items() if value is not None}
+
+    def _inner(self, path: str, found: Any, notation: str) -> Any:
+        return _empty(notation) if found is None else self.value(path, found, notation)
+
+    def _wrong(self, path: str, found: Any, expected: str) -> None:
+        self.unreadable.append(path)
+        is_amount = expected == "quantity" and type(found) in (str, float)
+        rule = TPL_QUANTITY if is_amount else TPL_TYPE
+        self._site.case.report(rule, path, _problem(found, expected))
+
+
+def _empty(notation: str) -> Any:
+    """The empty value of a type."""
+    return _EMPTY.get(notation, {})
+
+
+def _problem(found: Any, expected: str) -> str:
+    """What is wrong about a value, and what would be right."""
+    if expected in RANGES and type(found) is int:
+        low, high = RANGES[expected]
+        return f"must be between {low} and {high}, found {found}"
+    if expected == "quantity" and type(found) in (str, float):
+        return quantity_problem(found) or ""
+    words = _WORDS.get(expected, expected)
+    return f"must be {words}, found {_shown(found)}{_hint(found, expected)}"
+
+
+def _hint(found: Any, expected: str) -> str:
+    """What to do about a value whose type is wrong only by its quotes."""
+    if expected == "string" and type(found) in (int, float, bool):
+        return "; put it in quotes"
+    in_words = {"boolean": r"true|false", "int32": r"-?\d+", "int64": r"-?\d+"}.get(expected)
+    if in_words and type(found) is str and re.fullmatch(in_words, found, re.ASCII):
+        return "; leave out the quotes"
+    return ""
+
+
+_WORDS = {
+    "string": "a text",
+    "boolean": "true or false",
+    "int32": "a whole number",
+    "int64": "a whole number",
+    "quantity": "a quantity such as 500m, 2 or 4Gi",
+    "int-or-string": "a whole number or a text",
+    "time": "a time such as 2026-01-31T12:00:00Z",
+}
+
+
+def _shown(found: Any) -> str:
+    if isinstance(found, dict):
+        return "an object"
+    if isinstance(found, list):
+        return "a list"
+    if isinstance(found, str):
+        cut = found if len(found) <= _LONGEST_SHOWN else f"{found[:_LONGEST_SHOWN]}…"
+        return f'the text "{cut}"'
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    return f"the number {found}"
+
+
+@lru_cache(maxsize=1024)
+def _close(field: str, name: str) -> str:
+    """The field of a type whose name is nearly this, or an empty text."""
+    return alike(field, pod_types()[name])
+
+
+def alike(field: str, known: Iterable[str]) -> str:
+    """The known name that is nearly this one, or an empty text; case does not count."""
+    if len(field) > _LONGEST_SHOWN:
+        return ""
+    originals = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(field.lower(), originals, n=1, cutoff=_ALIKE)
+    return originals[close[0]] if close else ""

@@ -1,0 +1,82 @@
+"""Claims that a Job brings along: what the API server would refuse when they are made, said before.
+
+The claim's spec stays raw JSON, so every look at it reckons with any shape. Fields younger than Pumice
+pass through.
+"""
+
+from typing import Any
+
+from pumice.api.fields import did_you_mean
+from pumice.api.names import dns_subdomain_problem
+from pumice.api.quantities import parse_milli
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["VOL_CLAIM", "volume_claim"]
+
+Raw = dict[str, Any]
+
+VOL_CLAIM = Rule(
+    "VOL-CLAIM",
+    "a claim that a Job brings along can be made: it says how it is accessed and how large it is",
+    "Volcano finds out when it makes the claim; the Job then waits for ever.",
+    "volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteOnce]}}]",
+    stricter=True,
+)
+
+_ALONE = "ReadWriteOncePod"
+_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", _ALONE)
+_VOLUME_MODES = ("Filesystem", "Block")
+
+
+def volume_claim(case: Case, claim: Raw, path: str) -> None:
+    """Check the spec of a PersistentVolumeClaim.
+
+    Args:
+        case: Where to report.
+        claim: The spec.
+        path: Where it stands.
+    """
+    _access_modes(case, claim.get("accessModes"), f"{path}.accessModes")
+    _storage(case, claim.get("resources"), f"{path}.resources.requests.storage")
+    name = claim.get("storageClassName")
+    if isinstance(name, str) and name and (problem := dns_subdomain_problem(name)):
+        case.report(VOL_CLAIM, f"{path}.storageClassName", problem)
+    mode = claim.get("volumeMode")
+    if mode is not None and mode not in _VOLUME_MODES:
+        case.report(VOL_CLAIM, f"{path}.volumeMode", _unknown(mode, _VOLUME_MODES))
+
+
+def _access_modes(case: Case, modes: object, path: str) -> None:
+    if not isinstance(modes, list) or not modes:
+        found = f'found "{modes}"' if isinstance(modes, str) else "found none"
+        message = f"must be a list of at least one of {', '.join(_MODES)}, {found}"
+        case.report(VOL_CLAIM, path, message, "FieldValueRequired")
+        return
+    for index, mode in enumerate(modes):
+        if mode not in _MODES:
+            case.report(VOL_CLAIM, f"{path}[{index}]", _unknown(mode, _MODES))
+    others = [mode for mode in modes if mode != _ALONE]
+    if _ALONE in modes and others:
+        case.report(VOL_CLAIM, path, f"{_ALONE} must stand alone, also found: {others[0]}")
+
+
+def _storage(case: Case, resources: object, path: str) -> None:
+    requests = resources.get("requests") if isinstance(resources, dict) else None
+    storage = requests.get("storage") if isinstance(requests, dict) else None
+    if storage is None:
+        message = "must say how large the volume is, such as 10Gi, found none"
+        case.report(VOL_CLAIM, path, message, "FieldValueRequired")
+        return
+    try:
+        positive = parse_milli(storage) > 0
+    except ValueError as error:
+        case.report(VOL_CLAIM, path, str(error))
+        return
+    if not positive:
+        case.report(VOL_CLAIM, path, f"must be more than 0, found {storage}")
+
+
+def _unknown(found: object, known: tuple[str, ...]) -> str:
+    hint = did_you_mean(str(found), known) or f", expected one of {', '.join(known)}"
+    return f'"{found}" is not known{hint}'

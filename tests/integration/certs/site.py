@@ -1,0 +1,328 @@
+"""A namespace on the real API server whose Jobs wait for webhooks with certificates of their own.
+
+The webhooks are those of Jobs with `failurePolicy: Fail`, in configurations beside whatever else is
+installed; the replicas run as a service account that may do what the chart allows and no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import signal
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pumice.api.kinds import JOB, MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS, Kind
+from pumice.certs.bundle import Reading, read
+from pumice.cluster.client import Client, Object
+from pumice.webhook.registrations import configurations
+from pumice.webhook.settings import AdmissionSettings
+from tests.builders import job
+from tests.integration.certs.replica import Orders
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.processes import Ports, Process, wait_until
+
+__all__ = ["SECRET_NAME", "Site", "eventually"]
+
+SECRET_NAME = "pumice-webhook-certs"
+ACCOUNT = "keeper"
+REPLICA = Path(__file__).with_name("replica.py")
+RBAC = "rbac.authorization.k8s.io"
+READING = ["get", "list", "watch"]
+KINDS = {each.kind: each for each in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
+
+
+class Site:
+    """A namespace, its webhook configurations, and the replicas that answer for it.
+
+    Attributes:
+        plane: The control plane.
+        namespace: Where Jobs wait, and where the Secret is.
+        replicas: Running replicas by their port.
+    """
+
+    def __init__(self, plane: ControlPlane, namespace: str, folder: Path) -> None:
+        self.plane = plane
+        self.namespace = namespace
+        self.replicas: dict[int, Process] = {}
+        self.metrics: dict[int, int] = {}
+        self._folder = folder
+        self._kubeconfig = self._account()
+
+    # Webhook configurations
+
+    def names(self, kind: Kind) -> tuple[str, ...]:
+        """Names of the site's configurations."""
+        return tuple(
+            each["metadata"]["name"] for each in self.manifests(1) if each["kind"] == kind.kind
+        )
+
+    def manifests(self, port: int) -> list[Object]:
+        """The configurations, without a bundle, as somebody keeps them in a repository."""
+        found = configurations(
+            AdmissionSettings(), lambda path: {"url": f"https://127.0.0.1:{port}{path}"}
+        )
+        own = [each for each in found if "-jobs-" in each["metadata"]["name"]]
+        for each in own:
+            each["metadata"]["name"] += f"-{self.namespace}"
+            each["webhooks"][0]["namespaceSelector"] = {
+                "matchLabels": {"kubernetes.io/metadata.name": self.namespace}
+            }
+        return own
+
+    def apply(self, port: int, verb: str = "apply") -> None:
+        """Apply the manifests, as an administrator or a GitOps tool does."""
+        text = yaml.safe_dump_all(self.manifests(port))
+        self.plane.kubectl(verb, "-f", "-", stdin=text)
+
+    async def bundles(self, api: Client) -> list[bytes]:
+        """What each configuration's webhook trusts."""
+        found = [await api.get(kind, name) for kind in KINDS.values() for name in self.names(kind)]
+        return [
+            base64.b64decode(entry["clientConfig"].get("caBundle") or "")
+            for each in found
+            for entry in each["webhooks"]
+        ]
+
+    async def set_bundle(self, api: Client, bundle: bytes) -> None:
+        """Put something else where the bundle belongs."""
+        encoded = base64.b64encode(bundle).decode()
+        patch = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": encoded}]
+        for kind in KINDS.values():
+            for name in self.names(kind):
+                await api.patch(kind, name, None, patch, content_type="application/json-patch+json")
+
+    # The Secret
+
+    async def reading(self, api: Client) -> Reading:
+        """What the Secret holds."""
+        return read((await api.get(SECRET, SECRET_NAME, self.namespace)).get("data"))
+
+    async def whole(self, api: Client) -> bool:
+        """Whether the Secret is sound, and what it says is trusted everywhere."""
+        try:
+            reading = await self.reading(api)
+        except Exception:
+            return False
+        if reading.bundle is None or reading.problems or reading.bundle.next is None:
+            return False
+        return set(await self.bundles(api)) == {reading.bundle.trust}
+
+    # Replicas
+
+    def certificates(self, **durations: float) -> dict[str, Any]:
+        """Fields of `CertSettings`."""
+        return {
+            "service": "webhook",
+            "namespace": self.namespace,
+            "secret": SECRET_NAME,
+            "mutating": self.names(MUTATING_WEBHOOKS),
+            "validating": self.names(VALIDATING_WEBHOOKS),
+            "extra_addresses": ("127.0.0.1",),
+            **durations,
+        }
+
+    def start(self, port: int, metrics_port: int, **durations: float) -> None:
+        """Start a replica as a process."""
+        orders = Orders(str(self._kubeconfig), port, metrics_port, self.certificates(**durations))
+        command = [sys.executable, str(REPLICA), json.dumps(asdict(orders))]
+        self.replicas[port] = Process(f"replica-{port}", command, self._folder)
+        self.metrics[port] = metrics_port
+
+    @contextmanager
+    def running(self, count: int, **durations: float) -> Iterator[list[int]]:
+        """Replicas, started at once and not waited for, for as long as the block lasts."""
+        ports = Ports(2 * count)
+        ports.close()
+        try:
+            for port, metrics_port in zip(
+                ports.numbers[:count], ports.numbers[count:], strict=True
+            ):
+                self.start(port, metrics_port, **durations)
+            yield ports.numbers[:count]
+        finally:
+            for each in self.replicas.values():
+                each.end()
+            self.replicas.clear()
+
+    def signal(self, port: int, number: signal.Signals) -> None:
+        """Send a signal to a replica."""
+        os.kill(self.replicas[port].pid, number)
+
+    def ready(self, *ports: int) -> bool:
+        """Whether replicas say that they are ready."""
+        return all(self.probe(port)[0] == 200 for port in ports)
+
+    def probe(self, port: int, path: str = "/readyz") -> tuple[int, str]:
+        """What a replica says of itself: status and text; 0 when it says nothing."""
+        url = f"http://127.0.0.1:{self.metrics[port]}{path}"
+        try:
+            with urllib.request.urlopen(url, timeout=2) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    async def until_ready(self, *ports: int, seconds: float = 40) -> None:
+        """Wait until replicas are ready, and the API server has heard of their bundle."""
+        await asyncio.to_thread(
+            wait_until,
+            lambda: self.ready(*ports),
+            "replicas are ready",
+            seconds,
+            [self.replicas[port] for port in ports],
+        )
+        await asyncio.sleep(0.5)
+
+    # Reviews
+
+    async def review(self, api: Client) -> None:
+        """Create a Job as a dry run, which waits for both webhooks.
+
+        Raises:
+            ApiError: It was refused.
+        """
+        manifest = job("train", namespace=self.namespace)
+        path = JOB.collection(self.namespace)
+        await api.raw("POST", path, manifest, query={"dryRun": "All"})
+
+    @asynccontextmanager
+    async def load(self, api: Client, workers: int = 3) -> AsyncIterator[Load]:
+        """Reviews without pause for as long as the block lasts; then none may have failed."""
+        load = Load(self, api)
+        tasks = [asyncio.create_task(load.run()) for _ in range(workers)]
+        try:
+            yield load
+        finally:
+            load.ending = True
+            await asyncio.gather(*tasks)
+        assert load.failures == []
+        assert load.reviews > 0
+
+    # The service account
+
+    def _account(self) -> Path:
+        subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self.namespace}
+        name = f"certs-{self.namespace}"
+        manifests: list[Object] = [
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}}
+        ]
+        for kind, rules in (("Role", OWN_RULES), ("ClusterRole", self._rules())):
+            manifests.append(
+                {
+                    "apiVersion": f"{RBAC}/v1",
+                    "kind": kind,
+                    "metadata": {"name": name},
+                    "rules": rules,
+                }
+            )
+            manifests.append(
+                {
+                    "apiVersion": f"{RBAC}/v1",
+                    "kind": f"{kind}Binding",
+                    "metadata": {"name": name},
+                    "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+                    "subjects": [subject],
+                }
+            )
+        text = yaml.safe_dump_all(manifests)
+        self.plane.kubectl("apply", "-f", "-", stdin=text, namespace=self.namespace)
+        token = self.plane.token(ACCOUNT, self.namespace)
+        return self.plane.kubeconfig_for_token(token)
+
+    def _rules(self) -> list[Object]:
+        group = "admissionregistration.k8s.io"
+        writing = [*READING, "patch"]
+        return [
+            {"apiGroups": ["scheduling.volcano.sh"], "resources": ["queues", "podgroups"], "verbs": READING},
+            {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": READING},
+            {"apiGroups": ["topology.volcano.sh"], "resources": ["hypernodes"], "verbs": READING},
+            {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": READING},
+            {"apiGroups": [""], "resources": ["namespaces"], "verbs": READING},
+            *(
+                {
+                    "apiGroups": [group],
+                    "resources": [kind.plural],
+                    "resourceNames": list(self.names(kind)),
+                    "verbs": writing,
+                }
+                for kind in KINDS.values()
+            ),
+        ]  # fmt: skip
+
+    def clear(self) -> None:
+        """Take away what is not in the namespace."""
+        for kind in KINDS.values():
+            self.plane.kubectl("delete", kind.plural, *self.names(kind), "--ignore-not-found")
+        for plural in ("clusterroles", "clusterrolebindings"):
+            name = f"certs-{self.namespace}"
+            self.plane.kubectl("delete", plural, name, "--ignore-not-found")
+
+    @property
+    def kubeconfig(self) -> Path:
+        """With which one is the replicas' service account."""
+        return self._kubeconfig
+
+
+OWN_RULES: list[Object] = [
+    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+    {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": [SECRET_NAME],
+        "verbs": ["get", "update"],
+    },
+]
+
+
+class Load:
+    """Reviews, one after the other.
+
+    Attributes:
+        reviews: How many were answered.
+        failures: What went wrong with the others.
+        ending: Tells it to stop.
+    """
+
+    def __init__(self, site: Site, api: Client) -> None:
+        self.reviews = 0
+        self.failures: list[str] = []
+        self.ending = False
+        self._site, self._api = site, api
+
+    async def run(self) -> None:
+        while not self.ending:
+            try:
+                await self._site.review(self._api)
+            except Exception as error:
+                self.failures.append(str(error))
+                await asyncio.sleep(0.1)
+            else:
+                self.reviews += 1
+
+
+async def eventually(
+    condition: Callable[[], Awaitable[bool]],
+    what: str,
+    seconds: float = 20,
+    processes: Sequence[Process] = (),
+) -> None:
+    """Ask again and again until something holds."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await condition():
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        tails = "\n".join(f"--- {each.name}\n{each.tail()}" for each in processes)
+        raise AssertionError(f"{what}: not after {seconds:g} s\n{tails}") from None

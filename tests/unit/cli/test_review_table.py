@@ -1,0 +1,57 @@
+"""Every row of the case tables of admission, through `pumice review`: files in, an answer and an exit code out.
+
+What each row must be answered is asserted in `tests/unit/webhook/test_cases.py`. Here the command, with the
+row's settings, cluster and resource groups as a user gives them, must say just that.
+"""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.unit.cli.conftest import Pumice
+from tests.unit.webhook.reviewing import Row, rows
+
+TABLES = {
+    name: list(found)
+    for name, found in itertools.groupby(rows(), key=lambda row: row.name.partition(":")[0])
+}
+A_QUEUE = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "metadata": {"name": "default"},
+}
+
+
+class Cluster:
+    """What the rows of a table find, in files that are written when the next row finds something else."""
+
+    def __init__(self, folder: Path) -> None:
+        self._state = folder / "state.json"
+        self._conf = folder / "groups.yaml"
+
+    def arguments(self, row: Row) -> list[object]:
+        """The row's cluster and settings on the command line."""
+        # With a queue in the state it is a whole cluster: another one does not exist.
+        self._state.write_text("\n".join(json.dumps(each) for each in (A_QUEUE, *row.state)))
+        arguments: list[object] = ["--state", self._state]
+        if yaml.safe_load(row.conf) is not None:
+            self._conf.write_bytes(row.conf)
+            arguments += ["--admission-conf", self._conf]
+        for assignment in row.assignments:
+            arguments += ["--set", assignment]
+        return arguments
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table(pumice: Pumice, tmp_path: Path, table: str) -> None:
+    cluster = Cluster(tmp_path)
+    for row in TABLES[table]:
+        ran = pumice("review", row.path, *cluster.arguments(row), stdin=row.body)
+        wanted = json.loads(row.admission().review(row.path, row.body))
+        assert ran.json == wanted, row.name
+        assert ran.code == (0 if wanted["response"]["allowed"] else 1), row.name
+        refused = "codes" in row.expected or "errored" in row.expected
+        assert ran.code == int(refused), row.name

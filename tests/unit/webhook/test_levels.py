@@ -1,0 +1,234 @@
+"""How strict each rule is: what settings may say, and what becomes of it."""
+
+import re
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from pumice.plugins import builtin
+from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.levels import read_level, upstream
+from pumice.webhook.offline import judge
+from pumice.webhook.registrations import REGISTRATIONS
+from pumice.webhook.rules import catalogue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Level, Rule
+from pumice.webhook.sections import SECTIONS, section_of, sections
+from pumice.webhook.settings import AdmissionSettings, SettingError
+from pumice.webhook.view import Snapshot
+from tests.builders import job, queue
+from tests.unit.webhook.reviewing import Row, answer, request, reraise, rows
+
+
+def settings(*assignments: str) -> AdmissionSettings:
+    return AdmissionSettings.from_assignments(assignments)
+
+
+def test_levels_are_set_one_by_one() -> None:
+    found = settings(
+        "rule.JOB-ZERO=off",
+        "namespace.dev.rule.JOB-PODNAME=warn",
+        "namespace.dev.rule.JOB-ZERO=enforce",
+        "namespace.prod.rule.JOB-ZERO=Off",
+    )
+    assert found.rules == {"JOB-ZERO": "off"}
+    assert found.namespaces == {
+        "dev": {"JOB-PODNAME": "warn", "JOB-ZERO": "enforce"},
+        "prod": {"JOB-ZERO": "off"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("rule.JOB-ZER=off", "there is no rule 'JOB-ZER' (did you mean \"JOB-ZERO\"?)"),
+        ("rule.job-zero=off", "there is no rule 'job-zero' (did you mean \"JOB-ZERO\"?)"),
+        ("rule.XYZ=off", "there is no rule 'XYZ'; `pumice rules` lists them"),
+        ("rule.=off", "there is no rule ''; `pumice rules` lists them"),
+        ("rule.JOB-ZERO=deny", "rule JOB-ZERO: expected enforce, warn or off, found 'deny'"),
+        ("rule.JOB-ZERO=", "rule JOB-ZERO: expected enforce, warn or off, found ''"),
+        ("rule.JOB-ZERO=true", "found 'true' (YAML reads on and yes as true)"),
+        ("rule.SCHEMA-TYPE=off", "rule 'SCHEMA-TYPE' cannot be set: the object does not decode"),
+        ("rule.JOBS-VALIDATE=off", "'JOBS-VALIDATE' cannot be set: it stands for a defect"),
+        ("namespace.dev.JOB-ZERO=off", "is no setting, expected namespace.NAME.rule.CODE"),
+        ("namespace.dev.rule.JOB-ZER=off", "there is no rule 'JOB-ZER' (did you mean"),
+        ("namespace.Dev.rule.JOB-ZERO=off", "the name of a namespace must consist of lower case"),
+        (
+            "namespace.dev.rule.Q-NEG=off",
+            "rule 'Q-NEG' judges objects that are in no namespace; set it",
+        ),
+        ("rules=off", "rules are set one by one, as rule.CODE=LEVEL"),
+        ("namespaces=dev", "namespaces are set one by one, as namespace.NAME.rule.CODE=LEVEL"),
+        ("rule=off", "there is no setting 'rule' (did you mean \"rule.CODE\"?)"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(assignment: str, message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        settings(assignment)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_values_are_checked_wherever_they_come_from() -> None:
+    assert AdmissionSettings(rules={"JOB-ZERO": False}).rules == {"JOB-ZERO": "off"}  # type: ignore[dict-item]
+    for wrong in (
+        {"rules": {"JOB-ZER": "off"}},
+        {"rules": {"JOB-ZERO": True}},
+        {"rules": ["JOB-ZERO"]},
+        {"namespaces": {"dev": "off"}},
+        {"namespaces": ["dev"]},
+    ):
+        with pytest.raises(ValidationError):
+            AdmissionSettings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("word", "level"), [("enforce", "enforce"), ("WARN", "warn"), ("off", "off"), (False, "off")]
+)
+def test_levels_are_read_as_people_and_yaml_write_them(word: Any, level: Level) -> None:
+    assert read_level(word) == level
+
+
+@pytest.mark.parametrize("namespace", [None, "enforce", "warn", "off"])
+@pytest.mark.parametrize("cluster", [None, "enforce", "warn", "off"])
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("own", "stricter"), [("enforce", False), ("enforce", True), ("warn", False)]
+)
+def test_the_nearest_word_counts(
+    own: Level, stricter: bool, strict: bool, cluster: Level | None, namespace: Level | None
+) -> None:
+    rule = next(
+        each
+        for each in catalogue.ALL
+        if (each.level, each.stricter) == (own, stricter) and section_of(each.code).namespaced
+    )
+    case = Case(
+        settings(
+            f"strict-upstream={strict}",
+            *([f"rule.{rule.code}={cluster}"] if cluster else []),
+            *([f"namespace.dev.rule.{rule.code}={namespace}"] if namespace else []),
+        ),
+        Snapshot(),
+        builtin(),
+        namespace="dev",
+    )
+    expected = namespace or cluster or ("warn" if strict and stricter else own)
+    assert case.report(rule, "spec", "is wrong") is (expected == "enforce")
+    assert [bool(case.errors), bool(case.warnings)] == [expected == "enforce", expected == "warn"]
+    sibling = case.sibling()
+    sibling.report(rule, "spec", "is wrong")
+    assert (sibling.errors, sibling.warnings) == (case.errors, case.warnings)
+
+
+def test_strict_upstream_is_about_the_rules_that_are_stricter() -> None:
+    assert set(upstream()) == {rule.code for rule in catalogue.ALL if rule.stricter}
+
+
+def test_nothing_is_resolved_while_reviewing() -> None:
+    found = settings("rule.JOB-ZERO=off", "namespace.dev.rule.JOB-NAME=warn")
+    assert found.levels("dev") is found.levels("dev")
+    assert found.levels("prod") is found.levels("") is found.levels("other")
+    assert AdmissionSettings().levels("dev") == {}
+
+
+def test_an_endpoint_fails_under_a_code_that_cannot_be_set() -> None:
+    for each in REGISTRATIONS:
+        code = each.path.strip("/").replace("/", "-").upper()
+        with pytest.raises(SettingError, match="defect of Pumice"):
+            settings(f"rule.{code}=off")
+
+
+class Failing(Snapshot):
+    """A view in which a look for a queue fails."""
+
+    def queue(self, name: str) -> None:
+        raise ZeroDivisionError(name)
+
+
+def test_a_rule_that_fails_refuses_even_where_it_is_off() -> None:
+    crashes: list[Crash] = []
+    levels = settings("rule.JOB-QUEUE-MISSING=off", "namespace.default.rule.JOB-NAME=off")
+    judging = Admission(levels, Failing(), builtin(), on_crash=crashes.append)
+    response = answer(judging, "/jobs/validate", request("/jobs/validate", job()))
+    assert not response["allowed"]
+    assert "which is a defect of Pumice" in response["status"]["message"]
+    assert len(crashes) == 1
+
+
+def test_files_are_judged_by_the_same_levels() -> None:
+    levels = settings("rule.Q-NEG=warn", "namespace.dev.rule.JOB-QUEUE-MISSING=warn")
+    desk = Admission(levels, Snapshot.of([queue("default")]), builtin())
+    found = judge(desk, job(namespace="dev", queue="gone"))
+    assert found.allowed
+    assert [each.code for each in found.warnings] == ["JOB-QUEUE-MISSING"]
+    assert not judge(desk, job(namespace="prod", queue="gone")).allowed
+    # What stands in a file by mistake puts a queue into no namespace.
+    odd = queue("q", capability={"cpu": "-1"})
+    odd["metadata"]["namespace"] = "dev"
+    assert judge(desk, odd).allowed
+    strict = settings("rule.Q-NEG=enforce", "namespace.dev.rule.JOB-QUEUE-MISSING=warn")
+    assert not judge(Admission(strict, Snapshot(), builtin()), odd).allowed
+
+
+def test_every_rule_has_a_section_of_its_own_kind() -> None:
+    titles = {section.title for section in SECTIONS}
+    assert {section_of(rule.code).title for rule in catalogue.ALL} <= titles
+    listed = [rule.code for _, rules in sections(catalogue.ALL) for rule in rules]
+    assert sorted(listed) == sorted(rule.code for rule in catalogue.ALL)
+
+
+@pytest.mark.parametrize(
+    ("code", "title"),
+    [
+        ("JOB-NAME", "Jobs"),
+        ("JOB-PLUGIN", "Plugins of Jobs"),
+        ("JOB-PLUGIN-NAME", "Plugins of Jobs"),
+        ("JOB-QUEUE-MISSING", "Queues of Jobs"),
+        ("Q-NEG", "Queues"),
+        ("NEW-THING", "NEW"),
+    ],
+)
+def test_the_longest_prefix_decides_the_section(code: str, title: str) -> None:
+    assert section_of(code).title == title
+
+
+def test_a_section_nobody_has_named_comes_last() -> None:
+    rules = [Rule("NEW-THING", "a", "b.", "c"), Rule("Q-NEG", "a", "b.", "c")]
+    assert [section.title for section, _ in sections(rules)] == ["Queues", "NEW"]
+
+
+ROWS = [row for row in rows() if "errored" not in row.expected]
+
+
+def answered_at(row: Row, level: Level) -> dict[str, Any]:
+    """The answer to a row with every rule at one level."""
+    everything = {rule.code: level for rule in catalogue.ALL}
+    at = row.settings.model_copy(update={"rules": everything, "namespaces": {}})
+    at.model_post_init(None)
+    judging = Admission(
+        at, row.admission().view, builtin(), groups=row.admission().groups, on_crash=reraise
+    )
+    return answer(judging, row.path, row.request)
+
+
+def codes_in(response: dict[str, Any]) -> set[str]:
+    texts = [*response.get("warnings", []), response.get("status", {}).get("message", "")]
+    return {code for text in texts for code in re.findall(r"\[([A-Z-]+)\]$", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_no_rule_goes_past_its_level(row: Row) -> None:
+    refused = {each for each in row.expected.get("codes", ()) if each.startswith("SCHEMA-")}
+    silent = answered_at(row, "off")
+    assert codes_in(silent) == refused
+    assert silent["allowed"] is not bool(refused)
+    told = answered_at(row, "warn")
+    assert told["allowed"] is not bool(refused)
+    strict = answered_at(row, "enforce")
+    assert codes_in(strict) >= refused
+    assert strict["allowed"] is not bool(codes_in(strict))
+    assert "warnings" not in strict
+    # What is told does not depend on how strictly it is meant, but for what hides behind a refusal.
+    assert codes_in(strict) <= codes_in(told)

@@ -1,0 +1,160 @@
+"""Types of pod templates' fields: what is said about them, and what the other rules then see."""
+
+from typing import Any
+
+import pytest
+
+from pumice.webhook.rules.templates import types
+from tests.unit.webhook.template_rows import BASE, judged, relative
+
+Raw = dict[str, Any]
+
+
+def with_spec(**fields: Any) -> Raw:
+    return {"metadata": {}, "spec": {**BASE["spec"], **fields}}
+
+
+def said(template: Raw) -> dict[str, str]:
+    """Message by path."""
+    return {relative(each.path): each.message for each in judged(template).errors}
+
+
+@pytest.mark.parametrize(
+    ("template", "path", "message"),
+    [
+        (
+            with_spec(hostNetwork="true"),
+            "spec.hostNetwork",
+            'must be true or false, found the text "true"; leave out the quotes',
+        ),
+        (
+            with_spec(terminationGracePeriodSeconds="30"),
+            "spec.terminationGracePeriodSeconds",
+            'must be a whole number, found the text "30"; leave out the quotes',
+        ),
+        (
+            with_spec(terminationGracePeriodSeconds="soon"),
+            "spec.terminationGracePeriodSeconds",
+            'must be a whole number, found the text "soon"',
+        ),
+        (
+            with_spec(terminationGracePeriodSeconds=1.0),
+            "spec.terminationGracePeriodSeconds",
+            "must be a whole number, found the number 1.0",
+        ),
+        (
+            with_spec(priority=2**31),
+            "spec.priority",
+            "must be between -2147483648 and 2147483647, found 2147483648",
+        ),
+        (
+            with_spec(hostname=5),
+            "spec.hostname",
+            "must be a text, found the number 5; put it in quotes",
+        ),
+        (
+            with_spec(nodeSelector={"gpu": True}),
+            "spec.nodeSelector.gpu",
+            "must be a text, found true; put it in quotes",
+        ),
+        (with_spec(tolerations={}), "spec.tolerations", "must be a list, found an object"),
+        (with_spec(affinity=[]), "spec.affinity", "must be an object, found a list"),
+        (
+            with_spec(tolerations=["gpu"]),
+            "spec.tolerations[0]",
+            'must be an object, found the text "gpu"',
+        ),
+        (
+            with_spec(hostname=["x" * 100]),
+            "spec.hostname",
+            "must be a text, found a list",
+        ),
+        (
+            with_spec(tolerations="x" * 100),
+            "spec.tolerations",
+            f'must be a list, found the text "{"x" * 60}…"',
+        ),
+        (
+            with_spec(overhead={"cpu": False}, runtimeClassName="a"),
+            "spec.overhead.cpu",
+            "must be a quantity such as 500m, 2 or 4Gi, found false",
+        ),
+        (
+            with_spec(volumes=[{"name": "a", "emptyDir": {"sizeLimit": 1e40}}]),
+            "spec.volumes[0].emptyDir.sizeLimit",
+            "must be a quantity below 1e30, found '1e+40'",
+        ),
+    ],
+)
+def test_a_wrong_type_is_told_with_what_was_found_and_what_is_right(
+    template: Raw, path: str, message: str
+) -> None:
+    assert said(template) == {path: message}
+
+
+def test_a_template_that_is_in_order_is_read_as_it_is() -> None:
+    assert types.fits(BASE)
+    assert types.fits({})
+    assert not types.fits(with_spec(hostname=None))
+    assert not types.fits(with_spec(fromTheFuture=1))
+
+
+@pytest.mark.parametrize(
+    ("field", "meant"),
+    [
+        ("hostnetwork", "hostNetwork"),
+        ("toleration", "tolerations"),
+        ("imagePullSecret", "imagePullSecrets"),
+        ("restart_policy", "restartPolicy"),
+        ("hostnameReplacement", ""),
+        ("devicesFromTheFuture", ""),
+        ("x" * 10_000, ""),
+    ],
+)
+def test_a_field_that_is_not_known_passes_and_is_told_of_when_it_is_nearly_known(
+    field: str, meant: str
+) -> None:
+    case = judged(with_spec(**{field: {"a": [None]}}))
+    assert case.errors == []
+    told = [(relative(each.path), each.code, each.message) for each in case.warnings]
+    message = f'there is no field "{field}" (did you mean "{meant}"?)'
+    assert told == ([(f"spec.{field}", "TPL-UNKNOWN", message)] if meant else [])
+
+
+def test_names_that_were_new_once_are_not_taken_for_misspelt_older_ones() -> None:
+    """What Kubernetes has added to pods over the years would not have been warned of then."""
+    for new, older in (
+        ("hostnameOverride", "hostname"),
+        ("resourceClaims", "resources"),
+        ("hostUsers", "hostIPC"),
+        ("schedulingGates", "schedulerName"),
+        ("schedulingGroup", "schedulerName"),
+        ("setHostnameAsFQDN", "hostname"),
+        ("os", "hostPID"),
+    ):
+        assert not types.alike(new, [older]), new
+
+
+def test_what_is_unreadable_says_nothing_about_the_rest() -> None:
+    """A volume whose name is a number may be the one that is mounted, and so on."""
+    container = {
+        "name": "main",
+        "image": "busybox",
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    template = with_spec(
+        containers=[container],
+        volumes=[{"name": 5, "emptyDir": {}}],
+        topologySpreadConstraints=[
+            {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": 1, "minDomains": 1}
+        ],
+    )
+    assert sorted(said(template)) == [
+        "spec.topologySpreadConstraints[0].whenUnsatisfiable",
+        "spec.volumes[0].name",
+    ]
+
+
+def test_what_is_wrong_elsewhere_is_told_too() -> None:
+    found = said(with_spec(hostNetwork="yes", hostname="A", dnsPolicy="Nobody"))
+    assert sorted(found) == ["spec.dnsPolicy", "spec.hostNetwork", "spec.hostname"]
