@@ -1,17 +1,22 @@
 """`pumice controller`: the Job controller as a process."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pumice.cli import exits
 from pumice.cli.components import connected, identity, report_ignored, run, serving_health
 from pumice.cli.options import Kubeconfig, LeaderElect, LeaseNamespace, MetricsPort, Server
+
+if TYPE_CHECKING:
+    from pumice.plugins import PluginSettings
 
 __all__ = ["EXAMPLES", "controller"]
 
 EXAMPLES = (
     "pumice controller --kubeconfig ~/.kube/config --no-leader-elect",
     "pumice controller --metrics-port 8081",
+    "pumice controller --set wait-image=registry.example/busybox:1.36",
 )
 
 
@@ -34,6 +39,16 @@ def controller(
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     metrics_port: MetricsPort = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of job plugins, for example wait-image=registry.example/busybox:1 or "
+            "strict-upstream=true. Repeat it for several.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Run the controller: Jobs become PodGroups and pods.
 
@@ -44,21 +59,33 @@ def controller(
     from pumice.cluster.lifecycle import run_until_stopped
     from pumice.controller.loop import ControllerSettings, ControllerWorker
 
+    chosen = _plugin_settings(settings)
     logs.configure()
     report_ignored(context.args)
     plugins = registry()
 
     async def work() -> None:
         async with connected(kubeconfig, server) as client:
-            settings = ControllerSettings(
+            process = ControllerSettings(
                 workers=workers,
                 namespace=namespace,
                 leader_elect=leader_elect,
                 lease_namespace=lease_namespace or client.connection.namespace,
                 identity=identity(),
+                plugins=chosen,
             )
-            worker = ControllerWorker(client, plugins, settings)
+            worker = ControllerWorker(client, plugins, process)
             async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
                 await run_until_stopped(worker.tasks())
 
     run(work)
+
+
+def _plugin_settings(assignments: list[str] | None) -> "PluginSettings":
+    from pumice.plugins import PluginSettings
+    from pumice.plugins.settings import PluginSettingError
+
+    try:
+        return PluginSettings.from_assignments(assignments or ())
+    except PluginSettingError as error:
+        raise exits.UserError(f"--set: {error}") from None

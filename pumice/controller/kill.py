@@ -10,7 +10,7 @@ and what its plugins wanted are removed once nothing runs any more; a Job that i
 from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
-from pumice.controller import marks, objects, replicas, restarts
+from pumice.controller import key_secrets, marks, objects, replicas, restarts
 from pumice.controller.owners import controls_raw
 from pumice.controller.phases import (
     ABORTED,
@@ -72,13 +72,15 @@ def restart(case: Situation) -> Plan:
 
 
 def _tear_down(case: Situation) -> list[DeleteObject]:
-    deletes = objects.remove(case.job.metadata, case.wanted, case.observed.objects)
+    meta = case.job.metadata
+    wanted = [*case.wanted, *key_secrets.manifests(meta, case.secrets)]
+    deletes = objects.remove(meta, wanted, case.observed.objects)
     group = case.observed.group
     if group is not None and controls_raw(case.job.metadata, group):
-        meta = group["metadata"]
-        if not meta.get("deletionTimestamp"):
+        stored = group["metadata"]
+        if not stored.get("deletionTimestamp"):
             deletes.append(
-                DeleteObject(POD_GROUP, case.namespace, meta["name"], meta.get("uid", ""))
+                DeleteObject(POD_GROUP, case.namespace, stored["name"], stored.get("uid", ""))
             )
     return deletes
 

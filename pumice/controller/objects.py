@@ -5,11 +5,12 @@ ended. An object of the same name that is not the Job's is somebody's: it is nev
 removed, and the Job waits and says so.
 """
 
+import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.api.kinds import Kind, of_object
+from pumice.api.kinds import SECRET, Kind, of_object
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.owners import controller_reference, controls_raw, described
 from pumice.controller.patches import difference
@@ -74,7 +75,7 @@ def owned(job: ObjectMeta, manifests: Iterable[Raw]) -> list[Raw]:
 
 
 def _owned(job: ObjectMeta, manifest: Raw) -> Raw:
-    _kind(manifest)
+    manifest = _as_stored(manifest, _kind(manifest))
     meta = manifest.get("metadata") or {}
     labels = {keys.JOB_NAME: job.name, keys.JOB_NAMESPACE: job.namespace}
     return {
@@ -142,6 +143,16 @@ def _patch(kind: Kind, stored: Raw, manifest: Raw) -> Raw:
         guard = {key: meta.get(key) for key in ("uid", "resourceVersion")}
         patch["metadata"] = patch.get("metadata", {}) | guard
     return patch
+
+
+def _as_stored(manifest: Raw, kind: Kind) -> Raw:
+    """The manifest as the API server will hold it: a Secret's texts are stored encoded."""
+    texts = manifest.get("stringData") if kind == SECRET else None
+    if not texts:
+        return manifest
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    rest = {key: value for key, value in manifest.items() if key != "stringData"}
+    return {**rest, "data": {**(manifest.get("data") or {}), **data}}
 
 
 def _by_identity(objects: Iterable[Raw]) -> dict[tuple[Kind, str], Raw]:

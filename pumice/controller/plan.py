@@ -11,6 +11,7 @@ from typing import Literal
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
+from pumice.plugins import KeySecret
 
 __all__ = [
     "CreateObject",
@@ -30,11 +31,13 @@ class CreateObject:
 
     Attributes:
         kind: Its kind.
-        manifest: All of it.
+        manifest: All of it, but for a key pair.
+        keys: The key pair that is to be made for it; none when None.
     """
 
     kind: Kind
     manifest: Raw
+    keys: KeySecret | None = None
 
     @property
     def name(self) -> str:

@@ -36,7 +36,8 @@ from pumice.controller.situation import Situation, situation
 from pumice.controller.status import refused
 from pumice.controller.subject import UnusableError
 from pumice.controller.sync import sync
-from pumice.plugins import Registry
+from pumice.plugins import PluginSettings, Registry
+from pumice.plugins.settings import DEFAULT
 
 __all__ = ["reconcile"]
 
@@ -51,13 +52,20 @@ class _Decision:
     order: Order | None = None
 
 
-def reconcile(observed: Observed, *, registry: Registry, now: float) -> Plan:
+def reconcile(
+    observed: Observed,
+    *,
+    registry: Registry,
+    now: float,
+    settings: PluginSettings = DEFAULT,
+) -> Plan:
     """Plan what is to be done about a Job.
 
     Args:
         observed: The Job and everything around it.
         registry: The job plugins.
         now: The moment, in UNIX seconds.
+        settings: What the cluster's operator has decided about plugins.
 
     Returns:
         The plan; empty when everything is as it should be.
@@ -65,7 +73,7 @@ def reconcile(observed: Observed, *, registry: Registry, now: float) -> Plan:
     if observed.job["metadata"].get("deletionTimestamp"):
         return Plan()  # what the Job owns is collected with it
     try:
-        return _reconcile(situation(observed, registry, now))
+        return _reconcile(situation(observed, registry, now, settings))
     except UnusableError as error:
         return _refuse(observed.job, str(error), now)
 

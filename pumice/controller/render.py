@@ -3,25 +3,33 @@
 from collections.abc import Mapping
 
 from pumice.api.kinds import JOB
-from pumice.api.meta import Raw
+from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller import podgroups, pods
+from pumice.controller.key_secrets import MADE_LATER, encoded, manifests
 from pumice.controller.objects import owned
 from pumice.controller.subject import read
 from pumice.controller.volumes import wanted_claims
-from pumice.plugins import Registry, Wiring
+from pumice.plugins import KeySecret, PluginSettings, Registry, Wiring
+from pumice.plugins.settings import DEFAULT
 
 __all__ = ["render"]
 
 _NO_UID = "00000000-0000-0000-0000-000000000000"
 
 
-def render(job: Raw, registry: Registry, priorities: Mapping[str, int] | None = None) -> list[Raw]:
+def render(
+    job: Raw,
+    registry: Registry,
+    priorities: Mapping[str, int] | None = None,
+    settings: PluginSettings = DEFAULT,
+) -> list[Raw]:
     """The Job's PodGroup, claims, objects of plugins and pods, in the order in which they are made.
 
     Args:
         job: The Job after admission. Without a uid, one of zeros stands in names and references.
         registry: The job plugins.
         priorities: PriorityClass values by name.
+        settings: What the cluster's operator has decided about plugins.
 
     Raises:
         UnusableError: No pods can be made from the Job.
@@ -30,10 +38,11 @@ def render(job: Raw, registry: Registry, priorities: Mapping[str, int] | None = 
     """
     meta = {"namespace": "default", "uid": _NO_UID} | (job.get("metadata") or {})
     subject = read({**job, "apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": meta})
-    wiring = Wiring(subject, registry)
+    wiring = Wiring(subject, registry, settings=settings)
     annotations = wiring.job_annotations()
     return [
         *owned(subject.metadata, [*wanted_claims(subject), *wiring.objects()]),
+        *(_without_keys(subject.metadata, secret) for secret in wiring.secrets()),
         podgroups.wanted(subject, priorities or {}, (), annotations),
         *(
             pods.build(subject, task, index, wiring.pod)
@@ -41,3 +50,11 @@ def render(job: Raw, registry: Registry, priorities: Mapping[str, int] | None = 
             for index in range(task.size)
         ),
     ]
+
+
+def _without_keys(job: ObjectMeta, secret: KeySecret) -> Raw:
+    """The Secret with something in the place of the keys, which only a controller makes."""
+    (manifest,) = manifests(job, [secret])
+    names = (secret.private_key, *secret.public_keys)
+    later = encoded((name, MADE_LATER) for name in names)
+    return manifest | {"data": later | manifest["data"]}

@@ -15,7 +15,14 @@ from pumice.controller.plan import PatchStatus
 from pumice.controller.status import Counts, compose, count, facts
 from pumice.controller.subject import min_available, read
 from pumice.controller.volumes import wanted_claims
-from pumice.plugins import PluginError, Registry, Wiring, problems
+from pumice.plugins import (
+    KeySecret,
+    PluginError,
+    PluginSettings,
+    Registry,
+    Wiring,
+    problems,
+)
 
 __all__ = ["Situation", "situation", "stumbled"]
 
@@ -37,6 +44,7 @@ class Situation:
         facts: The numbers for the state machine.
         wiring: The Job's plugins; None when they cannot be used.
         wanted: Objects that plugins and volumes want.
+        secrets: Secrets with key pairs that plugins want.
         plugin_problem: Why the plugins cannot be used, empty when they can.
         plugin_names: Plugins of the Job that this installation has.
         doubts: What is doubtful about its plugins' arguments; asked of a new Job only.
@@ -51,6 +59,7 @@ class Situation:
     facts: Facts
     wiring: Wiring | None
     wanted: tuple[Raw, ...]
+    secrets: tuple[KeySecret, ...]
     plugin_problem: str
     plugin_names: tuple[str, ...]
     doubts: tuple[str, ...]
@@ -92,7 +101,9 @@ class Situation:
         return [] if status is None else [PatchStatus(status)]
 
 
-def situation(observed: Observed, registry: Registry, now: float) -> Situation:
+def situation(
+    observed: Observed, registry: Registry, now: float, settings: PluginSettings
+) -> Situation:
     """Make ready what was observed.
 
     Raises:
@@ -106,9 +117,11 @@ def situation(observed: Observed, registry: Registry, now: float) -> Situation:
     ordered = _in_order(job, pods)
     counts = count(ordered)
     wiring, wanted, problem = None, [], ""
+    secrets: list[KeySecret] = []
     try:
-        wiring = Wiring(job, registry)
+        wiring = Wiring(job, registry, settings=settings)
         wanted = owned(job.metadata, wiring.objects())
+        secrets = wiring.secrets()
     except (PluginError, UnknownKindError) as error:
         wiring, problem = None, str(error)
     except Exception as error:
@@ -123,17 +136,19 @@ def situation(observed: Observed, registry: Registry, now: float) -> Situation:
         facts=facts(job, counts),
         wiring=wiring,
         wanted=tuple(owned(job.metadata, wanted_claims(job)) + wanted),
+        secrets=tuple(secrets),
         plugin_problem=problem,
         plugin_names=tuple(
             name for name in sorted(job.spec.plugins or ()) if registry.get(name) is not None
         ),
-        doubts=_doubts(job, registry) if wiring and not job.status.state.phase else (),
+        doubts=_doubts(job, registry, settings) if wiring and not job.status.state.phase else (),
     )
 
 
-def _doubts(job: Job, registry: Registry) -> tuple[str, ...]:
+def _doubts(job: Job, registry: Registry, settings: PluginSettings) -> tuple[str, ...]:
     try:
-        return tuple(map(str, problems(job, registry).warnings[:_DOUBTS]))
+        found = problems(job, registry, strict_upstream=settings.strict_upstream)
+        return tuple(map(str, found.warnings[:_DOUBTS]))
     except Exception as error:
         return (stumbled(error),)
 

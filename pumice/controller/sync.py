@@ -12,10 +12,19 @@ from pumice.api.kinds import POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.controller import marks, objects, podgroups, pods, replicas
 from pumice.controller.depends import Held, held_tasks
-from pumice.controller.objects import Conflict
+from pumice.controller.key_secrets import settle_keys
+from pumice.controller.objects import Conflict, Settled
 from pumice.controller.owners import controls_raw, described
 from pumice.controller.phases import PENDING, RUNNING, SYNC_JOB, Verdict, judge, row
-from pumice.controller.plan import CreateObject, Plan, RecordEvent, RequeueAfter, Step, UpdateObject
+from pumice.controller.plan import (
+    CreateObject,
+    DeleteObject,
+    Plan,
+    RecordEvent,
+    RequeueAfter,
+    Step,
+    UpdateObject,
+)
 from pumice.controller.reasons import Waiting, arrival, why
 from pumice.controller.replicas import Missing
 from pumice.controller.situation import Situation, stumbled
@@ -39,8 +48,8 @@ class _Group:
 def sync(case: Situation) -> Plan:
     """The plan that brings a Job in `Pending` or `Running` to what its spec wants."""
     held = held_tasks(case.job, case.pods)
-    settled = objects.settle(case.job.metadata, case.wanted, case.observed.objects)
-    startable = case.wiring is not None and not settled.conflicts
+    settled, renewed = _objects(case)
+    startable = case.wiring is not None and not settled.conflicts and not renewed
     group = _group(case, held, create=startable)
     absent = list(replicas.missing(case.job, case.pods))
     free, taken = _names(case, absent)
@@ -59,13 +68,26 @@ def sync(case: Situation) -> Plan:
     return Plan.of(
         status,
         events,
-        [*settled.creates, *settled.updates],
+        [*settled.creates, *settled.updates, *renewed],
         group.steps,
         due,
         replicas.mark(leaving),
         replicas.removals(leaving),
         [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
     )
+
+
+def _objects(case: Situation) -> tuple[Settled, list[DeleteObject]]:
+    """What plugins and volumes want, and Secrets that are to be made anew."""
+    meta, present = case.job.metadata, case.observed.objects
+    plain = objects.settle(meta, case.wanted, present)
+    keys, renewed = settle_keys(meta, case.secrets, present, pods=bool(case.pods))
+    settled = Settled(
+        (*plain.creates, *keys.creates),
+        (*plain.updates, *keys.updates),
+        (*plain.conflicts, *keys.conflicts),
+    )
+    return settled, renewed
 
 
 def _status(case: Situation, waiting: Waiting) -> tuple[Sequence[Step], Sequence[RecordEvent]]:

@@ -45,8 +45,9 @@ class Wiring:
             if name not in registry.names:
                 raise PluginError(f'job "{job.metadata.name}": {registry.unknown(name)}')
         self._job = job
-        self._user_wins = not strict_upstream
-        self._applied = applied(job, registry, strict_upstream=strict_upstream, settings=settings)
+        strict = strict_upstream or settings.strict_upstream
+        self._user_wins = not strict
+        self._applied = applied(job, registry, strict_upstream=strict, settings=settings)
         self._editors: tuple[PodEditor, ...] | None = None
         self._marker = _marker(self._applied)
 

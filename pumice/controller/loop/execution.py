@@ -14,6 +14,7 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.client import Client
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
 from pumice.cluster.events import EventRecorder, Reference
+from pumice.controller.loop.key_pairs import KeyMaker, make_keys, with_keys
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.observed import Trouble
 from pumice.controller.plan import (
@@ -68,6 +69,7 @@ class Executor:
         metrics: ControllerMetrics,
         *,
         concurrent: int = 16,
+        make_keys: KeyMaker = make_keys,
     ) -> None:
         """Make an executor.
 
@@ -76,11 +78,13 @@ class Executor:
             recorder: Takes events.
             metrics: What to count in.
             concurrent: Requests of one plan under way at once.
+            make_keys: Makes the key pairs of Secrets.
         """
         self._client = client
         self._recorder = recorder
         self._metrics = metrics
         self._concurrent = concurrent
+        self._make_keys = make_keys
 
     async def carry_out(self, plan: Plan, job: Raw) -> Outcome:
         """Carry a plan out as far as the server lets it.
@@ -154,9 +158,12 @@ class Executor:
         self._metrics.writes.labels(verb, kind.kind, result).inc()
 
     async def _create(self, step: CreateObject, outcome: Outcome) -> None:
-        namespace = step.manifest["metadata"]["namespace"]
+        namespace, manifest = step.manifest["metadata"]["namespace"], step.manifest
+        if step.keys is not None:
+            pair = await self._make_keys(step.keys.algorithm)
+            manifest = with_keys(manifest, step.keys, *pair)
         try:
-            made = await self._client.create(step.kind, step.manifest, namespace)
+            made = await self._client.create(step.kind, manifest, namespace)
         except AlreadyExists:
             try:
                 found = await self._client.get(step.kind, step.name, namespace)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from pumice.plugins.settings import DEFAULT, PluginSettings
+
 __all__ = ["ControllerSettings"]
 
 
@@ -17,6 +19,7 @@ class ControllerSettings:
         lease_name: Name of the Lease.
         lease_namespace: Its namespace.
         identity: Name of this process among the candidates.
+        plugins: What the cluster's operator has decided about job plugins.
     """
 
     workers: int = 8
@@ -26,3 +29,4 @@ class ControllerSettings:
     lease_name: str = "pumice-controller"
     lease_namespace: str = "default"
     identity: str = "pumice-controller"
+    plugins: PluginSettings = DEFAULT

@@ -118,7 +118,12 @@ class Term:
         gone, memory.gone = memory.gone, []
         observed = self._observe(key, job, memory, tuple(gone))
         try:
-            plan = reconcile(observed, registry=self._registry, now=self._clock.wall())
+            plan = reconcile(
+                observed,
+                registry=self._registry,
+                now=self._clock.wall(),
+                settings=self._settings.plugins,
+            )
         except Exception as error:
             self._metrics.passes.labels("failed").inc()
             self._tell_of_crash(job, error)

@@ -1,6 +1,9 @@
 """Jobs from creation to their ends, on an API server."""
 
+import base64
 from typing import Any
+
+from cryptography.hazmat.primitives import serialization
 
 from pumice.api import keys
 from pumice.api.kinds import (
@@ -11,6 +14,7 @@ from pumice.api.kinds import (
     POD,
     POD_GROUP,
     QUEUE,
+    SECRET,
     SERVICE,
 )
 from tests.builders import job, task
@@ -73,6 +77,24 @@ async def test_pods_carry_what_the_plugins_add(played: Stage) -> None:
     assert env["VC_TASK_INDEX"] == "2"
     assert pod["metadata"]["annotations"][keys.WIRED] == "svc,env"
     assert pod["spec"]["subdomain"] == "train"
+
+
+async def test_pods_share_a_key_pair_that_outlives_each_of_them(played: Stage) -> None:
+    plugins: dict[str, list[str]] = {"svc": [], "ssh": []}
+    await _running(played, _job(plugins=plugins))
+    (secret,) = played.all(SECRET)
+    private, public = (
+        base64.b64decode(secret["data"][key]) for key in ("id_rsa", "authorized_keys")
+    )
+    key = serialization.load_pem_private_key(private, None)
+    line = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    assert public == line + b"\n"
+
+    await played.client.delete(POD, "train-worker-1", "default", grace=0)
+    await played.until(lambda: len(played.all(POD)) == 3)
+    assert played.all(SECRET)[0]["metadata"]["uid"] == secret["metadata"]["uid"]
 
 
 async def test_a_job_whose_pods_fail_is_failed(played: Stage) -> None:

@@ -64,7 +64,7 @@ Story = Callable[[Stage], Awaitable[None]]
 
 
 def _job(**ends: str) -> Raw:
-    plugins: dict[str, list[str]] = {"svc": []}
+    plugins: dict[str, list[str]] = {"svc": [], "ssh": ["--ssh-key-type=ed25519"]}
     annotations = {keys.RUN_DURATION: "5ms"} if ends.get("run") else None
     return job("train", [task("worker", 2, cpu="1", annotations=annotations)], plugins=plugins)
 

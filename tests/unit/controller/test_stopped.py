@@ -34,7 +34,7 @@ class StoppedWorld(World):
 
 def _job(*tasks: Raw, **fields: Any) -> Raw:
     tasks = tasks or (task("ps", 1), task("worker", 3, cpu="1"))
-    plugins: dict[str, list[str]] = {"svc": [], "tensorflow": []}
+    plugins: dict[str, list[str]] = {"svc": [], "ssh": [], "tensorflow": []}
     return job("train", list(tasks), uid="u1", plugins=plugins, **fields)
 
 

@@ -14,6 +14,7 @@ from pumice.api.commands import Command
 from pumice.api.kinds import JOB, POD, POD_GROUP, Kind, of_object
 from pumice.api.meta import ObjectMeta, format_time
 from pumice.api.pods import Pod
+from pumice.controller.loop.key_pairs import with_keys
 from pumice.controller.observed import Observed, Trouble
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import (
@@ -235,8 +236,10 @@ class World:
             raise StoppedError
         self.writes += 1
         match step:
-            case CreateObject(kind, manifest):
+            case CreateObject(kind, manifest, keys):
                 assert (kind, step.name) not in self.objects, f"{kind.kind} {step.name} exists"
+                if keys is not None:
+                    manifest = with_keys(manifest, keys, b"private", b"public\n")
                 self.put(manifest)
             case UpdateObject(kind, _, name, patch):
                 stored = self.objects[kind, name]

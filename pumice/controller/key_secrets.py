@@ -1,0 +1,97 @@
+"""Secrets with key pairs: made once, and then the same for as long as pods may hold the keys.
+
+A Secret that is missing is created with a new pair; one that is there keeps its keys, and only the
+rest of it is kept current. One without usable keys is replaced when no pod of the Job is left that may
+have mounted it, and left alone until then.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Sequence
+
+from pumice.api.kinds import SECRET
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.controller.objects import Conflict, Settled, owned, settle
+from pumice.controller.owners import controls_raw
+from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
+from pumice.plugins import KeySecret
+
+__all__ = ["MADE_LATER", "encoded", "manifests", "settle_keys"]
+
+MADE_LATER = "<made by the controller>"
+"""What stands for a key that has not been made."""
+
+
+def encoded(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Texts as `data` of a Secret holds them."""
+    return {key: base64.b64encode(text.encode()).decode() for key, text in texts}
+
+
+def manifests(job: ObjectMeta, secrets: Iterable[KeySecret]) -> list[Raw]:
+    """The Secrets as the Job's own, without their keys."""
+    return owned(job, [_manifest(secret) for secret in secrets])
+
+
+def settle_keys(
+    job: ObjectMeta,
+    secrets: Sequence[KeySecret],
+    present: Sequence[Raw],
+    *,
+    pods: bool,
+) -> tuple[Settled, list[DeleteObject]]:
+    """Compare what is wanted with what is there.
+
+    Args:
+        job: The Job's metadata.
+        secrets: What is wanted.
+        present: Objects of the Job's namespace, whoever owns them.
+        pods: Whether the Job has pods, which may hold the keys.
+
+    Returns:
+        What it takes, and Secrets without usable keys that are to be made anew.
+    """
+    creates: list[CreateObject] = []
+    conflicts: list[Conflict] = []
+    updates: list[UpdateObject] = []
+    deletes: list[DeleteObject] = []
+    for secret, manifest in zip(secrets, manifests(job, secrets), strict=True):
+        stored = next((each for each in present if _is(each, secret)), None)
+        keys: dict[str, str] = {}
+        if stored is not None and controls_raw(job, stored):
+            data = stored.get("data") or {}
+            names = (secret.private_key, *secret.public_keys)
+            keys = {name: data[name] for name in names if name in data}
+            if not pods and not all(_readable(keys.get(name)) for name in names):
+                meta = stored["metadata"]
+                if not meta.get("deletionTimestamp"):
+                    uid = meta.get("uid", "")
+                    deletes.append(DeleteObject(SECRET, job.namespace, secret.name, uid))
+                continue
+        settled = settle(job, [manifest | {"data": keys | manifest["data"]}], present)
+        creates += [CreateObject(SECRET, each.manifest, secret) for each in settled.creates]
+        updates += settled.updates
+        conflicts += settled.conflicts
+    return Settled(tuple(creates), tuple(updates), tuple(conflicts)), deletes
+
+
+def _manifest(secret: KeySecret) -> Raw:
+    return {
+        "apiVersion": SECRET.api_version,
+        "kind": SECRET.kind,
+        "metadata": {"name": secret.name, "namespace": secret.namespace},
+        "data": encoded(secret.texts.items()),
+    }
+
+
+def _is(found: Raw, secret: KeySecret) -> bool:
+    return found.get("kind") == SECRET.kind and found["metadata"]["name"] == secret.name
+
+
+def _readable(value: object) -> bool:
+    """Whether something stands under a key, encoded as a Secret's data is."""
+    if not isinstance(value, str) or not value:
+        return False
+    try:
+        return bool(base64.b64decode(value, validate=True))
+    except binascii.Error:
+        return False
