@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick check format generate controlplane bench image-files clean
+.PHONY: help demo dev test test-quick check format generate manifests controlplane bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,6 +42,9 @@ format: $(READY_DEV) ## Format and fix what can be fixed
 
 generate: $(READY_DEV) ## Write what follows from the code: CRDs, webhook rules, reference pages
 	$(PY) tools/generate.py
+
+manifests: $(READY_DEV) controlplane ## Write deploy/pumice.yaml, which installs without Helm
+	$(PY) -m tools.plain_manifest --helm "$$(python3 -m tests.support.controlplane path helm)" deploy/pumice.yaml
 
 controlplane: ## Build the real kube-apiserver, etcd, kwok, kubectl and helm (once, 7 min)
 	@python3 -m tests.support.controlplane build

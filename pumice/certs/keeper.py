@@ -39,6 +39,7 @@ from pumice.certs.authority import (
     generate_key,
     is_authority,
     not_after,
+    same,
 )
 from pumice.certs.bundle import Bundle, read
 from pumice.certs.injection import Injector
@@ -213,17 +214,17 @@ class Keeper:
         secret = await self._secret()
         reading = read((secret or {}).get("data"))
         found, trusted = reading.bundle, reading.trusted
+        if reading.problems or self._replaced(found, moment):
+            trusted = (*trusted, *await self._in_use(moment))
         if self.bundle is None:
             self.bundle = found  # something to serve, should writing fail
         restored = found is None and self.bundle is not None
         if restored:
             found = self.bundle
-        if found is None or reading.problems:
-            trusted = (*trusted, *await self._in_use(moment))
         if found is not None:
             found = found.trusting(*trusted)
         bundle, steps = up_to_date(found, self._settings, moment, self._new_key, trusted)
-        if steps or restored or reading.problems:
+        if reading.problems or reading.bundle is None or bundle.trust != reading.bundle.trust:
             await self._write(secret, bundle)
         for problem in reading.problems:
             logger.warning("Secret %s was spoilt: %s", name, problem)
@@ -232,6 +233,16 @@ class Keeper:
         for step in steps:
             logger.info("Secret %s: %s", name, step.value)
         return bundle
+
+    def _replaced(self, found: Bundle | None, moment: float) -> bool:
+        """Whether the Secret is another than it was: it may not know who is trusted already."""
+        if found is None or self.bundle is None:
+            return True
+        return not all(
+            any(same(each, known) for known in found.trusted)
+            for each in self.bundle.trusted
+            if not_after(each) > moment
+        )
 
     async def _in_use(self, moment: float) -> tuple[x509.Certificate, ...]:
         """CAs of ours, beside the Secret's, whose leaves somebody may be serving.

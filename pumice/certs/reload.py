@@ -72,17 +72,17 @@ class ServingCertificate:
         self._renew = renew
 
     def _greet(self, connection: ssl.SSLObject, name: str, context: ssl.SSLContext) -> None:
-        """Begin a handshake; OpenSSL has copied the pair already, so another needs another context."""
+        """Begin a handshake with what is to be presented now.
+
+        OpenSSL copied the pair when the connection was accepted, which may be long ago.
+        """
         del name, context
-        if self._renew is None or self._clock.wall() < self.expires:
-            return
-        swaps = self.swaps
-        try:
-            self._renew()
-        except Exception:
-            logger.exception("renewing a certificate that has ended")
-        if self.swaps != swaps:
-            connection.context = self._latest
+        if self._renew is not None and self._clock.wall() >= self.expires:
+            try:
+                self._renew()
+            except Exception:
+                logger.exception("renewing a certificate that has ended")
+        connection.context = self._latest
 
     def use(self, chain: bytes, key: bytes) -> bool:
         """Present another pair from the next handshake on.

@@ -45,12 +45,12 @@ class Probes:
     def _is_draining(self) -> str | None:
         return "the process is ending" if self.draining else None
 
-    async def healthz(self, request: web.Request) -> web.Response:
+    async def healthz(self, request: web.BaseRequest) -> web.Response:
         """The process runs: that it can answer is the proof."""
         del request
         return web.Response(text="ok\n")
 
-    async def readyz(self, request: web.Request) -> web.Response:
+    async def readyz(self, request: web.BaseRequest) -> web.Response:
         """The component can do its work; with `?verbose` every check and every note is listed."""
         problems = self.problems
         if "verbose" in request.query or problems:
@@ -66,7 +66,7 @@ class Probes:
             lines = ["ok"]
         return web.Response(status=503 if problems else 200, text="\n".join([*lines, ""]))
 
-    async def metrics(self, request: web.Request) -> web.Response:
+    async def metrics(self, request: web.BaseRequest) -> web.Response:
         """All counters, in Prometheus' text format."""
         del request
         body = generate_latest(self._registry)

@@ -22,6 +22,8 @@ from pumice.plugins.errors import PluginError
 from pumice.plugins.findings import problems
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.registry import ENTRY_POINT_GROUP, Registry, builtin, dependencies
+from pumice.plugins.secrets import KeySecret
+from pumice.plugins.settings import PluginSettings
 from pumice.plugins.wiring import Wiring, job_annotations, task_and_index, wanted_objects, wire
 
 __all__ = [
@@ -36,9 +38,11 @@ __all__ = [
     "EnvVar",
     "Findings",
     "JobPlugin",
+    "KeySecret",
     "Kind",
     "Mount",
     "PluginError",
+    "PluginSettings",
     "PodEditor",
     "PodEdits",
     "Port",

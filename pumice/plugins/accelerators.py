@@ -11,21 +11,29 @@ _KNOWN = frozenset(
         "aws.amazon.com/neuron",
         "aws.amazon.com/neuroncore",
         "aws.amazon.com/neurondevice",
+        "enflame.com/gcu",
         "google.com/tpu",
         "gpu.intel.com/i915",
         "gpu.intel.com/xe",
         "habana.ai/gaudi",
+        "hygon.com/dcu",
         "nvidia.com/gpu",
         "nvidia.com/gpu.shared",
+        "volcano.sh/gpu-number",
+        "volcano.sh/vgpu-number",
     }
 )
-_PREFIXES = ("nvidia.com/mig-", "huawei.com/ascend", "cambricon.com/mlu", "volcano.sh/vgpu-number")
+_PREFIXES = ("nvidia.com/mig-", "huawei.com/ascend", "cambricon.com/mlu")
+# Shares of a device stand beside the devices: `huawei.com/Ascend910-memory`, `cambricon.com/mlu.smlu.vcore`.
+_SHARES = ("memory", "vcore", "cores")
 
 
 def is_accelerator(resource: str) -> bool:
     """Whether a resource counts accelerators, each of which wants a process of its own."""
     name = resource.lower()
-    return name in _KNOWN or name.startswith(_PREFIXES) or name.endswith("/gpu")
+    if name in _KNOWN or name.endswith("/gpu"):
+        return True
+    return name.startswith(_PREFIXES) and not name.endswith(_SHARES)
 
 
 def accelerators(task: Task) -> int:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
-from pumice.plugins.addresses import address, addresses
+from pumice.plugins.addresses import address, addresses, fixed_hostname, joined_size
 from pumice.plugins.arguments import Values
 
-__all__ = ["Cast", "missing_task", "role_warnings"]
+__all__ = ["Cast", "missing_task", "role_warnings", "single_warnings"]
 
 
 class Cast:
@@ -72,6 +72,14 @@ class Cast:
         task = self._tasks.get(role)
         return addresses(self._job, task) if task is not None else []
 
+    def joined_size(self, role: str, more: int = 0) -> int:
+        """Bytes of a role's addresses with commas, each longer by `more`, without making them."""
+        task = self._tasks.get(role)
+        if task is None:
+            return 0
+        pods = 1 if fixed_hostname(task) else task.size
+        return joined_size(self._job, task) + pods * more
+
     def own_address(self, task: Task, index: int) -> str:
         """Address of a pod, whatever it plays."""
         return address(self._job, task, index)
@@ -103,6 +111,26 @@ def role_warnings(
         )
         for role in roles
         if role in values.given and values[role] not in tasks
+    )
+
+
+def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...]:
+    """Warn about several pods of a role of which the others know the first alone.
+
+    Args:
+        job: The Job.
+        values: The plugin's arguments.
+        role: The role, which is also the argument that names the task.
+    """
+    return tuple(
+        FieldError(
+            f"spec.tasks[{position}].replicas",
+            f"the others know {task.name} 0 alone, so {task.size - 1} of {task.size} pods have no part in "
+            "the computation; use 1",
+            "JOB-PLUGIN-ROLE",
+        )
+        for position, task in enumerate(job.tasks)
+        if task.name == values[role] and task.size > 1
     )
 
 

@@ -9,6 +9,8 @@ What holds for every edit:
 - Injected variables stand before the user's, so that the user's can refer to them: `$(VC_TASK_INDEX)`.
 - Nothing is ever there twice: variables and volumes by name, mounts by path, ports by number, init
   containers by name. Applying the same edits again therefore changes nothing.
+- In a pod of the host's network a port is declared by one container alone: there every port is one of the
+  node, and Kubernetes refuses a pod that asks for one twice.
 - Fields that Pumice does not know stay. The pod given is not changed; the one returned shares the
   parts that need no edit with it, so pods may be built from a template by shallow copies.
 
@@ -171,14 +173,20 @@ def _spec(spec: Raw, edits: PodEdits, user_wins: bool) -> Raw:
         spec = {**spec, "hostname": edits.hostname}
     if edits.subdomain and not spec.get("subdomain"):
         spec = {**spec, "subdomain": edits.subdomain}
-    for each in edits.containers:
-        spec = _one_container(spec, each)
+    of_node = _NodePorts(spec) if spec.get("hostNetwork") is True else None
+    spec = _single_containers(spec, edits.containers, of_node)
     spec = _with_items(spec, "volumes", edits.volumes, _name, deepcopy)
     spec = _with_items(spec, "initContainers", edits.init_containers, _name, deepcopy)
     for key in ("containers", "initContainers"):
         containers = _list(spec, key)
         edited = [
-            _container(each, edits, user_wins, init=key == "initContainers" and not _sidecar(each))
+            _container(
+                each,
+                edits,
+                user_wins,
+                init=key == "initContainers" and not _sidecar(each),
+                of_node=of_node,
+            )
             for each in containers
         ]
         if any(new is not old for new, old in zip(edited, containers, strict=True)):
@@ -186,18 +194,44 @@ def _spec(spec: Raw, edits: PodEdits, user_wins: bool) -> Raw:
     return spec
 
 
-def _one_container(spec: Raw, edits: ContainerEdits) -> Raw:
-    containers = _list(spec, "containers")
-    position = meant(containers, edits.name, by_name_only=edits.by_name_only)
-    if position is None:
-        return spec
-    old = containers[position]
-    new = _with_ports(old, edits.ports)
-    if edits.command and new.get("command") != list(edits.command):
-        new = {**new, "command": list(edits.command)}
-    if new is old:
-        return spec
-    return {**spec, "containers": [*containers[:position], new, *containers[position + 1 :]]}
+class _NodePorts:
+    """Ports that a pod of the host's network has declared, whichever of its containers did."""
+
+    def __init__(self, spec: Raw) -> None:
+        self._numbers = {
+            port.get("containerPort")
+            for key in ("containers", "initContainers")
+            for container in _list(spec, key)
+            for port in _list(_object(container), "ports")
+            if isinstance(port, dict)
+        }
+
+    def free(self, wanted: Iterable[Port]) -> list[Port]:
+        """Those of the ports that are not declared yet; they count as declared from now on."""
+        found = [each for each in wanted if each.number not in self._numbers]
+        self._numbers.update(each.number for each in found)
+        return found
+
+
+def _single_containers(
+    spec: Raw, wanted: Sequence[ContainerEdits], of_node: _NodePorts | None
+) -> Raw:
+    commanded: set[int] = set()
+    for each in wanted:
+        containers = _list(spec, "containers")
+        position = meant(containers, each.name, by_name_only=each.by_name_only)
+        if position is None:
+            continue
+        old = containers[position]
+        new = _with_ports(old, each.ports if of_node is None else of_node.free(each.ports))
+        if each.command and position not in commanded:
+            commanded.add(position)
+            if new.get("command") != list(each.command):
+                new = {**new, "command": list(each.command)}
+        if new is not old:
+            edited = [*containers[:position], new, *containers[position + 1 :]]
+            spec = {**spec, "containers": edited}
+    return spec
 
 
 def meant(containers: Sequence[Any], name: str, *, by_name_only: bool = False) -> int | None:
@@ -210,7 +244,9 @@ def meant(containers: Sequence[Any], name: str, *, by_name_only: bool = False) -
     return 0
 
 
-def _container(container: Any, edits: PodEdits, user_wins: bool, *, init: bool) -> Any:
+def _container(
+    container: Any, edits: PodEdits, user_wins: bool, *, init: bool, of_node: _NodePorts | None
+) -> Any:
     if not isinstance(container, dict):
         return container
     env = [each for each in edits.env if each.init_containers or not init]
@@ -218,7 +254,7 @@ def _container(container: Any, edits: PodEdits, user_wins: bool, *, init: bool) 
     mounts = [each for each in edits.mounts if each.init_containers or not init]
     container = _with_items(container, "volumeMounts", mounts, _mount_path, Mount.manifest)
     ports = [each for each in edits.ports if each.init_containers or not init]
-    return _with_ports(container, ports)
+    return _with_ports(container, ports if of_node is None else of_node.free(ports))
 
 
 def _with_env(container: Raw, wanted: Sequence[EnvVar], user_wins: bool) -> Raw:

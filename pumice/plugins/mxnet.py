@@ -6,9 +6,10 @@ plugin; the variables are those of its example for MXNet.
 
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
-from pumice.plugins.cast import Cast, missing_task, role_warnings
+from pumice.plugins.cast import Cast, missing_task, role_warnings, single_warnings
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
+from pumice.plugins.kept import kept_warnings
 from pumice.plugins.variables import Variable, prepared
 
 __all__ = ["MXNet"]
@@ -40,14 +41,15 @@ class MXNet(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse a Job without a scheduler, which every other pod connects to."""
+        """Refuse a Job without a scheduler, warn where a user's own variable stands in the way."""
         if _is_single(job):
             return Findings()
-        cast = _cast(job, values)
         warnings = role_warnings(job, self.name, values, ("server", "worker"))
-        if "scheduler" in cast:
-            return Findings(warnings=warnings)
-        return Findings((missing_task(job, self.name, values, "scheduler"),), warnings)
+        if "scheduler" not in _cast(job, values):
+            return Findings((missing_task(job, self.name, values, "scheduler"),), warnings)
+        kept = kept_warnings(job, values, [each.name for each in _VARIABLES])
+        several = single_warnings(job, values, "scheduler")
+        return Findings(warnings=(*warnings, *several, *kept))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The variables, and the scheduler's port on the scheduler."""

@@ -12,10 +12,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
 from pumice.plugins import words
-from pumice.plugins.accelerators import accelerators
 from pumice.plugins.arguments import (
     BOOLEAN,
     INTEGER,
@@ -30,6 +29,7 @@ from pumice.plugins.arguments import (
 from pumice.plugins.cast import Cast, role_warnings
 from pumice.plugins.edits import EnvVar, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
+from pumice.plugins.kept import kept_warnings
 from pumice.plugins.settings import PluginSettings
 from pumice.plugins.upstream_arguments import parse_upstream
 from pumice.plugins.variables import Variable, prepared
@@ -51,6 +51,8 @@ _TORCHRUN = (
     Variable("PET_MASTER_PORT", "{port}"),
     Variable("PET_NODE_RANK", "{rank}"),
 )
+_NODES = Variable("PET_NNODES", "{size}")
+_PROCESSES = Variable("PET_NPROC_PER_NODE", "{processes}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,18 @@ def _read_nodes(word: str) -> _Nodes:
 
 def _read_processes(word: str) -> str:
     number = words.integer(word)
-    if word in ("auto", "gpu", "cpu") or (number is not None and number > 0):
+    if number is not None and number > 0:
+        return str(number)
+    if word in ("auto", "gpu", "cpu"):
         return word
     raise ValueError("expected auto, gpu, cpu or a number of processes")
+
+
+def _read_restarts(word: str) -> int:
+    number = words.integer(word)
+    if number is None or number < 0:
+        raise ValueError("expected a number from 0")
+    return number
 
 
 class PyTorch(JobPlugin):
@@ -104,32 +115,43 @@ class PyTorch(JobPlugin):
             Kind("processes", _read_processes),
             "auto",
             "`PET_NPROC_PER_NODE`; `auto` is one a requested accelerator, or one",
+            ours=True,
         ),
         Argument(
             "elastic",
             Kind("range", _read_nodes),
             (),
             "`PET_NNODES` as a range of pods, `least:most`, with a c10d rendezvous on the master",
+            ours=True,
         ),
-        Argument("max-restarts", INTEGER, 0, "`PET_MAX_RESTARTS`; left out when 0"),
+        Argument(
+            "max-restarts",
+            Kind("number", _read_restarts),
+            0,
+            "`PET_MAX_RESTARTS`; left out when 0",
+            ours=True,
+        ),
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Warn where roles are not played, or several masters share a rank."""
-        warnings = list(role_warnings(job, self.name, values, ("master", "worker")))
+        """Warn where roles are not played, or a user's own variable stands in the way."""
+        warnings = list(role_warnings(job, self.name, values, ("worker",)))
         cast = _cast(job, values)
         path = "spec.plugins.pytorch"
         if "master" not in cast:
+            hint = did_you_mean(values["master"], [task.name for task in job.tasks])
             text = (
-                f'no task is named "{values["master"]}", so no pod is wired; name one so, or say which it '
-                "is with --master=<task>"
+                f'no task is named "{values["master"]}"{hint}, so no pod is wired; name one so, or say '
+                "which it is with --master=<task>"
             )
             warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
         elastic = values["elastic"]
-        if isinstance(elastic, _Nodes) and elastic.most > cast.size > 0:
+        if elastic and elastic.most > cast.size > 0:
             text = f"--elastic={elastic} reaches beyond the {cast.size} pods of master and workers"
             warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
-        return Findings(warnings=tuple(dict.fromkeys(warnings)))
+        if "master" in cast:
+            warnings += kept_warnings(job, values, [each.name for each in _VARIABLES])
+        return Findings(warnings=tuple(warnings))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The port, both sets of variables, and the wait step of workers."""
@@ -138,17 +160,20 @@ class PyTorch(JobPlugin):
             return lambda _task, _index: PodEdits()
         strict = values.strict_upstream
         variables = prepared(_VARIABLES, cast, values["port"], init_containers=not strict)
-        torchrun = prepared(_TORCHRUN, cast, values["port"])
+        torchrun = prepared(_torchrun(job, cast, values), cast, values["port"])
         ports = (Port(_PORT_NAME, values["port"]),)
         waiting = (_wait(cast, values),) if values["wait-master-enabled"] else ()
 
         def edit(task: Task, index: int) -> PodEdits:
             env = variables(task, index)
+            role = cast.role(task)
             if strict:
-                env = tuple(_upstream_rank(each, cast.role(task), index) for each in env)
-            elif cast.role(task):
-                env = (*env, *torchrun(task, index), *_of_node(job, task, cast, values))
-            held = waiting if cast.role(task) == "worker" else ()
+                env = tuple(_upstream_rank(each, role, index) for each in env)
+            elif role:
+                env = (*env, *torchrun(task, index))
+                if values["elastic"]:
+                    env = (*env, _store(is_host=role == "master" and index == 0))
+            held = waiting if role == "worker" else ()
             return PodEdits(env=env, ports=ports, init_containers=held)
 
         return edit
@@ -182,25 +207,32 @@ def _upstream_rank(variable: EnvVar, role: str, index: int) -> EnvVar:
     return EnvVar("RANK", str(rank), init_containers=variable.init_containers)
 
 
-def _of_node(job: Job, task: Task, cast: Cast, values: Values) -> tuple[EnvVar, ...]:
+def _torchrun(job: Job, cast: Cast, values: Values) -> tuple[Variable, ...]:
     """What torchrun wants to know of a node and of all of them."""
-    processes = values["nproc-per-node"]
-    if processes == "auto":
-        processes = str(accelerators(task) or 1)
-    elastic = values["elastic"]
-    env = [
-        EnvVar("PET_NNODES", str(elastic or cast.size)),
-        EnvVar("PET_NPROC_PER_NODE", processes),
+    processes, elastic = values["nproc-per-node"], values["elastic"]
+    variables = [
+        *_TORCHRUN,
+        Variable(_NODES.name, str(elastic)) if elastic else _NODES,
+        _PROCESSES if processes == "auto" else Variable(_PROCESSES.name, processes),
     ]
     if elastic:
-        env += [
-            EnvVar("PET_RDZV_BACKEND", "c10d"),
-            EnvVar("PET_RDZV_ENDPOINT", f"{cast.address('master')}:{values['port']}"),
-            EnvVar("PET_RDZV_ID", job.metadata.name),
+        variables += [
+            Variable("PET_RDZV_BACKEND", "c10d"),
+            Variable("PET_RDZV_ENDPOINT", f"{cast.address('master')}:{values['port']}"),
+            Variable("PET_RDZV_ID", job.metadata.name),
         ]
-    if values["max-restarts"] > 0:
-        env.append(EnvVar("PET_MAX_RESTARTS", str(values["max-restarts"])))
-    return tuple(env)
+    if values["max-restarts"]:
+        variables.append(Variable("PET_MAX_RESTARTS", str(values["max-restarts"])))
+    return tuple(variables)
+
+
+def _store(*, is_host: bool) -> EnvVar:
+    """Say who keeps the rendezvous.
+
+    Otherwise each pod looks its own name up, and the master believes to be somebody else for as long
+    as its name does not resolve.
+    """
+    return EnvVar("PET_RDZV_CONF", f"is_host={int(is_host)}")
 
 
 def _wait(cast: Cast, values: Values) -> dict[str, object]:

@@ -1,22 +1,50 @@
 """Plugin `ray`: the head starts the cluster, the workers join it.
 
 Source: job specification, section 9 and weakness W-13, W-14. The Service's targets are numbers, so that
-a port which the container declares under another name is reached too.
+a port which the container declares under another name is reached too; and the policy of plugin `svc`,
+which lets only the Job's own pods in, gets an exception for the ports of that Service. Ray asks nobody
+who he is, so the exception is for the Job's namespace unless the Job says otherwise.
 """
+
+from copy import deepcopy
 
 from pumice.api import keys, names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
-from pumice.api.kinds import SERVICE
-from pumice.plugins.arguments import BOOLEAN, INTEGER, PORT, TEXT, Argument, ArgumentSpec, Values
-from pumice.plugins.cast import Cast, missing_task, role_warnings
+from pumice.api.kinds import NETWORK_POLICY, SERVICE
+from pumice.api.kinds import Kind as ObjectKind
+from pumice.plugins.arguments import (
+    BOOLEAN,
+    INTEGER,
+    PORT,
+    TEXT,
+    Argument,
+    ArgumentSpec,
+    Kind,
+    Values,
+    parse,
+)
+from pumice.plugins.cast import Cast, missing_task, role_warnings, single_warnings
 from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.svc import Svc
 from pumice.plugins.waiting import wait_container
 
 __all__ = ["Ray"]
 
 _PORTS = (("gcs", "port"), ("dashboard", "dashboardPort"), ("client-server", "clientPort"))
+# Who may connect to the head from outside of the Job, as the `from` of a NetworkPolicy.
+_CLIENTS: dict[str, list[Raw] | None] = {
+    "job": None,
+    "namespace": [{"podSelector": {}}],
+    "cluster": [{"namespaceSelector": {}}],
+}
+
+
+def _read_clients(word: str) -> str:
+    if word in _CLIENTS:
+        return word
+    raise ValueError(f"expected one of {', '.join(_CLIENTS)}")
 
 
 class Ray(JobPlugin):
@@ -33,16 +61,34 @@ class Ray(JobPlugin):
         Argument("port", PORT, 6379, "port of the head's control store"),
         Argument("dashboardPort", PORT, 8265, "port of the dashboard"),
         Argument("clientPort", PORT, 10001, "port for Ray clients"),
-        Argument("clientServerPort", PORT, 10001, "another name for `clientPort`"),
-        Argument("wait-head-enabled", BOOLEAN, False, "hold workers back until the head answers"),
+        Argument("clientServerPort", PORT, 10001, "another name for `clientPort`", ours=True),
         Argument(
-            "wait-head-timeout", INTEGER, 300, "seconds after which a worker gives up waiting"
+            "clients",
+            Kind("reach", _read_clients),
+            "namespace",
+            "who may use the head's Service, the Job's pods besides: `job`, `namespace` or `cluster`",
+            ours=True,
+        ),
+        Argument(
+            "wait-head-enabled",
+            BOOLEAN,
+            False,
+            "hold workers back until the head answers",
+            ours=True,
+        ),
+        Argument(
+            "wait-head-timeout",
+            INTEGER,
+            300,
+            "seconds after which a worker gives up waiting",
+            ours=True,
         ),
     )
 
     def check(self, job: Job, values: Values) -> Findings:
         """Refuse a Job without a head, warn about what is overwritten or not found."""
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
+        warnings += single_warnings(job, values, "head")
         for role in ("head", "worker"):
             warnings += _container_warnings(job, values, role)
         errors = list(_name_errors(job))
@@ -51,30 +97,12 @@ class Ray(JobPlugin):
         return Findings(tuple(errors), tuple(warnings))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
-        """Service `<job>-head-svc`, which leads to the head from anywhere in the cluster."""
-        selector = {
-            keys.JOB_NAME: job.metadata.name,
-            keys.JOB_NAMESPACE: job.metadata.namespace,
-            keys.TASK_SPEC: values["head"],
-        }
-        ports = [
-            {
-                "name": name,
-                "port": number,
-                "protocol": "TCP",
-                "targetPort": name if values.strict_upstream else number,
-            }
-            for name, number in _numbers(values)
-        ]
-        metadata = {"name": _service(job), "namespace": job.metadata.namespace}
-        return [
-            {
-                "apiVersion": SERVICE.api_version,
-                "kind": SERVICE.kind,
-                "metadata": metadata,
-                "spec": {"selector": selector, "ports": ports},
-            }
-        ]
+        """Service `<job>-head-svc`, and the NetworkPolicy that lets its clients in."""
+        wanted = [_head_service(job, values)]
+        sources = _CLIENTS[values["clients"]]
+        if sources is not None and _is_closed(job) and not values.strict_upstream:
+            wanted.append(_head_policy(job, values, sources))
+        return wanted
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """Command and ports of the container that runs Ray."""
@@ -101,6 +129,51 @@ class Ray(JobPlugin):
 
 def _service(job: Job) -> str:
     return f"{job.metadata.name}-head-svc"
+
+
+def _head_service(job: Job, values: Values) -> Raw:
+    ports = [
+        {
+            "name": name,
+            "port": number,
+            "protocol": "TCP",
+            "targetPort": name if values.strict_upstream else number,
+        }
+        for name, number in _numbers(values)
+    ]
+    spec = {"selector": _head_labels(job, values), "ports": ports}
+    return _manifest(SERVICE, job, spec)
+
+
+def _head_policy(job: Job, values: Values, sources: list[Raw]) -> Raw:
+    ports = [{"protocol": "TCP", "port": number} for _, number in _numbers(values)]
+    spec = {
+        "podSelector": {"matchLabels": _head_labels(job, values)},
+        "ingress": [{"from": deepcopy(sources), "ports": ports}],
+        "policyTypes": ["Ingress"],
+    }
+    return _manifest(NETWORK_POLICY, job, spec)
+
+
+def _manifest(kind: ObjectKind, job: Job, spec: Raw) -> Raw:
+    metadata = {"name": _service(job), "namespace": job.metadata.namespace}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
+
+
+def _head_labels(job: Job, values: Values) -> dict[str, str]:
+    return {
+        keys.JOB_NAME: job.metadata.name,
+        keys.JOB_NAMESPACE: job.metadata.namespace,
+        keys.TASK_SPEC: values["head"],
+    }
+
+
+def _is_closed(job: Job) -> bool:
+    """Whether plugin `svc` keeps others out; a policy of ours alone would keep out all but its clients."""
+    plugins = job.spec.plugins or {}
+    if Svc.name not in plugins:
+        return False
+    return not parse(Svc.arguments, plugins[Svc.name] or ()).values["disable-network-policy"]
 
 
 def _name_errors(job: Job) -> tuple[FieldError, ...]:

@@ -9,8 +9,10 @@ in every page of the folder; `--check` says which pages are out of date, and cha
 
 - `plugins`: all plugins with their summaries and requirements;
 - `arguments NAME`: the flags of a plugin;
-- `annotations`, `objects` or `pod TASK INDEX`: what the plugins make of the Job in the last YAML block
-  above: annotations of the Job, objects beside it, one of its pods;
+- `fields`: what may stand in braces in the variables of plugin `roles`;
+- `manifest PATH`: a manifest, its path relative to the page;
+- `annotations`, `objects [NAME …]` or `pod TASK INDEX`: what the plugins make of the Job in the last YAML
+  block or manifest above: annotations of the Job, objects beside it (those of the names), one of its pods;
 - `file PATH`: a Python file, its path relative to the page.
 """
 
@@ -25,15 +27,19 @@ import msgspec
 import yaml
 
 from pumice.api.jobs import Job
+from pumice.api.kinds import SECRET
 from pumice.plugins.arguments import BOOLEAN, Argument, shown
 from pumice.plugins.interface import Raw
 from pumice.plugins.registry import Registry, builtin, dependencies
+from pumice.plugins.secrets import KeySecret
+from pumice.plugins.variables import FIELDS
 from pumice.plugins.wiring import Wiring
 
 __all__ = ["filled", "main"]
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 _MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+_MADE = "<made when the Job starts, and kept>"
 
 
 def filled(page: str, registry: Registry, folder: Path) -> str:
@@ -49,10 +55,21 @@ def filled(page: str, registry: Registry, folder: Path) -> str:
     """
 
     def fill(block: re.Match[str]) -> str:
-        content = _content(block[2].split(), page[: block.start()], registry, folder)
+        above = _BLOCK.sub(lambda each: _quoted(each, folder), page[: block.start()])
+        content = _content(block[2].split(), above, registry, folder)
         return f"{block[1]}{content}\n{block[3]}"
 
     return _BLOCK.sub(fill, page)
+
+
+def _quoted(block: re.Match[str], folder: Path) -> str:
+    """What later blocks see of a generated one: a manifest, as it is now, and nothing else."""
+    what, _, path = block[2].partition(" ")
+    return _file(folder / path, "yaml") if what == "manifest" else ""
+
+
+def _file(path: Path, language: str) -> str:
+    return f"```{language}\n{path.read_text(encoding='utf-8')}```"
 
 
 def _content(what: Sequence[str], above: str, registry: Registry, folder: Path) -> str:
@@ -61,12 +78,21 @@ def _content(what: Sequence[str], above: str, registry: Registry, folder: Path) 
             return _plugins(registry)
         case ["arguments", name]:
             return _arguments(name, registry)
+        case ["fields"]:
+            rows = [f"| `{{{field}}}` | {meaning} |" for field, meaning in FIELDS.items()]
+            return "\n".join(["| field | what is put in its place |", "|---|---|", *rows])
         case ["file", path]:
-            return f"```python\n{(folder / path).read_text(encoding='utf-8')}```"
+            return _file(folder / path, "python")
+        case ["manifest", path]:
+            return _file(folder / path, "yaml")
         case ["annotations"]:
             return _yaml([_wiring(above, registry)[1].job_annotations()])
-        case ["objects"]:
-            return _yaml(_wiring(above, registry)[1].objects())
+        case ["objects", *names]:
+            wiring = _wiring(above, registry)[1]
+            wanted = [*wiring.objects(), *map(_secret, wiring.secrets())]
+            return _yaml(
+                [each for each in wanted if not names or each["metadata"]["name"] in names]
+            )
         case ["pod", task, index]:
             return _yaml([_pod(*_wiring(above, registry), task, int(index))])
         case _:
@@ -93,19 +119,29 @@ def _arguments(name: str, registry: Registry) -> str:
 
 
 def _row(argument: Argument) -> str:
-    default = f"`{shown(argument.default)}`" if argument.default != () else "none"
+    default = f"`{shown(argument.default)}`" if argument.default not in ((), "") else "none"
     value = "" if argument.kind is BOOLEAN else "=…"
     return f"| `--{argument.name}{value}` | {argument.kind.name} | {default} | {argument.help} |"
 
 
 def _wiring(above: str, registry: Registry) -> tuple[Job, Wiring]:
     """The Job of the last manifest above, as admission completes it, with its plugins."""
-    manifest: Raw = yaml.safe_load(_MANIFEST.findall(_BLOCK.sub("", above))[-1])
+    manifest: Raw = yaml.safe_load(_MANIFEST.findall(above)[-1])
     manifest["metadata"].setdefault("namespace", "default")
     plugins = manifest["spec"]["plugins"]
     plugins.update(dependencies(plugins, registry))
     job = msgspec.convert(manifest, Job)
     return job, Wiring(job, registry)
+
+
+def _secret(wanted: KeySecret) -> Raw:
+    keys = dict.fromkeys((wanted.private_key, *wanted.public_keys), _MADE)
+    return {
+        "apiVersion": SECRET.api_version,
+        "kind": SECRET.kind,
+        "metadata": {"name": wanted.name, "namespace": wanted.namespace},
+        "stringData": keys | dict(wanted.texts),
+    }
 
 
 def _pod(job: Job, wiring: Wiring, task_name: str, index: int) -> Raw:

@@ -18,7 +18,16 @@ from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Kind, Values
 from pumice.plugins.cast import Cast
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
-from pumice.plugins.variables import Variable, VariableError, prepared
+from pumice.plugins.kept import kept_warnings
+from pumice.plugins.svc import MOUNT_PATH
+from pumice.plugins.variables import (
+    VARIABLE_LIMIT,
+    Variable,
+    VariableError,
+    fault,
+    prepared,
+    size,
+)
 
 __all__ = ["Roles"]
 
@@ -68,16 +77,19 @@ class Roles(JobPlugin):
             (),
             "variables with fields in braces: `MASTER={address:master}:{port};RANK={rank}`",
         ),
-        Argument("port", PORT, 29500, "port that `{port}` stands for; opened on every container"),
+        Argument(
+            "port", PORT, 29500, "port that `{port}` stands for; opened on every container if given"
+        ),
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse variables that refer to nothing, warn about roles that nobody plays."""
-        errors = []
-        try:
-            prepared(values["env"], _cast(job, values), values["port"])
-        except VariableError as error:
-            errors.append(FieldError("spec.plugins.roles", str(error), "JOB-PLUGIN-VARIABLE"))
+        """Refuse variables that refer to nothing or are too large, warn about roles that nobody plays."""
+        cast = _cast(job, values)
+        errors = [
+            error
+            for variable in values["env"]
+            if (error := _variable_error(job, variable, cast, values["port"])) is not None
+        ]
         tasks = [task.name for task in job.tasks]
         warnings = [
             FieldError(
@@ -89,6 +101,7 @@ class Roles(JobPlugin):
             for role, task in values["roles"]
             if task not in tasks
         ]
+        warnings += kept_warnings(job, values, [each.name for each in values["env"]])
         return Findings(tuple(errors), tuple(warnings))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
@@ -103,6 +116,20 @@ class Roles(JobPlugin):
             return PodEdits(env=variables(task, index), ports=ports)
 
         return edit
+
+
+def _variable_error(job: Job, variable: Variable, cast: Cast, port: int) -> FieldError | None:
+    found = fault(variable, cast)
+    if found:
+        return FieldError("spec.plugins.roles", found, "JOB-PLUGIN-VARIABLE")
+    length = size(variable, cast, port)
+    if length < VARIABLE_LIMIT:
+        return None
+    text = (
+        f"{variable.name} would have {length} bytes for {job.replicas} pods, and no program starts with a "
+        f"variable of {VARIABLE_LIMIT}; read the files that plugin svc puts into {MOUNT_PATH}"
+    )
+    return FieldError("spec.plugins.roles", text, "JOB-PLUGIN-SIZE")
 
 
 def _cast(job: Job, values: Values) -> Cast:

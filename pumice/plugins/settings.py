@@ -27,7 +27,7 @@ _SECURITY_CONTEXT = {
 }
 
 DESCRIPTIONS = {
-    "wait-image": "Image of init containers that wait for other pods; it needs `sh` and `nc`.",
+    "wait-image": "Image of init containers that wait for other pods; it needs `sh` and one of `nc`, `bash` and `python3`.",
     "wait-resources": "Their `resources`, as JSON; pods without them fail where a quota wants them.",
     "wait-security-context": "Their `securityContext`, as JSON.",
     "strict-upstream": "Wire pods as Volcano does, to the byte, also where Pumice does better.",
@@ -44,7 +44,7 @@ class PluginSettings:
     """What plugins take for granted in this cluster.
 
     Attributes:
-        wait_image: Image of init containers that wait for other pods; it needs `sh` and `nc`.
+        wait_image: Image of init containers that wait for other pods; it needs `sh` and one of `nc`, `bash` and `python3`.
         wait_resources: Their `resources`; pods without them fail where a quota wants them.
         wait_security_context: Their `securityContext`.
         strict_upstream: Whether to give Volcano's result where Pumice's is better.

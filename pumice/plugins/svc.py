@@ -28,7 +28,7 @@ a variable of 128 KiB, name and `=` included, and the rest is room for the Job t
 CONFIG_MAP_LIMIT = 1_000_000
 """Bytes of data above which the addresses are not held twice: Kubernetes takes 1 MiB at most."""
 
-_FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "ray", "mxnet")
+_FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "mxnet", "ray", "roles")
 """Plugins whose pods talk to each other before they are ready."""
 
 

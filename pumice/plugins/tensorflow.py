@@ -12,13 +12,12 @@ from pumice.plugins.addresses import address, fixed_hostname, is_small, joined_s
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
+from pumice.plugins.kept import kept_warnings
+from pumice.plugins.variables import VARIABLE_LIMIT
 
 __all__ = ["VARIABLE", "VARIABLE_LIMIT", "TensorFlow"]
 
 VARIABLE = "TF_CONFIG"
-
-VARIABLE_LIMIT = 128 * 1024
-"""Bytes at which Linux refuses to start a program with such a variable, name and `=` included."""
 
 # Volcano looks through the roles in one order for the lists and in another for a pod's own role;
 # it shows when two roles are given the same task.
@@ -47,21 +46,22 @@ class TensorFlow(JobPlugin):
         return Findings(
             warnings=(
                 *_role_warnings(job, values),
-                *_kept_warnings(job, values),
+                *kept_warnings(job, values, (VARIABLE,)),
                 *_size_warnings(job, values),
             )
         )
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
-        """`TF_CONFIG` on every container that is no init container."""
+        """`TF_CONFIG` on every container; Volcano leaves init containers out."""
         if not _is_distributed(job):
             return lambda _task, _index: PodEdits()
         cluster = _json(_cluster(job, values))
+        everywhere = not values.strict_upstream
 
         def edit(task: Task, index: int) -> PodEdits:
             role = _json(_role(task.name, values))
             config = f'{{"cluster":{cluster},"task":{{"type":{role},"index":{index}}}}}'
-            return PodEdits(env=(EnvVar(VARIABLE, config, init_containers=False),))
+            return PodEdits(env=(EnvVar(VARIABLE, config, init_containers=everywhere),))
 
         return edit
 
@@ -112,22 +112,6 @@ def _role_warnings(job: Job, values: Values) -> list[FieldError]:
                 f"in the cluster and as {_role(values[role], values)} in its own pods"
             )
     return [FieldError("spec.plugins.tensorflow", text, "JOB-PLUGIN-ROLE") for text in warnings]
-
-
-def _kept_warnings(job: Job, values: Values) -> list[FieldError]:
-    if values.strict_upstream:
-        return []
-    warnings = []
-    for position, task in enumerate(job.tasks):
-        containers = task.pod_spec().get("containers")
-        for number, container in enumerate(containers if isinstance(containers, list) else ()):
-            env = container.get("env") if isinstance(container, dict) else None
-            for entry, variable in enumerate(env if isinstance(env, list) else ()):
-                if isinstance(variable, dict) and variable.get("name") == VARIABLE:
-                    path = f"spec.tasks[{position}].template.spec.containers[{number}].env[{entry}]"
-                    text = f"{VARIABLE} is set here and stays so; leave it out to get the generated one"
-                    warnings.append(FieldError(path, text, "JOB-PLUGIN-KEPT"))
-    return warnings
 
 
 def _size_warnings(job: Job, values: Values) -> list[FieldError]:

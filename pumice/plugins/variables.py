@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pumice.api.jobs import Task
+from pumice.plugins.accelerators import accelerators
 from pumice.plugins.cast import Cast
 from pumice.plugins.edits import EnvVar
 
-__all__ = ["FIELDS", "Variable", "VariableError", "prepared"]
+__all__ = ["FIELDS", "VARIABLE_LIMIT", "Variable", "VariableError", "fault", "prepared", "size"]
 
 FIELDS: dict[str, str] = {
     "rank": "number of the pod among all that play a role, from 0",
@@ -21,16 +22,21 @@ FIELDS: dict[str, str] = {
     "role": "role of the pod",
     "index": "index of the pod in its task",
     "port": "the plugin's port",
+    "processes": "accelerators that the pod asks for, or 1",
+    "self": "address of the pod",
     "count:ROLE": "pods of a role",
     "address:ROLE": "address of a role's first pod",
     "addresses:ROLE": "addresses of a role, with commas",
     "endpoints:ROLE": "addresses of a role with the port, with commas",
-    "self": "address of the pod",
 }
 """What may stand in braces, and what is put in its place."""
 
+VARIABLE_LIMIT = 128 * 1024
+"""Bytes at which Linux refuses to start a program with such a variable, name and `=` included."""
+
 _FIELD = re.compile(r"\{([a-z]+)(?::([^{}]*))?\}")
-_OF_POD = ("rank", "role", "index", "self")
+_OF_POD = ("rank", "role", "index", "processes", "self")
+_OF_JOB = ("size", "port")
 _OF_ROLE = ("count", "address", "addresses", "endpoints")
 
 Value = Callable[[Task, int], str | None]
@@ -80,6 +86,31 @@ def prepared(
     return of_pod
 
 
+def fault(variable: Variable, cast: Cast) -> str:
+    """What is wrong with a text; empty when nothing is."""
+    for match in _FIELD.finditer(variable.text):
+        found = _fault(variable, match[1], match[2], cast)
+        if found:
+            return found
+    return ""
+
+
+def size(variable: Variable, cast: Cast, port: int) -> int:
+    """Bytes that a variable has at least, name and `=` included, without making the addresses.
+
+    Admission asks this of Jobs of any size. What differs between pods counts as nothing.
+    """
+    total = len(variable.name) + len("=")
+    end = 0
+    for match in _FIELD.finditer(variable.text):
+        total += len(variable.text[end : match.start()].encode())
+        if match[1] in ("addresses", "endpoints"):
+            each = len(f":{port}") if match[1] == "endpoints" else 0
+            total += cast.joined_size(match[2] or "", each)
+        end = match.end()
+    return total + len(variable.text[end:].encode())
+
+
 def _value(variable: Variable, cast: Cast, port: int) -> Value:
     parts: list[str | Value] = []
     end = 0
@@ -99,19 +130,26 @@ def _value(variable: Variable, cast: Cast, port: int) -> Value:
     return joined
 
 
-def _part(variable: Variable, field: str, role: str | None, cast: Cast, port: int) -> str | Value:
-    if role is None and field in _OF_POD:
-        return _of_pod(field, cast)
-    if role is None and field in ("size", "port"):
-        return str(cast.size if field == "size" else port)
-    if field in _OF_ROLE and role is not None:
-        if role not in cast.roles:
-            known = ", ".join(cast.roles) or "none"
-            raise VariableError(f'{variable.name}: there is no role "{role}", known are {known}')
-        return _of_role(field, role, cast, port)
+def _fault(variable: Variable, field: str, role: str | None, cast: Cast) -> str:
+    if field in (_OF_POD + _OF_JOB if role is None else _OF_ROLE):
+        if role is None or role in cast.roles:
+            return ""
+        known = ", ".join(cast.roles) or "none"
+        return f'{variable.name}: there is no role "{role}", known are {known}'
     known = ", ".join(f"{{{each}}}" for each in FIELDS)
     found = field if role is None else f"{field}:{role}"
-    raise VariableError(f"{variable.name}: there is no {{{found}}}, known are {known}")
+    return f"{variable.name}: there is no {{{found}}}, known are {known}"
+
+
+def _part(variable: Variable, field: str, role: str | None, cast: Cast, port: int) -> str | Value:
+    found = _fault(variable, field, role, cast)
+    if found:
+        raise VariableError(found)
+    if role is not None:
+        return _of_role(field, role, cast, port)
+    if field in _OF_JOB:
+        return str(cast.size if field == "size" else port)
+    return _of_pod(field, cast)
 
 
 def _of_pod(field: str, cast: Cast) -> Value:
@@ -121,7 +159,22 @@ def _of_pod(field: str, cast: Cast) -> Value:
         return lambda task, _index: cast.role(task) or None
     if field == "index":
         return lambda _task, index: str(index)
+    if field == "processes":
+        return _processes()
     return cast.own_address
+
+
+def _processes() -> Value:
+    """Looks at a task's template once, not for each of its pods."""
+    known: dict[str, str] = {}
+
+    def of_pod(task: Task, _index: int) -> str:
+        found = known.get(task.name)
+        if found is None:
+            found = known[task.name] = str(accelerators(task) or 1)
+        return found
+
+    return of_pod
 
 
 def _of_role(field: str, role: str, cast: Cast, port: int) -> str:

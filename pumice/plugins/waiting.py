@@ -1,7 +1,8 @@
 """The wait step: an init container that holds a pod back until other pods answer.
 
 It tries every address until each accepts a TCP connection, says what it waits for, and gives up after a
-timeout, so that a pod never waits in silence. A shell and `nc` are all it needs of its image.
+timeout, so that a pod never waits in silence. Of its image it needs a POSIX shell and one of `nc`,
+`bash` and `python3`, and it fails at once where there is none.
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,25 @@ __all__ = ["INTERVAL_SECONDS", "wait_container"]
 INTERVAL_SECONDS = 2
 """Seconds between two tries."""
 
+_TRY_SECONDS = 2
+
+# Volcano's script falls back on the shell's own /dev/tcp, which only bash has, whatever `sh` is.
 _SCRIPT = """\
-port={port}; left={tries}
+port={port}; deadline=$(($(date +%s) + {timeout}))
+if command -v nc >/dev/null; then
+  answers() {{ nc -z -w {try_seconds} "$1" "$2"; }}
+elif command -v bash >/dev/null; then
+  answers() {{ timeout {try_seconds} bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2"; }}
+elif command -v python3 >/dev/null; then
+  answers() {{ python3 -c 'import socket, sys
+socket.create_connection((sys.argv[1], int(sys.argv[2])), {try_seconds})' "$1" "$2"; }}
+else
+  echo "this image has no nc, no bash and no python3 to wait with" >&2
+  exit 1
+fi
 for host in {hosts}; do
-  until nc -z -w 2 "$host" "$port" 2>/dev/null; do
-    left=$((left - 1))
-    if [ "$left" -le 0 ]; then
+  until answers "$host" "$port" </dev/null >/dev/null 2>&1; do
+    if [ "$(date +%s)" -ge "$deadline" ]; then
       echo "gave up after {timeout} s: $host does not answer on port $port" >&2
       exit 1
     fi
@@ -55,8 +69,8 @@ def wait_container(
         port=port,
         hosts=" ".join(hosts),
         timeout=timeout,
-        tries=max(timeout // INTERVAL_SECONDS, 1),
         interval=INTERVAL_SECONDS,
+        try_seconds=_TRY_SECONDS,
     )
     container: dict[str, Any] = {
         "name": name,

@@ -26,7 +26,7 @@ class Section:
 SECTIONS = (
     Section("Jobs", ("JOB",)),
     Section("Queues of Jobs", ("JOB-QUEUE",)),
-    Section("Plugins of Jobs", ("JOB-PLUGIN", "JOB-MPI")),
+    Section("Plugins of Jobs", ("JOB-PLUGIN", "JOB-MPI", "JOB-RAY")),
     Section("Lifecycle policies", ("POL",)),
     Section("Partitions", ("PART",)),
     Section("Volumes of Jobs", ("VOL",)),

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -15,6 +15,8 @@ import pytest
 
 from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch, pages
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.processes import wait_until
+from tests.support.kubelet import Kubelet, kubelet
 
 LIMIT = 60  # seconds for a command
 
@@ -22,15 +24,25 @@ LIMIT = 60  # seconds for a command
 RECIPES = {"make demo": "python examples/demo.py"}
 
 
-def run_page(page: Path, folder: Path, cluster: dict[str, str] | None) -> None:
+def nothing() -> None:
+    """What happens between two commands where nothing has to."""
+
+
+def run_page(
+    page: Path,
+    folder: Path,
+    cluster: dict[str, str] | None,
+    between: Callable[[], None] = nothing,
+) -> None:
     """Write the page's files and run its commands, all in one folder.
 
     Args:
         page: The page.
         folder: Where; it gets what a checkout has beside the documentation.
         cluster: Environment of the blocks that talk to an API server; None leaves them out.
+        between: Called after each command.
     """
-    for name in ("charts", "examples"):
+    for name in ("charts", "deploy", "examples"):
         shutil.copytree(ROOT / name, folder / name)
     environment = {**os.environ, **(cluster or {}), "PATH": search_path(cluster or {})}
     with ExitStack() as stack:
@@ -38,10 +50,16 @@ def run_page(page: Path, folder: Path, cluster: dict[str, str] | None) -> None:
             if block.file:
                 (folder / block.file).write_text(f"{block.text}\n")
             elif block.is_run and (cluster is not None or not block.needs_cluster):
-                run_block(block, folder, environment, stack)
+                run_block(block, folder, environment, stack, between)
 
 
-def run_block(block: Block, folder: Path, environment: dict[str, str], stack: ExitStack) -> None:
+def run_block(
+    block: Block,
+    folder: Path,
+    environment: dict[str, str],
+    stack: ExitStack,
+    between: Callable[[], None],
+) -> None:
     shown = list(commands(block))
     for command in shown:
         if command.stays:
@@ -66,6 +84,7 @@ def run_block(block: Block, folder: Path, environment: dict[str, str], stack: Ex
         if command.output:
             difference = mismatch(command.output, answer.stdout)
             assert not difference, f"{where}\n{difference}"
+        between()
 
 
 @contextmanager
@@ -107,21 +126,55 @@ def test_the_commands_of_a_page_do_what_it_shows(page: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("page", runnable(True), ids=lambda page: page.name)
 def test_the_commands_of_a_page_do_it_on_a_cluster(
-    page: Path, tmp_path: Path, controlplane: ControlPlane
+    page: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    controlplane: ControlPlane,
 ) -> None:
-    tools = {str(path.parent) for path in controlplane.binaries.values()}
-    environment = {
-        "PATH": os.pathsep.join([*sorted(tools), os.environ["PATH"]]),
-        "KUBECONFIG": str(controlplane.kubeconfig),
-        "HOME": str(tmp_path),
-    }
-    try:
-        run_page(page, tmp_path, environment)
-    finally:
-        # A page may end in the middle; its webhooks must not hold up the tests that follow.
-        for release in ("pumice",):
-            controlplane.helm("uninstall", release, "--ignore-not-found", namespace="pumice-system")
-        controlplane.remove_namespace("pumice-system")
+    aside = tmp_path_factory.mktemp("aside")
+    with kubelet(controlplane, aside) as stands:
+        tools = {str(path.parent) for path in controlplane.binaries.values()}
+        environment = {
+            "PATH": os.pathsep.join([helm_of_tests(controlplane, aside, stands), *sorted(tools)]),
+            "KUBECONFIG": str(controlplane.kubeconfig),
+            "HOME": str(tmp_path),
+        }
+        try:
+            run_page(page, tmp_path, environment, stands.settle)
+        except AssertionError as error:
+            if stands.problem:
+                error.add_note(stands.problem)
+            raise
+        finally:
+            tidy(controlplane)
+
+
+def helm_of_tests(plane: ControlPlane, folder: Path, stands: Kubelet) -> str:
+    """A folder with a helm that says where the webhook is: the API server of tests reaches no pod."""
+    script = folder / "bin/helm"
+    script.parent.mkdir()
+    real = plane.binaries["helm"]
+    script.write_text(
+        f"""#!/bin/sh
+case "$1" in
+  install|upgrade) exec {real} "$@" --set webhook.url={stands.url} ;;
+  *) exec {real} "$@" ;;
+esac
+"""
+    )
+    script.chmod(0o755)
+    return str(script.parent)
+
+
+def tidy(plane: ControlPlane) -> None:
+    """A page may end in the middle; its webhooks must not hold up the tests that follow."""
+    plane.helm("uninstall", "pumice", "--ignore-not-found", namespace="pumice-system")
+    left = "mutatingwebhookconfigurations,validatingwebhookconfigurations"
+    left += ",clusterroles,clusterrolebindings"
+    plane.kubectl("delete", left, "-l", "app.kubernetes.io/instance=pumice")
+    plane.remove_namespace("pumice-system")
+    path = "/api/v1/namespaces/pumice-system"
+    wait_until(lambda: plane.request("GET", path)[0] == 404, "pumice-system to be gone", 60)
 
 
 def test_the_first_page_has_commands_that_run() -> None:

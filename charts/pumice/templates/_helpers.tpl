@@ -32,6 +32,11 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- default (printf "%s-webhook-certs" (include "pumice.fullname" .)) .Values.webhook.secretName -}}
 {{- end -}}
 
+{{/* Secret that is served from, where somebody else keeps it. */}}
+{{- define "pumice.servedSecretName" -}}
+{{- default (printf "%s-webhook-tls" (include "pumice.fullname" .)) .Values.webhook.certificates.secretName -}}
+{{- end -}}
+
 {{/* A ServiceAccount of a component: (list root component). */}}
 {{- define "pumice.serviceAccount" -}}
 {{- $root := index . 0 -}}
@@ -239,6 +244,10 @@ kind: {{ $configuration.kind }}
 metadata:
   name: {{ $configuration.metadata.name }}
   labels: {{- include "pumice.labels" (list $root "webhook") | nindent 4 }}
+  {{- if eq $values.certificates.mode "cert-manager" }}
+  annotations:
+    cert-manager.io/inject-ca-from: {{ $root.Release.Namespace }}/{{ include "pumice.component" (list $root "webhook") }}
+  {{- end }}
 webhooks:
 {{- range $webhook := $configuration.webhooks }}
 {{- $path := printf "%s/%s" $webhook.clientConfig.service.path (include "pumice.advice" $root) }}
@@ -252,6 +261,9 @@ webhooks:
       namespace: {{ $root.Release.Namespace }}
       path: {{ $path }}
       port: 443
+    {{- end }}
+    {{- if and $values.certificates.caBundle (eq $values.certificates.mode "files") }}
+    caBundle: {{ b64enc $values.certificates.caBundle }}
     {{- end }}
   failurePolicy: {{ ternary $values.failurePolicy "Ignore" (eq $webhook.failurePolicy "Fail") }}
   matchConditions:

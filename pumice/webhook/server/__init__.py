@@ -2,8 +2,9 @@
 
 replies       answers that are no reviews: HTTP errors as Kubernetes words them
 reviews       POST of a review: read, judge, look up what is missing, count, log
-probes        /healthz, /readyz, /metrics
-app           the aiohttp application of these
+deadline      how long the API server waits, and what it is told when that is not enough
+app           which path answers what
+connection    what is no HTTP, breaks off or does not arrive is answered too
 listener      ports, TLS, draining
 cached_view   the cluster as admission sees it, from watch caches
 groups        the file of resource groups, read again whenever it changes

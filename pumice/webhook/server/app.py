@@ -1,65 +1,67 @@
-"""The aiohttp applications: reviews and probes on the main port, probes alone on the other."""
+"""Which path answers what: reviews and probes on the main port, probes alone on the other.
+
+Three kinds of paths, known before the first request, need no router and no middleware.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import web
 
 from pumice.cluster.probes import Probes
+from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.replies import status
-from pumice.webhook.server.reviews import Reviews
+from pumice.webhook.server.reviews import Reviews, endpoint_of
 
-__all__ = ["PROBES", "REVIEWS", "application", "probe_application"]
+__all__ = ["Paths"]
 
-REVIEWS = web.AppKey("reviews", Reviews)
-PROBES = web.AppKey("probes", Probes)
-
-
-def application(reviews: Reviews, probes: Probes, paths: tuple[str, ...]) -> web.Application:
-    """The application of the main port.
-
-    Args:
-        reviews: Answers reviews.
-        probes: Answers the kubelet and Prometheus.
-        paths: Where reviews are answered, whatever follows in the path: the API server shows the
-            whole of it to whom it could not get an answer for, so it can hold a word of advice.
-    """
-    app = web.Application()
-    app[REVIEWS] = reviews
-    for path in paths:
-        for pattern in (path, path + "/{advice:.+}"):
-            resource = app.router.add_resource(pattern)
-            resource.add_route("POST", reviews.post)
-            resource.add_route("*", _post_only)
-    _add_probes(app, probes, paths)
-    return app
+_READING = ("GET", "HEAD")
 
 
-def probe_application(probes: Probes) -> web.Application:
-    """The application of the metrics port."""
-    app = web.Application()
-    _add_probes(app, probes, ())
-    return app
+class Paths:
+    """Answers requests by their path."""
 
+    def __init__(
+        self,
+        probes: Probes,
+        metrics: ServerMetrics,
+        reviews: Reviews | None = None,
+        paths: Sequence[str] = (),
+    ) -> None:
+        """Describe what is where.
 
-def _add_probes(app: web.Application, probes: Probes, paths: tuple[str, ...]) -> None:
-    app[PROBES] = probes
-    answers = {"/healthz": probes.healthz, "/readyz": probes.readyz, "/metrics": probes.metrics}
-    for path, answer in answers.items():
-        resource = app.router.add_resource(path)
-        resource.add_route("GET", answer)
-        resource.add_route("HEAD", answer)
-        resource.add_route("*", _get_only)
-    known = ", ".join((*paths, *answers))
+        Args:
+            probes: Answers the kubelet and Prometheus.
+            metrics: Counts what is answered here.
+            reviews: Answers reviews; only probes are served when None.
+            paths: Where reviews are answered.
+        """
+        self._metrics = metrics
+        self._reviewed = dict.fromkeys(paths, reviews.post) if reviews is not None else {}
+        self._probes: dict[str, Callable[[web.BaseRequest], Awaitable[web.Response]]] = {
+            "/healthz": probes.healthz,
+            "/readyz": probes.readyz,
+            "/metrics": probes.metrics,
+        }
+        self._known = ", ".join((*self._reviewed, *self._probes))
 
-    async def nowhere(request: web.Request) -> web.Response:
-        return status(404, f"there is nothing at {request.path}, known are {known}")
+    async def answer(self, request: web.BaseRequest) -> web.Response:
+        """Answer a request. Every one gets an answer."""
+        path, method = endpoint_of(request), request.method
+        post = self._reviewed.get(path)
+        if post is not None and method == "POST":
+            return await post(request)
+        probe = self._probes.get(path)
+        if probe is not None and method in _READING:
+            return await probe(request)
+        response = self._elsewhere(path, method)
+        self._metrics.turned_away(path if path in self._reviewed else "other", response.status)
+        return response
 
-    app.router.add_route("*", "/{path:.*}", nowhere)
-
-
-async def _post_only(request: web.Request) -> web.Response:
-    message = f"{request.path} takes reviews by POST, found {request.method}"
-    return status(405, message, {"Allow": "POST"})
-
-
-async def _get_only(request: web.Request) -> web.Response:
-    message = f"{request.path} is read by GET, found {request.method}"
-    return status(405, message, {"Allow": "GET, HEAD"})
+    def _elsewhere(self, path: str, method: str) -> web.Response:
+        if path in self._reviewed:
+            message = f"{path} takes reviews by POST, found {method}"
+            return status(405, message, {"Allow": "POST"})
+        if path in self._probes:
+            message = f"{path} is read by GET, found {method}"
+            return status(405, message, {"Allow": ", ".join(_READING)})
+        return status(404, f"there is nothing at {path}, known are {self._known}")

@@ -6,8 +6,9 @@ stops sending, because it has said all it wants to or because it broke off, is a
 connection ends. A head that does not arrive whole is not waited for longer than a body. And a body that
 goes wrong in the middle is answered at once.
 
-Under TLS a client that ends its sending ends the connection: what it has sent whole by then and is
-still being judged is lost, as TLS up to 1.2 has it. What is no TLS at all gets TLS's alert.
+Under TLS a client that ends its sending ends the connection, before anything can be judged: it is told
+that, whatever it has sent. One that breaks off without TLS's own goodbye gets nothing, as TLS demands,
+and what is no TLS at all gets TLS's alert.
 """
 
 import asyncio
@@ -78,11 +79,12 @@ class Connection(web.RequestHandler):
             return None
         if body is not None and not body.is_eof():
             self._spoil(body)
-            if self.ssl_context is not None and self.transport is not None:
-                # In a moment nothing can be written any more.
-                self.transport.write(last_words(400, _broken_off(body)))
-        # Under TLS the answer would have no effect, and asyncio warns of that.
-        return self.ssl_context is None
+        if self.ssl_context is None:
+            return True
+        if self.transport is not None:
+            message = "the client ended the connection before it could be answered"
+            self.transport.write(last_words(400, message))
+        return None
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Forget the client."""
@@ -109,11 +111,12 @@ class Connection(web.RequestHandler):
     def handle_error(
         self,
         request: web.BaseRequest,
-        status: int = 500,  # noqa: A002, RUF100 - aiohttp's name
+        status: int = 500,
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
         """The answer to what is no HTTP, or to what nobody has foreseen."""
+        del request
         return self._error(status, exc, message or "")
 
     def _error(self, code: int, error: BaseException | None, message: str) -> web.StreamResponse:
@@ -125,7 +128,7 @@ class Connection(web.RequestHandler):
         else:
             self._server.unreadable(code)
             message = f"this is no HTTP request that can be read: {' '.join(message.split())}"
-            logger.info("%s", status(code, message).text)
+            logger.info("%s", message)
         response = status(code, message)
         response.force_close()
         return response

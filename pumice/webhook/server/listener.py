@@ -15,9 +15,11 @@ from aiohttp import web
 
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.probes import Probes
-from pumice.webhook.server.app import application, probe_application
+from pumice.webhook.server.app import Paths
+from pumice.webhook.server.connection import Server
+from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews
-from pumice.webhook.server.settings import KEEPALIVE_SECONDS, ServerSettings
+from pumice.webhook.server.settings import ServerSettings
 
 __all__ = ["Listener"]
 
@@ -25,9 +27,6 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.02
 """How often it is looked whether the last review is answered."""
-
-_BUFFER = 1 << 18
-"""Bytes read ahead of a connection; most reviews arrive in one piece then."""
 
 
 class Listener:
@@ -43,6 +42,7 @@ class Listener:
         probes: Probes,
         paths: tuple[str, ...],
         settings: ServerSettings,
+        metrics: ServerMetrics,
         *,
         tls: ssl.SSLContext | None = None,
         clock: Clock | None = None,
@@ -54,6 +54,7 @@ class Listener:
             probes: Answers the kubelet and Prometheus.
             paths: Where reviews are answered.
             settings: Where to listen and how to end.
+            metrics: Counts.
             tls: What is presented; plain HTTP on loopback when None.
             clock: Waits while draining.
 
@@ -63,22 +64,15 @@ class Listener:
         if tls is None:
             settings.require_loopback()
         self.started = asyncio.Event()
-        self._reviews = reviews
+        self._reviewing = Paths(probes, metrics, reviews, paths)
+        self._probing = Paths(probes, metrics)
+        self._metrics = metrics
         self._probes = probes
         self._settings = settings
         self._tls = tls
         self._clock = clock or SystemClock()
-        self._main = web.AppRunner(
-            application(reviews, probes, paths),
-            access_log=None,
-            handle_signals=False,
-            keepalive_timeout=KEEPALIVE_SECONDS,
-            shutdown_timeout=1.0,  # by then `_drain` has waited for what runs
-            read_bufsize=_BUFFER,
-        )
-        self._side = web.AppRunner(
-            probe_application(probes), access_log=None, handle_signals=False, shutdown_timeout=1.0
-        )
+        self._main: web.ServerRunner | None = None
+        self._side: web.ServerRunner | None = None
 
     @property
     def grace(self) -> float:
@@ -88,14 +82,12 @@ class Listener:
     @property
     def port(self) -> int:
         """Where it listens, once it does."""
-        port: int = self._main.addresses[0][1]
-        return port
+        return _port(self._main)
 
     @property
     def metrics_port(self) -> int:
         """Where probes and metrics are served over plain HTTP, once they are."""
-        port: int = self._side.addresses[0][1]
-        return port
+        return _port(self._side)
 
     async def run(self) -> None:
         """Listen until cancelled, then drain.
@@ -104,35 +96,52 @@ class Listener:
             OSError: A port is taken.
         """
         async with AsyncExitStack() as stack:
-            await self._listen(stack)
+            if self._settings.metrics_port is not None:
+                server = self._server(self._probing)
+                self._side = await self._open(stack, server, self._settings.metrics_port)
+            server = self._server(self._reviewing)
+            self._main = await self._open(stack, server, self._settings.port, self._tls)
             self.started.set()
             scheme = "http" if self._tls is None else "https"
             logger.info("answering reviews on %s://%s:%d", scheme, self._settings.host, self.port)
             try:
                 await asyncio.Event().wait()
             finally:
-                await self._drain()
+                await self._drain(self._main, server)
 
-    async def _listen(self, stack: AsyncExitStack) -> None:
-        settings = self._settings
-        for runner, port, tls in (
-            (self._side, settings.metrics_port, None),
-            (self._main, settings.port, self._tls),
-        ):
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            if port is not None:
-                await web.TCPSite(runner, settings.host, port, ssl_context=tls).start()
+    def _server(self, paths: Paths) -> Server:
+        def unreadable(code: int) -> None:
+            self._metrics.turned_away("other", code)
 
-    async def _drain(self) -> None:
-        self._probes.draining = self._reviews.closing = True
+        return Server(paths.answer, self._settings, unreadable)
+
+    async def _open(
+        self, stack: AsyncExitStack, server: Server, port: int, tls: ssl.SSLContext | None = None
+    ) -> web.ServerRunner:
+        # By the time of its shutdown `_drain` has waited for what runs.
+        runner = web.ServerRunner(server, shutdown_timeout=1.0)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, self._settings.host, port, ssl_context=tls).start()
+        return runner
+
+    async def _drain(self, runner: web.ServerRunner, server: Server) -> None:
+        self._probes.draining = server.closing = True
         if self._settings.drain_seconds > 0:
             logger.info("answering for %.0f s more", self._settings.drain_seconds)
             await self._clock.sleep(self._settings.drain_seconds)
-        for site in tuple(self._main.sites):
+        for site in tuple(runner.sites):
             await site.stop()
-        # aiohttp would drop what still arrives of a review once it is told to end.
+        # What is on its way to an idle connection arrives meanwhile, and aiohttp would drop what
+        # still arrives of a review once it is told to end.
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.shutdown_seconds):
-                while self._reviews.running:  # noqa: ASYNC110 - rare, and an event would cost each review
+                await asyncio.sleep(_LOOK_SECONDS)
+                while server.busy:  # noqa: ASYNC110 - rare, and an event would cost each review
                     await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _port(runner: web.ServerRunner | None) -> int:
+    assert runner is not None, "it does not listen"
+    port: int = runner.addresses[0][1]
+    return port

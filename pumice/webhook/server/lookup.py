@@ -25,7 +25,11 @@ class QueueLookup(Protocol):
     """Finds queues that no cache has."""
 
     async def find(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
-        """Those of the named queues that exist, as far as that can be told in time."""
+        """Those of the named queues that exist.
+
+        Raises:
+            TimeoutError: That could not be told in time.
+        """
 
 
 class LiveQueues:
@@ -37,15 +41,20 @@ class LiveQueues:
         self._metrics = metrics
 
     async def find(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
-        """Those of the named queues that exist, as far as that can be told in time."""
+        """Those of the named queues that exist; one that cannot be asked for counts as missing.
+
+        Raises:
+            TimeoutError: That could not be told in time.
+        """
         found: list[Queue] = []
         try:
             async with asyncio.timeout(seconds):
-                for name in dict.fromkeys(names):
+                for name in names:
                     found.extend(await self._get(name))
         except TimeoutError:
             self._metrics.lookups.labels("failed").inc()
             logger.warning("looking for queues %s took more than %.1f s", ", ".join(names), seconds)
+            raise
         return found
 
     async def _get(self, name: str) -> list[Queue]:

@@ -2,43 +2,35 @@
 
 import asyncio
 import logging
-import re
 import time
+from dataclasses import replace
 
 import structlog
 from aiohttp import StreamReader, web
 
 from pumice.webhook.admission import Admission, Crash
-from pumice.webhook.answers import Answer
+from pumice.webhook.answers import Answer, malformed
+from pumice.webhook.endpoints import ENDPOINTS
+from pumice.webhook.questions import uid_of
+from pumice.webhook.server.deadline import allowed_seconds, late
 from pumice.webhook.server.lookup import QueueLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.replies import JSON, status
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
 
-__all__ = ["Reviews", "log_crash"]
+__all__ = ["Reviews", "endpoint_of", "log_crash"]
 
 _NAME = "pumice.webhook"
+_ADVICE = "/if-this-fails"
 log = structlog.stdlib.get_logger(_NAME)
 
 _TYPE = "application/json"
-_TIMEOUT = re.compile(
-    r"(?:(?P<minutes>\d{1,4})m)?(?:(?P<seconds>\d{1,9}(?:\.\d*)?)s)?(?:(?P<milli>\d{1,9})ms)?",
-    re.ASCII,
-)
-_MARGIN_SECONDS = 0.5
-"""Kept back of the API server's timeout for the way home."""
-
-_CLOSING = {**JSON, "Connection": "close"}
+_CONTINUE = "100-continue"
 
 
 class Reviews:
-    """Answers POSTs of reviews.
-
-    Attributes:
-        closing: Asks the other side to open no further review on its connection.
-        running: How many reviews have begun to arrive and are not answered yet.
-    """
+    """Answers POSTs of reviews."""
 
     def __init__(
         self,
@@ -55,24 +47,16 @@ class Reviews:
             settings: Limits.
             lookup: Asked for queues that are missing, before they count as missing.
         """
-        self.closing = False
-        self.running = 0
         self._admission = admission
         self._metrics = metrics
         self._settings = settings
         self._lookup = lookup
+        self._told: set[str] = set()
 
-    async def post(self, request: web.Request) -> web.Response:
+    async def post(self, request: web.BaseRequest) -> web.Response:
         """Answer a review. Every body gets an answer."""
-        self.running += 1
-        try:
-            return await self._post(request)
-        finally:
-            self.running -= 1
-
-    async def _post(self, request: web.Request) -> web.Response:
         started = time.perf_counter()
-        path = _endpoint(request.path)
+        path = endpoint_of(request)
         if refusal := _refusal(request, self._settings.body_limit):
             self._metrics.turned_away(path, refusal.status)
             return refusal
@@ -80,35 +64,36 @@ class Reviews:
         if isinstance(body, web.Response):
             self._metrics.turned_away(path, body.status)
             return body
-        answer = self._admission.answer(path, body)
-        if answer.missing_queues and self._lookup is not None and _doubted(answer):
-            answer = await self._again(request, path, self._lookup, body, answer)
+        try:
+            answer = self._admission.answer(path, body)
+            if answer.missing_queues and self._lookup is not None and _doubted(answer):
+                answer = await self._again(request, self._lookup, body, answer, started)
+        except Exception as error:
+            answer = self._crashed(path, body, error)
         seconds = time.perf_counter() - started
         self._metrics.answered(path, answer, seconds)
         if answer.outcome == "denied" or answer.outcome == "errored" or answer.tolerated:
             _log(path, answer, seconds)
         elif logging.getLogger(_NAME).isEnabledFor(logging.DEBUG):
             log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
-        return web.Response(
-            body=answer.body,
-            status=answer.malformed or 200,
-            headers=_CLOSING if self.closing else JSON,
-        )
+        return web.Response(body=answer.body, status=answer.malformed or 200, headers=JSON)
 
-    async def _read(self, request: web.Request) -> bytes | web.Response:
+    async def _read(self, request: web.BaseRequest) -> bytes | web.Response:
         """The body, or the answer where it is too long, too slow or garbled on its way."""
         content = request.content
+        seconds = self._settings.read_seconds
         try:
             if content.is_eof():
                 return await self._whole(content)
-            async with asyncio.timeout(self._settings.read_seconds):
+            seconds = min(seconds, allowed_seconds(request))
+            async with asyncio.timeout(seconds):
+                await _invite(request)
                 return await self._whole(content)
         except TimeoutError:
-            seconds = self._settings.read_seconds
             return _last(408, f"the review had not arrived whole after {seconds:g} s")
         except web.RequestPayloadError as error:
             content.feed_eof()  # or the server reads on after the answer, into the same error
-            return _last(400, f"the body cannot be read: {' '.join(str(error).split())}")
+            return _last(400, f"the body cannot be read: {error}")
 
     async def _whole(self, content: StreamReader) -> bytes | web.Response:
         limit = self._settings.body_limit
@@ -124,32 +109,55 @@ class Reviews:
         return b"".join(parts)
 
     async def _again(
-        self, request: web.Request, path: str, lookup: QueueLookup, body: bytes, answer: Answer
+        self,
+        request: web.BaseRequest,
+        lookup: QueueLookup,
+        body: bytes,
+        answer: Answer,
+        started: float,
     ) -> Answer:
         """Judge anew with the queues that exist by now; each step up a tree may need another look."""
-        deadline = time.monotonic() + min(self._settings.lookup_seconds, _timeout(request))
+        now = time.perf_counter()
+        deadline = min(now + self._settings.lookup_seconds, started + allowed_seconds(request))
         view = self._admission.view
         asked: set[str] = set()
         while _doubted(answer):
-            missing = tuple(name for name in answer.missing_queues if name not in asked)
-            left = deadline - time.monotonic()
-            if not missing or left <= 0:
+            names = dict.fromkeys(answer.missing_queues)
+            missing = tuple(name for name in names if name not in asked)
+            if not missing:
                 break
             asked.update(missing)
-            found = await lookup.find(missing, left)
+            try:
+                found = await lookup.find(missing, deadline - time.perf_counter())
+            except TimeoutError:
+                return late(answer, missing) if answer.outcome == "denied" else answer
             if not found:
                 break
             view = Overlay(view, found)
-            answer = self._admission.answer(path, body, view)
+            answer = self._admission.answer(endpoint_of(request), body, view)
         return answer
 
+    def _crashed(self, path: str, body: bytes, error: Exception) -> Answer:
+        """The answer where something else than a rule raised; it is told once of each kind of error."""
+        code, uid = ENDPOINTS[path].code, uid_of(body)
+        self._metrics.crashes.labels(code).inc()
+        if (place := f"{path} {type(error).__name__}") not in self._told:
+            self._told.add(place)
+            log_crash(Crash(path, uid, code, error))
+        problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
+        return replace(malformed(uid, 500, problem, "InternalError"), malformed=0)
 
-def _endpoint(path: str) -> str:
-    """The endpoint of a path: its first two words; what follows is advice for the eye."""
-    return "/".join(path.split("/", 3)[:3])
+
+def endpoint_of(request: web.BaseRequest) -> str:
+    """The path without the advice that the chart puts behind it.
+
+    The API server shows the address to whom it could not get an answer for, and nothing else that
+    an installation could write.
+    """
+    return request.path.partition(_ADVICE)[0]
 
 
-def _refusal(request: web.Request, limit: int) -> web.Response | None:
+def _refusal(request: web.BaseRequest, limit: int) -> web.Response | None:
     """The answer to a request that is not even read."""
     found = request.headers.get("Content-Type", "")
     if found != _TYPE and found.partition(";")[0].strip().lower() != _TYPE:
@@ -159,6 +167,13 @@ def _refusal(request: web.Request, limit: int) -> web.Response | None:
     if length is not None and length > limit:
         return _too_large(limit)
     return None
+
+
+async def _invite(request: web.BaseRequest) -> None:
+    """Ask for a body that is sent on demand only."""
+    if request.headers.get("Expect", "").lower() == _CONTINUE:
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # or the response would count as begun
 
 
 def _doubted(answer: Answer) -> bool:
@@ -175,16 +190,6 @@ def _last(code: int, message: str) -> web.Response:
     response = status(code, message)
     response.force_close()
     return response
-
-
-def _timeout(request: web.Request) -> float:
-    """Seconds that the API server still waits, by its `?timeout=`."""
-    match = _TIMEOUT.fullmatch(request.query.get("timeout", ""))
-    if match is None or not match[0]:
-        return float("inf")
-    seconds = 60 * int(match["minutes"] or 0) + float(match["seconds"] or 0)
-    seconds += int(match["milli"] or 0) / 1000
-    return max(seconds - _MARGIN_SECONDS, 0.0)
 
 
 def _log(path: str, answer: Answer, seconds: float) -> None:

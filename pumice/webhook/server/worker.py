@@ -67,6 +67,7 @@ class _Worker:
             self._probes,
             tuple(judging.paths if paths is None else paths),
             settings,
+            metrics,
             tls=certificates.context if certificates is not None else None,
             clock=clock,
         )

@@ -1,9 +1,12 @@
 from collections.abc import AsyncIterator
 
 import pytest
+import yaml
 
+from pumice.api.crds import all_crds
 from pumice.cluster.client import Client
 from pumice.cluster.embedded import EmbeddedCluster
+from tests.support.controlplane.cluster import ControlPlane
 from tests.unit.cluster.clocks import ManualClock
 
 
@@ -16,3 +19,18 @@ async def client() -> AsyncIterator[Client]:
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
+
+
+@pytest.fixture(scope="module")
+def crds(controlplane: ControlPlane) -> None:
+    """Our kinds, in place on the real control plane."""
+    text = yaml.safe_dump_all(all_crds())
+    controlplane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
+    controlplane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+
+
+@pytest.fixture
+async def api(controlplane: ControlPlane) -> AsyncIterator[Client]:
+    """An administrator's session with the real control plane."""
+    async with Client.connect(controlplane.kubeconfig) as found:
+        yield found

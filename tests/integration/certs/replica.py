@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
+
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
@@ -40,6 +42,15 @@ class Orders:
     certificates: dict[str, Any] = field(default_factory=dict)
 
 
+async def closing(response: web.StreamResponse, request: web.BaseRequest) -> object:
+    """What becomes of `web.StreamResponse.prepare`: the answer says that it was the last one."""
+    response.force_close()
+    return await prepare(response, request)
+
+
+prepare = web.StreamResponse.prepare
+
+
 async def main(orders: Orders) -> None:
     async with Client.connect(Path(orders.kubeconfig)) as client:
         certificates = KeptCertificates(Keeper(client, CertSettings(**orders.certificates)))
@@ -47,10 +58,10 @@ async def main(orders: Orders) -> None:
             port=orders.port, metrics_port=orders.metrics_port, drain_seconds=0.0
         )
         worker = WebhookWorker(client, builtin(), AdmissionSettings(), listening, certificates)
-        worker.listener._reviews.closing = True
         await run_until_stopped(worker.tasks())
 
 
 if __name__ == "__main__":
+    web.StreamResponse.prepare = closing  # type: ignore[method-assign, assignment]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     asyncio.run(main(Orders(**json.loads(sys.argv[1]))))

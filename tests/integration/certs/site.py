@@ -17,12 +17,13 @@ import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from pumice.api.kinds import JOB, MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS, Kind
+from pumice.api.kinds import JOB, MUTATING_WEBHOOKS, QUEUE, SECRET, VALIDATING_WEBHOOKS, Kind
 from pumice.certs.bundle import Reading, read
 from pumice.cluster.client import Client, Object
 from pumice.webhook.registrations import configurations
@@ -58,6 +59,7 @@ class Site:
         self.metrics: dict[int, int] = {}
         self._folder = folder
         self._kubeconfig = self._account()
+        self._queue("create")
 
     # Webhook configurations
 
@@ -67,11 +69,19 @@ class Site:
             each["metadata"]["name"] for each in self.manifests(1) if each["kind"] == kind.kind
         )
 
-    def manifests(self, port: int) -> list[Object]:
-        """The configurations, without a bundle, as somebody keeps them in a repository."""
-        found = configurations(
-            AdmissionSettings(), lambda path: {"url": f"https://127.0.0.1:{port}{path}"}
-        )
+    def manifests(self, mutating: int, validating: int = 0) -> list[Object]:
+        """The configurations, without a bundle, as somebody keeps them in a repository.
+
+        Args:
+            mutating: Port that is asked to mutate.
+            validating: Port that is asked to validate; the same when 0.
+        """
+
+        def address(path: str) -> dict[str, str]:
+            port = mutating if path.endswith("/mutate") else validating or mutating
+            return {"url": f"https://127.0.0.1:{port}{path}"}
+
+        found = configurations(AdmissionSettings(), address)
         own = [each for each in found if "-jobs-" in each["metadata"]["name"]]
         for each in own:
             each["metadata"]["name"] += f"-{self.namespace}"
@@ -80,10 +90,10 @@ class Site:
             }
         return own
 
-    def apply(self, port: int, verb: str = "apply") -> None:
+    def apply(self, *ports: int, how: Sequence[str] = ("apply",)) -> None:
         """Apply the manifests, as an administrator or a GitOps tool does."""
-        text = yaml.safe_dump_all(self.manifests(port))
-        self.plane.kubectl(verb, "-f", "-", stdin=text)
+        text = yaml.safe_dump_all(self.manifests(*ports))
+        self.plane.kubectl(*how, "-f", "-", stdin=text)
 
     async def bundles(self, api: Client) -> list[bytes]:
         """What each configuration's webhook trusts."""
@@ -185,6 +195,10 @@ class Site:
         )
         await asyncio.sleep(0.5)
 
+    def tails(self) -> str:
+        """What the replicas logged last."""
+        return "\n".join(f"--- {each.name}\n{each.tail()}" for each in self.replicas.values())
+
     # Reviews
 
     async def review(self, api: Client) -> None:
@@ -193,7 +207,7 @@ class Site:
         Raises:
             ApiError: It was refused.
         """
-        manifest = job("train", namespace=self.namespace)
+        manifest = job("train", namespace=self.namespace, queue=self._queue_name)
         path = JOB.collection(self.namespace)
         await api.raw("POST", path, manifest, query={"dryRun": "All"})
 
@@ -207,7 +221,8 @@ class Site:
         finally:
             load.ending = True
             await asyncio.gather(*tasks)
-        assert load.failures == []
+        failed = f"{len(load.failures)} of {load.reviews + len(load.failures)} failed"
+        assert not load.failures, "\n".join([failed, *load.failures[:5], self.tails()])
         assert load.reviews > 0
 
     # The service account
@@ -261,8 +276,22 @@ class Site:
             ),
         ]  # fmt: skip
 
+    @property
+    def _queue_name(self) -> str:
+        return f"certs-{self.namespace}"
+
+    def _queue(self, verb: str, *arguments: str) -> None:
+        queue = {
+            "apiVersion": QUEUE.api_version,
+            "kind": QUEUE.kind,
+            "metadata": {"name": self._queue_name},
+            "spec": {"weight": 1},
+        }
+        self.plane.kubectl(verb, "-f", "-", *arguments, stdin=json.dumps(queue))
+
     def clear(self) -> None:
         """Take away what is not in the namespace."""
+        self._queue("delete", "--ignore-not-found")
         for kind in KINDS.values():
             self.plane.kubectl("delete", kind.plural, *self.names(kind), "--ignore-not-found")
         for plural in ("clusterroles", "clusterrolebindings"):
@@ -306,23 +335,19 @@ class Load:
             try:
                 await self._site.review(self._api)
             except Exception as error:
-                self.failures.append(str(error))
+                self.failures.append(f"{datetime.now():%H:%M:%S.%f} {error}")
                 await asyncio.sleep(0.1)
             else:
                 self.reviews += 1
 
 
 async def eventually(
-    condition: Callable[[], Awaitable[bool]],
-    what: str,
-    seconds: float = 20,
-    processes: Sequence[Process] = (),
+    condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 20
 ) -> None:
     """Ask again and again until something holds."""
     try:
         async with asyncio.timeout(seconds):
-            while not await condition():
+            while not await condition():  # noqa: ASYNC110 - the condition is asked of a server
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        tails = "\n".join(f"--- {each.name}\n{each.tail()}" for each in processes)
-        raise AssertionError(f"{what}: not after {seconds:g} s\n{tails}") from None
+        raise AssertionError(f"{what}: not after {seconds:g} s") from None

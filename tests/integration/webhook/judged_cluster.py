@@ -8,7 +8,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from pumice.api.kinds import (
     HYPER_NODE,
     MUTATING_WEBHOOKS,
     NAMESPACE,
+    POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
     VALIDATING_WEBHOOKS,
@@ -28,7 +29,7 @@ from pumice.api.kinds import (
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import JSON_PATCH, Client
-from pumice.cluster.errors import ApiError
+from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins import builtin
 from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import configurations
@@ -94,6 +95,15 @@ class JudgedCluster:
         self._namespaces: dict[str, Raw] = {}
         self._classes: list[Raw] = []
 
+    async def begin(self) -> None:
+        """Take away what tests before have left and rules may look at."""
+        for kind in (QUEUE, HYPER_NODE, POD_GROUP):
+            for each in (await self._api.list(kind))["items"]:
+                metadata = each["metadata"]
+                with suppress(NotFound):
+                    await self._api.delete(kind, metadata["name"], metadata.get("namespace"))
+        self._classes = (await self._api.list(PRIORITY_CLASS))["items"]
+
     def objects(self) -> list[Raw]:
         """Everything that rules may look at, as it is stored."""
         return [*self._classes, *self._namespaces.values(), *self._stored.values()]
@@ -106,10 +116,9 @@ class JudgedCluster:
         """Become the row's cluster.
 
         Raises:
-            ApiError: No cluster can be like that.
+            Invalid: No cluster can be like that, because of a schema.
+            Forbidden: No cluster can be like that, because of a rule of the API server's own.
         """
-        if not self._classes:
-            self._classes = (await self._api.list(PRIORITY_CLASS))["items"]
         wanted: dict[Identity, Raw] = {}
         namespaces: dict[str, Raw] = {}
         for manifest in (*_ALWAYS_THERE, *row.state):
@@ -234,6 +243,7 @@ async def judging(
             conf=file,
         )
         cluster = JudgedCluster(api, ensure)
+        await cluster.begin()
         async with running(worker) as address:
             try:
                 for manifest in manifests(address):

@@ -82,7 +82,7 @@ async def test_a_word_of_advice_behind_the_path_changes_nothing(
     url: str, client: aiohttp.ClientSession
 ) -> None:
     """The API server shows the address to whom it could not get an answer for."""
-    for advice in ("/if-this-fails", "/if-this-fails/ask-x--n-y?timeout=5s"):
+    for advice in ("/if-this-fails", "/if-this-fails-run/kubectl-x--n-y?timeout=5s"):
         path = f"{url}/jobs/validate{advice}"
         async with client.post(path, data=REVIEW, headers=JSON) as answer:
             assert (await answer.json())["response"] == {"uid": UID, "allowed": True}
@@ -90,7 +90,9 @@ async def test_a_word_of_advice_behind_the_path_changes_nothing(
             assert answer.status == 405
     async with client.get(f"{url}/metrics") as answer:
         assert "if-this-fails" not in await answer.text()
-    async with client.post(f"{url}/jobs/nothing/if-this-fails", data=REVIEW, headers=JSON) as answer:
+    async with client.post(
+        f"{url}/jobs/nothing/if-this-fails", data=REVIEW, headers=JSON
+    ) as answer:
         assert answer.status == 404
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.api.kinds import POD
-from pumice.cluster.errors import ApiError
+from pumice.cluster.errors import Forbidden, Invalid
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.groups.parsing import parse
@@ -147,7 +147,7 @@ async def outcome(row: Row, cluster: JudgedCluster) -> tuple[Expected, Verdict] 
     """Ask a row until the answer is the expected one; None where there can be no such cluster."""
     try:
         await cluster.become(row)
-    except ApiError:
+    except (Invalid, Forbidden):
         return None
     if row.request["operation"] != "CREATE" and cluster.stored(row) is None:
         return None

@@ -16,21 +16,29 @@ NOW = time.time()
 CA = authority(NOW - 3600, NOW + 86_400)
 
 
+class Connection:
+    """A connection that is accepted already, of a client that does not check anything."""
+
+    def __init__(self, serving: ServingCertificate, host: str | None = HOST) -> None:
+        client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+        up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._calling = client.wrap_bio(down, up, server_hostname=host)
+        self._answering = serving.context.wrap_bio(up, down, server_side=True)
+
+    def presented(self) -> bytes:
+        for side in (self._calling, self._answering, self._calling):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+        der = self._calling.getpeercert(binary_form=True)
+        assert der is not None
+        return ssl.DER_cert_to_PEM_cert(der).encode()
+
+
 def presented(serving: ServingCertificate, host: str | None = HOST) -> bytes:
-    """What a client sees that does not check anything."""
-    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
-    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
-    calling = client.wrap_bio(down, up, server_hostname=host)
-    answering = serving.context.wrap_bio(up, down, server_side=True)
-    for side in (calling, answering, calling):
-        try:
-            side.do_handshake()
-        except ssl.SSLWantReadError:
-            continue
-    der = calling.getpeercert(binary_form=True)
-    assert der is not None
-    return ssl.DER_cert_to_PEM_cert(der).encode()
+    return Connection(serving, host).presented()
 
 
 class Renewing:
@@ -87,3 +95,12 @@ def test_a_renewal_that_has_nothing_better_leaves_what_there_is() -> None:
     renewing.serving.on_stale(lambda: None)
     renewing.clock.now += 101
     assert certificates_in(presented(renewing.serving)) == certificates_in(renewing.serving.chain)
+
+
+def test_connections_that_were_accepted_before_see_the_new_certificate_too() -> None:
+    renewing = Renewing()
+    waiting = [Connection(renewing.serving) for _ in range(3)]
+    renewing.clock.now += 101
+    new = [certificates_in(each.presented()) for each in waiting]
+    assert renewing.renewals == 1
+    assert new == [certificates_in(renewing.serving.chain)] * 3

@@ -90,11 +90,19 @@ def repeats(pod: Raw) -> list[str]:
     """What a pod holds twice."""
     spec = pod.get("spec", {})
     everywhere = [*spec.get("containers", ()), *spec.get("initContainers", ())]
-    keys = {"env": "name", "volumeMounts": "mountPath", "ports": "containerPort"}
-    lists = [(each.get(field, []), key) for each in everywhere for field, key in keys.items()]
-    lists.append((spec.get("volumes", []), "name"))
+    keys = (
+        ("env", "name"),
+        ("volumeMounts", "mountPath"),
+        ("ports", "containerPort"),
+        ("ports", "name"),
+    )
+    lists = [(each.get(field, []), key) for each in everywhere for field, key in keys]
+    lists += [(spec.get(field, []), "name") for field in ("volumes", "initContainers")]
+    if spec.get("hostNetwork"):
+        ports = [port for each in everywhere for port in each.get("ports", ())]
+        lists.append((ports, "containerPort"))
     twice = []
     for entries, key in lists:
-        found = [entry.get(key) for entry in entries]
+        found = [entry[key] for entry in entries if key in entry]
         twice += [name for name in found if found.count(name) > 1]
     return twice

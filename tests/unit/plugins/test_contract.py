@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.api.jobs import Job
-from pumice.plugins import JobPlugin, Registry, Wiring, builtin, problems
-from tests.unit.plugins.support import job, loses_nothing, repeats, task
+from pumice.plugins import JobPlugin, Raw, Registry, Wiring, builtin, problems
+from tests.unit.plugins.support import containers, job, loses_nothing, repeats, task
 
-NAMES = ["ps", "worker", "chief", "a-b"]
+NAMES = ["ps", "worker", "chief", "a-b", "master", "scheduler", "head"]
 EXAMPLE = Path(__file__).parents[3] / "examples" / "job-plugin" / "pumice_jax.py"
 
 
@@ -28,23 +28,50 @@ def example() -> JobPlugin:
 
 
 PLUGINS = [*builtin().plugins, example()]
-VARIABLES = ["TF_CONFIG", "VC_PS_NUM", "VC_TASK_INDEX", "JAX_PROCESS_ID", "MINE"]
+VARIABLES = [
+    "TF_CONFIG",
+    "VC_PS_NUM",
+    "VC_TASK_INDEX",
+    "RANK",
+    "MPI_HOST",
+    "DMLC_ROLE",
+    "ADDRESS",
+    "JAX_PROCESS_ID",
+    "MINE",
+]
+VALUES = [
+    "worker",
+    "ps,worker",
+    "head,worker=ps",
+    "[[ps]]",
+    "8080",
+    "-1",
+    "1:3",
+    "true",
+    "maybe",
+    "",
+    "c",
+    "ed25519",
+    "cluster",
+    "/home/u/.ssh",
+    "ADDRESS={address:head};RANK={rank};OWN={self}",
+    "X={nothing}",
+]
 
 
 @st.composite
 def words(draw: st.DrawFn, plugin: JobPlugin) -> list[str]:
-    values = st.sampled_from(["worker", "ps,worker", "[[ps]]", "8080", "true", "maybe", ""])
     flags = st.sampled_from([*plugin.arguments.names, "unknown"])
-    return draw(st.lists(st.builds("--{}={}".format, flags, values), max_size=3))
+    return draw(st.lists(st.builds("--{}={}".format, flags, st.sampled_from(VALUES)), max_size=3))
 
 
 @st.composite
-def jobs(draw: st.DrawFn, plugin: JobPlugin) -> Job:
+def jobs(draw: st.DrawFn, *plugins: JobPlugin) -> Job:
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
     tasks = [
         task(name, draw(st.integers(0, 3)), draw(st.sampled_from(["", "fixed"]))) for name in names
     ]
-    return job("j", *tasks, plugins={plugin.name: draw(words(plugin))})
+    return job("j", *tasks, plugins={each.name: draw(words(each)) for each in plugins})
 
 
 CONTAINER = st.fixed_dictionaries(
@@ -59,7 +86,13 @@ CONTAINER = st.fixed_dictionaries(
             unique_by=lambda each: each["name"],
         ),
         "volumeMounts": st.just([{"name": "j-svc", "mountPath": "/etc/volcano", "future": 1}]),
-        "ports": st.just([{"containerPort": 1234, "future": 1}]),
+        "ports": st.sampled_from(
+            [
+                [{"containerPort": 8080, "future": 1}],
+                [{"name": "gcs", "containerPort": 1234}, {"containerPort": 23456}],
+            ]
+        ),
+        "restartPolicy": st.just("Always"),
     },
 )
 PODS = st.fixed_dictionaries(
@@ -79,7 +112,7 @@ PODS = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_wiring_is_pure_idempotent_and_loses_and_repeats_nothing(
     plugin: JobPlugin, data: st.DataObject
 ) -> None:
@@ -100,9 +133,49 @@ def test_wiring_is_pure_idempotent_and_loses_and_repeats_nothing(
     assert repeats(wired) == []
 
 
+@given(data=st.data())
+@settings(max_examples=60)
+def test_any_plugins_together_keep_the_promise(data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(PLUGINS), unique_by=lambda each: each.name))
+    drawn = data.draw(jobs(*chosen))
+    pod = data.draw(PODS)
+    if data.draw(st.booleans()) and repeats(of_host(pod)) == []:
+        pod = of_host(pod)
+    strict = data.draw(st.booleans())
+    registry = builtin().with_plugin(example(), "example")
+    wiring = Wiring(drawn, registry, strict_upstream=strict)
+
+    wired = wiring.pod(drawn.tasks[0], 1, pod)
+
+    assert wiring.pod(drawn.tasks[0], 1, wired) is wired
+    assert strict or loses_nothing(pod, wired)
+    assert repeats(wired) == []
+    wanted = [(each["kind"], each["metadata"]["name"]) for each in wiring.objects()]
+    wanted += [("Secret", each.name) for each in wiring.secrets()]
+    assert len(wanted) == len(set(wanted))
+    assert_volumes_are_there(wired, wanted)
+
+
+def of_host(pod: Raw) -> Raw:
+    return {**pod, "spec": {**pod["spec"], "hostNetwork": True}}
+
+
+def assert_volumes_are_there(pod: Raw, wanted: list[tuple[str, str]]) -> None:
+    """What is mounted is a volume, and a volume of a plugin is an object that it wants."""
+    volumes = {each["name"]: each for each in pod["spec"].get("volumes", ())}
+    for container in containers(pod).values():
+        for mount in container.get("volumeMounts", ()):
+            assert mount["name"] in volumes or "future" in mount
+    for volume in volumes.values():
+        if "configMap" in volume:
+            assert ("ConfigMap", volume["configMap"]["name"]) in wanted
+        if "secret" in volume:
+            assert ("Secret", volume["secret"]["secretName"]) in wanted
+
+
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_what_a_plugin_wants_of_a_job_is_wanted_again(
     plugin: JobPlugin, data: st.DataObject
 ) -> None:
@@ -114,6 +187,7 @@ def test_what_a_plugin_wants_of_a_job_is_wanted_again(
     assert first.objects() == second.objects()
     assert first.job_annotations() == second.job_annotations()
     assert problems(drawn, registry) == problems(drawn, registry)
+    assert first.secrets() == second.secrets()
     for manifest in first.objects():
         assert manifest["metadata"]["namespace"] == "ns"
         assert "ownerReferences" not in manifest["metadata"]

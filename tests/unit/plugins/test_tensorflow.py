@@ -33,15 +33,19 @@ def test_containers_know_their_place_in_the_cluster(
         return
     expected = row.get("upstream", row) if strict_upstream else row
     wanted = [("TF_CONFIG", config(expected["cluster"], expected["task"]))]
-    assert [env(edited["c0"]), env(edited["c1"]), env(edited["i0"])] == [wanted, wanted, []]
+    of_init = [] if strict_upstream else wanted
+    assert [env(edited["c0"]), env(edited["c1"]), env(edited["i0"])] == [wanted, wanted, of_init]
     assert "ports" not in edited["c0"]
 
 
-def test_a_sidecar_is_told_too() -> None:
+@pytest.mark.parametrize("strict_upstream", [False, True], ids=["pumice", "upstream"])
+def test_a_sidecar_is_told_too(strict_upstream: bool) -> None:
     pod = pod_of("tj-w-0", "w")
     pod["spec"]["initContainers"][0]["restartPolicy"] = "Always"
 
-    edited = wired(job("tj", task("w", 2), plugins={"tensorflow": []}), pod)
+    train = job("tj", task("w", 2), plugins={"tensorflow": []})
+
+    edited = wired(train, pod, strict_upstream=strict_upstream)
 
     assert [name for name, _ in env(containers(edited)["i0"])] == ["TF_CONFIG"]
 
@@ -60,6 +64,15 @@ def test_a_users_own_configuration_is_kept_and_said_to_be() -> None:
     (warning,) = problems(train, builtin()).warnings
     assert warning.path == "spec.tasks[0].template.spec.containers[0].env[0]"
     assert warning.code == "JOB-PLUGIN-KEPT"
+
+
+def test_an_init_containers_own_is_kept_too() -> None:
+    own = {"name": "prepare", "env": [{"name": "TF_CONFIG", "value": "mine"}]}
+    train = job("tj", task("worker", 2, initContainers=[own]), plugins={"tensorflow": []})
+
+    (warning,) = problems(train, builtin()).warnings
+
+    assert warning.path == "spec.tasks[0].template.spec.initContainers[0].env[0]"
 
 
 def test_strict_upstream_gives_the_generated_one_in_its_place() -> None:

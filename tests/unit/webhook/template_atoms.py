@@ -16,7 +16,7 @@ _ODD_KEYS = (
     "e" * 253 + "/a", "e" * 254 + "/a",
 )  # fmt: skip
 _ODD_NUMBERS = (-(2**31), -1, 0, 1, 100, 101, 511, 512, 65535, 65536, 2**31 - 1)
-_ANYTHING = (None, "", 0, 1, True, [], {}, "true", 1.5)
+_ANYTHING: tuple[Any, ...] = (None, "", 0, 1, True, [], {}, "true", 1.5)
 
 
 def mostly(good: Strategy, odd: Strategy) -> Strategy:

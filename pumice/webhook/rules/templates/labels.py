@@ -2,11 +2,11 @@
 
 from functools import lru_cache
 
-from pumice.api.names import label_value_problem, qualified_name_problem
+from pumice.api.names import dns_label_problem, label_value_problem, qualified_name_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 
-__all__ = ["key_problem", "labels", "value_problem"]
+__all__ = ["key_problem", "label_problem", "labels", "value_problem"]
 
 
 @lru_cache(maxsize=4096)
@@ -19,6 +19,12 @@ def key_problem(key: str) -> str | None:
 def value_problem(value: str) -> str | None:
     """Say why a text is no value of a label, or None when it is."""
     return label_value_problem(value)
+
+
+@lru_cache(maxsize=4096)
+def label_problem(name: str) -> str | None:
+    """Say why a text is no DNS label, or None when it is; names of volumes recur in every pod."""
+    return dns_label_problem(name)
 
 
 def labels(site: Site, rule: Rule, found: Raw, field: str) -> None:

@@ -154,8 +154,9 @@ def _judge(site: Site, template: Raw) -> None:
     if "volumes" in spec:
         volumes.volumes(at_spec, spec)
     containers.containers(at_spec, spec, volumes.by_name(spec))
-    for field, check in _CHECKS:
-        if field in spec:
+    for field in spec:
+        check = _CHECKS.get(field)
+        if check is not None:
             check(at_spec, spec)
     if "affinity" in spec or "topologySpreadConstraints" in spec:
         pod_labels = _OF_THE_CONTROLLER.union(meta.get("labels", ()))
@@ -169,32 +170,32 @@ def _node_selector(site: Site, spec: Raw) -> None:
     labels(site, affinity.TPL_NODE_SELECTOR, spec["nodeSelector"], "nodeSelector")
 
 
-_CHECKS: tuple[tuple[str, Callable[[Site, Raw], None]], ...] = (
-    ("restartPolicy", lifetime.restart_policy),
-    ("activeDeadlineSeconds", lifetime.active_deadline),
-    ("nodeSelector", _node_selector),
-    ("tolerations", tolerations.tolerations),
-    ("schedulingGates", gates.scheduling_gates),
-    ("readinessGates", gates.readiness_gates),
-    ("priority", lifetime.priority),
-    ("preemptionPolicy", lifetime.preemption_policy),
-    ("overhead", lifetime.overhead),
-    ("serviceAccountName", references.reference("serviceAccountName")),
-    ("serviceAccount", references.service_account),
-    ("nodeName", references.reference("nodeName")),
-    ("priorityClassName", references.reference("priorityClassName")),
-    ("runtimeClassName", references.runtime_class),
-    ("resourceClaims", references.resource_claims),
-    ("schedulingGroup", references.scheduling_group),
-    ("dnsPolicy", dns.dns_policy),
-    ("dnsConfig", dns.dns_config),
-    ("hostname", hosts.hostname),
-    ("subdomain", hosts.subdomain),
-    ("hostnameOverride", hosts.hostname_override),
-    ("hostAliases", hosts.host_aliases),
-    ("hostUsers", hosts.host_users),
-    ("securityContext", pod_security.security_context),
-    ("shareProcessNamespace", pod_security.share_process_namespace),
-    ("os", pod_security.operating_system),
-)
-"""Checks of the fields of a pod's spec, in the order in which problems are told."""
+_CHECKS: dict[str, Callable[[Site, Raw], None]] = {
+    "restartPolicy": lifetime.restart_policy,
+    "activeDeadlineSeconds": lifetime.active_deadline,
+    "nodeSelector": _node_selector,
+    "tolerations": tolerations.tolerations,
+    "schedulingGates": gates.scheduling_gates,
+    "readinessGates": gates.readiness_gates,
+    "priority": lifetime.priority,
+    "preemptionPolicy": lifetime.preemption_policy,
+    "overhead": lifetime.overhead,
+    "serviceAccountName": references.reference("serviceAccountName"),
+    "serviceAccount": references.service_account,
+    "nodeName": references.reference("nodeName"),
+    "priorityClassName": references.reference("priorityClassName"),
+    "runtimeClassName": references.runtime_class,
+    "resourceClaims": references.resource_claims,
+    "schedulingGroup": references.scheduling_group,
+    "dnsPolicy": dns.dns_policy,
+    "dnsConfig": dns.dns_config,
+    "hostname": hosts.hostname,
+    "subdomain": hosts.subdomain,
+    "hostnameOverride": hosts.hostname_override,
+    "hostAliases": hosts.host_aliases,
+    "hostUsers": hosts.host_users,
+    "securityContext": pod_security.security_context,
+    "shareProcessNamespace": pod_security.share_process_namespace,
+    "os": pod_security.operating_system,
+}
+"""Checks of the fields of a pod's spec."""

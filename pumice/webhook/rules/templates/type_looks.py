@@ -88,7 +88,7 @@ def _read(kind: type, found: Any) -> Any:
     return _READ[kind]
 
 
-_READ = {kind: kind() for kind in (_Quantity, _Time)}
+_READ: dict[type, object] = {kind: kind() for kind in (_Quantity, _Time)}
 
 
 def quantity_problem(found: Any) -> str | None:

@@ -8,7 +8,6 @@ from pumice.webhook.rules.templates.values import one_of, quoted, relative_path,
 from pumice.webhook.rules.templates.volume_needs import (
     TPL_VOLUME_SOURCE,
     SourceCheck,
-    needs,
     require,
 )
 
@@ -159,22 +158,22 @@ def _secret_ref(site: Site, source: Raw, field: str) -> None:
 VENDOR_SOURCES: dict[str, SourceCheck] = {
     "awsElasticBlockStore": _disk("volumeID"),
     "azureDisk": _azure_disk,
-    "azureFile": needs("secretName", "shareName"),
-    "cephfs": needs("monitors"),
+    "azureFile": ("secretName", "shareName"),
+    "cephfs": ("monitors",),
     "cinder": _cinder,
     "fc": _fc,
     "flexVolume": _flex,
     "flocker": _flocker,
     "gcePersistentDisk": _disk("pdName"),
     "gitRepo": _git_repo,
-    "glusterfs": needs("endpoints", "path"),
+    "glusterfs": ("endpoints", "path"),
     "iscsi": _iscsi,
-    "photonPersistentDisk": needs("pdID"),
-    "portworxVolume": needs("volumeID"),
+    "photonPersistentDisk": ("pdID",),
+    "portworxVolume": ("volumeID",),
     "quobyte": _quobyte,
-    "rbd": needs("monitors", "image"),
-    "scaleIO": needs("gateway", "system", "volumeName"),
+    "rbd": ("monitors", "image"),
+    "scaleIO": ("gateway", "system", "volumeName"),
     "storageos": _storage_os,
-    "vsphereVolume": needs("volumePath"),
+    "vsphereVolume": ("volumePath",),
 }
 """These sources, each with its check."""

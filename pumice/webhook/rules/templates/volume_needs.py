@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 
-__all__ = ["RULES", "TPL_VOLUME_SOURCE", "SourceCheck", "needs", "require"]
+__all__ = ["RULES", "TPL_VOLUME_SOURCE", "SourceCheck", "require"]
 
 TPL_VOLUME_SOURCE = Rule(
     "TPL-VOLUME-SOURCE",
@@ -16,8 +16,9 @@ TPL_VOLUME_SOURCE = Rule(
 
 RULES = (TPL_VOLUME_SOURCE,)
 
-SourceCheck = Callable[[Site, Raw, str], None]
-"""A check of a source; its last argument is where the source is, from the site on."""
+SourceCheck = tuple[str, ...] | Callable[[Site, Raw, str], None]
+"""What a source needs: members that are not empty, or a check that is told where the source is, from
+the site on."""
 
 
 def require(site: Site, source: Raw, field: str, *names: str) -> None:
@@ -32,12 +33,3 @@ def require(site: Site, source: Raw, field: str, *names: str) -> None:
     for name in names:
         if not source.get(name):
             site.report(TPL_VOLUME_SOURCE, "must be set, found none", f"{field}.{name}")
-
-
-def needs(*names: str) -> SourceCheck:
-    """A check that members are not empty, and of nothing else."""
-
-    def check(site: Site, source: Raw, field: str) -> None:
-        require(site, source, field, *names)
-
-    return check

@@ -16,7 +16,6 @@ from pumice.webhook.rules.templates.volume_files import config_files, downward_f
 from pumice.webhook.rules.templates.volume_needs import (
     TPL_VOLUME_SOURCE,
     SourceCheck,
-    needs,
     require,
 )
 
@@ -120,7 +119,7 @@ SOURCES: dict[str, SourceCheck] = {
     "hostPath": _host_path,
     "image": _image,
     "nfs": _nfs,
-    "persistentVolumeClaim": needs("claimName"),
+    "persistentVolumeClaim": ("claimName",),
     "projected": projected,
     "secret": _secret,
     **VENDOR_SOURCES,

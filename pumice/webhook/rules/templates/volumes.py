@@ -1,10 +1,11 @@
 """Volumes of a pod: names, and where each comes from."""
 
-from pumice.api.names import dns_label_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.site import Raw, Site, entries
+from pumice.webhook.rules.templates.labels import label_problem
+from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.values import quoted
 from pumice.webhook.rules.templates.vendor_volumes import initiator_problem
+from pumice.webhook.rules.templates.volume_needs import require
 from pumice.webhook.rules.templates.volume_sources import SOURCES
 
 __all__ = ["RULES", "by_name", "volumes"]
@@ -35,30 +36,44 @@ RULES = (TPL_VOLUME, TPL_VOLUME_DUP, TPL_VOLUME_SOURCES)
 
 def by_name(spec: Raw) -> dict[str, Raw]:
     """Volumes of a pod by name; of several with one name the first."""
-    named: dict[str, Raw] = {}
-    for _, volume in entries(spec.get("volumes")):
-        name = volume.get("name")
-        if name and isinstance(name, str):
-            named.setdefault(name, volume)
-    return named
+    return {volume.get("name", ""): volume for volume in reversed(spec.get("volumes", ()))}
 
 
 def volumes(site: Site, spec: Raw) -> None:
     """Check `volumes`."""
     seen: dict[str, int] = {}
-    for index, volume in entries(spec["volumes"]):
+    for index, volume in enumerate(spec["volumes"]):
         name = volume.get("name", "")
-        field = f"volumes[{index}]"
-        if (first := seen.setdefault(name, index)) != index and name:
-            message = f"{quoted(name)} is already the name of volumes[{first}]"
-            site.report(TPL_VOLUME_DUP, message, f"{field}.name")
-        elif problem := dns_label_problem(name):
-            site.report(TPL_VOLUME, problem if name else "must be set, found none", f"{field}.name")
-        found = [source for source in volume if source in SOURCES]
-        if len(found) > 1:
-            message = f"must have one source, found {' and '.join(found)}"
-            site.report(TPL_VOLUME_SOURCES, message, field)
-        for source in found:
-            SOURCES[source](site, volume[source], f"{field}.{source}")
+        if name in seen or label_problem(name):
+            _name(site, name, seen.get(name), f"volumes[{index}].name")
+        seen.setdefault(name, index)
+        for source, given in volume.items():
+            check = SOURCES.get(source)
+            if check is None:
+                continue
+            if not isinstance(check, tuple):
+                check(site, given, f"volumes[{index}].{source}")
+            elif not all(map(given.get, check)):
+                require(site, given, f"volumes[{index}].{source}", *check)
+        if len(volume) > 2 or not name:
+            _one_source(site, volume, f"volumes[{index}]")
         if "iscsi" in volume and (problem := initiator_problem(name, volume["iscsi"])):
-            site.report(TPL_VOLUME, problem, f"{field}.name")
+            site.report(TPL_VOLUME, problem, f"volumes[{index}].name")
+
+
+def _name(site: Site, name: str, first: int | None, field: str) -> None:
+    """Say what is wrong with a volume's name."""
+    if not name:
+        site.report(TPL_VOLUME, "must be set, found none", field)
+    elif first is not None:
+        message = f"{quoted(name)} is already the name of volumes[{first}]"
+        site.report(TPL_VOLUME_DUP, message, field)
+    else:
+        site.report(TPL_VOLUME, label_problem(name) or "", field)
+
+
+def _one_source(site: Site, volume: Raw, field: str) -> None:
+    found = [source for source in volume if source in SOURCES]
+    if len(found) > 1:
+        message = f"must have one source, found {' and '.join(found)}"
+        site.report(TPL_VOLUME_SOURCES, message, field)

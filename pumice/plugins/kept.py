@@ -1,0 +1,48 @@
+"""Variables that a template sets itself and that a plugin would set too.
+
+The template's stay, where Volcano's second entry of the name wins in the running container. Whoever
+moves here and relies on the plugin's value learns of it.
+"""
+
+from collections.abc import Collection
+
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job
+from pumice.plugins.arguments import Values
+
+__all__ = ["kept_warnings"]
+
+
+def kept_warnings(job: Job, values: Values, names: Collection[str]) -> list[FieldError]:
+    """Warn about each place where a template sets a plugin's variable.
+
+    Args:
+        job: The Job.
+        values: Arguments of the plugin; with `strict_upstream` nothing is kept.
+        names: Variables of the plugin.
+    """
+    if values.strict_upstream:
+        return []
+    return [
+        FieldError(
+            f"spec.tasks[{position}].template.spec.{place}",
+            f"{name} is set here and stays so; leave it out to get the generated one",
+            "JOB-PLUGIN-KEPT",
+        )
+        for position, task in enumerate(job.tasks)
+        for place, name in _set(task.pod_spec(), names)
+    ]
+
+
+def _set(spec: dict[str, object], names: Collection[str]) -> list[tuple[str, str]]:
+    """Where a pod's containers set one of the names, and which one."""
+    found = []
+    for key in ("containers", "initContainers"):
+        containers = spec.get(key)
+        for number, container in enumerate(containers if isinstance(containers, list) else ()):
+            env = container.get("env") if isinstance(container, dict) else None
+            for entry, variable in enumerate(env if isinstance(env, list) else ()):
+                name = variable.get("name") if isinstance(variable, dict) else None
+                if isinstance(name, str) and name in names:
+                    found.append((f"{key}[{number}].env[{entry}]", name))
+    return found

@@ -1,0 +1,38 @@
+"""Many mutated reviews, on all cores."""
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+from tests.fuzz.judging import Tally, fuzzed
+
+__all__ = ["PART", "run"]
+
+PART = 2500
+"""Reviews of one seed; the n-th part has the n-th seed, whoever takes it."""
+
+
+def run(seed: str, count: int, told: Callable[[int, Tally], None] | None = None) -> Tally:
+    """Have mutated reviews answered.
+
+    Args:
+        seed: The same seed and count make the same reviews.
+        count: How many.
+        told: Told of the number answered so far, and of what became of them, after each part.
+    """
+    tally, done = Tally(), 0
+    sizes = [min(PART, count - start) for start in range(0, count, PART)]
+    # Not by forking: the process may have threads.
+    context = multiprocessing.get_context("spawn")
+    processes = min(os.cpu_count() or 1, len(sizes))
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        parts = {
+            pool.submit(fuzzed, f"{seed}-{number}", size): size for number, size in enumerate(sizes)
+        }
+        for part in as_completed(parts):
+            tally += part.result()
+            done += parts[part]
+            if told is not None:
+                told(done, tally)
+    return tally

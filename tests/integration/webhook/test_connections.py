@@ -1,0 +1,244 @@
+"""What is no HTTP, breaks off or does not arrive is answered too, without a traceback in the log."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import uvloop
+
+from pumice.webhook.server import FileCertificates, ServerSettings
+from tests.builders import job
+from tests.integration.webhook.raw_http import Reply, post, talk
+from tests.integration.webhook.serving import Pair, offline, running
+from tests.unit.webhook.reviewing import UID, request, review
+
+PATH = "/jobs/validate"
+REVIEW = review(request(PATH, job()))
+WHOLE = post(PATH, REVIEW)
+HALF = post(PATH, REVIEW[:100], length=len(REVIEW))
+CHUNKED = WHOLE.partition(b"Content-Length")[0] + b"Transfer-Encoding: chunked\r\n\r\n"
+IMPATIENT = ServerSettings(drain_seconds=0, shutdown_seconds=2, read_seconds=0.2)
+
+LIMITS = {
+    "a header of 100 kB": post(PATH, REVIEW, b"X: " + b"a" * 100_000),
+    "a thousand headers": post(PATH, REVIEW, *(b"X%d: a" % number for number in range(1000))),
+    "a path of 100 kB": post("/" + "a" * 100_000, REVIEW),
+}
+UNREADABLE = LIMITS | {
+    "bytes": b"\x00\x01\x02\xff\r\n\r\n",
+    "a handshake of TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"a" * 500,
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "HTTP of the future": b"GET / HTTP/9.9\r\n\r\n",
+    "no host": WHOLE.replace(b"Host: webhook\r\n", b""),
+    "no colon": post(PATH, REVIEW, b"no colon here"),
+    "NUL in a header": post(PATH, REVIEW, b"X: a\x00b"),
+    "an absurd length": post(PATH, REVIEW, length=10**30),
+    "a negative length": post(PATH, REVIEW, length=-5),
+    "two lengths": post(PATH, REVIEW, b"Content-Length: 3"),
+    "a length and chunks": post(PATH, REVIEW, b"Transfer-Encoding: chunked"),
+    "no chunk": CHUNKED + b"zz\r\nabc\r\n0\r\n\r\n",
+    "a path that is not UTF-8": b"GET /\xff\xfe HTTP/1.1\r\nHost: a\r\n\r\n",
+    "a URL that is none": b"GET http://[::1/readyz HTTP/1.1\r\nHost: a\r\n\r\n",
+    "a review, then bytes": WHOLE + b"\x00\x00",
+}
+
+
+@pytest.fixture(params=["plain", "tls"])
+async def place(
+    request: pytest.FixtureRequest, pair: Pair
+) -> AsyncIterator[tuple[str, ssl.SSLContext | None]]:
+    """A server that waits 0.2 s for what is missing, and what to trust it with."""
+    if request.param == "plain":
+        async with running(offline(settings=IMPATIENT)) as address:
+            yield address, None
+    else:
+        files = FileCertificates(pair.certificate, pair.key)
+        async with running(offline(settings=IMPATIENT, certificates=files)) as address:
+            yield address, pair.trusting()
+
+
+def is_refusal(reply: Reply, code: int, words: str) -> bool:
+    """Whether a reply is a Status with a message, and the last of its connection."""
+    status = reply.json
+    assert (status["kind"], status["code"], reply.status) == ("Status", code, code)
+    assert words in status["message"]
+    assert "\n" not in status["message"]
+    return reply.closes
+
+
+def is_admitted(reply: Reply) -> bool:
+    """Whether a reply is the answer to the review."""
+    assert reply.status == 200
+    return bool(reply.json["response"] == {"uid": UID, "allowed": True})
+
+
+@pytest.mark.parametrize("sent", UNREADABLE.values(), ids=UNREADABLE)
+async def test_what_is_no_http_is_told_so(
+    place: tuple[str, ssl.SSLContext | None], sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    address, tls = place
+    caplog.set_level(logging.INFO)
+    (reply,) = await talk(address, [sent], tls=tls)
+    assert is_refusal(reply, 400, "this is no HTTP request that can be read: ")
+    said = [each for each in caplog.records if each.name.startswith(("pumice", "aiohttp"))]
+    assert [each.levelname for each in said if "no HTTP request" in each.message] == ["INFO"]
+    assert not any(each.exc_info for each in said)
+
+
+@pytest.mark.parametrize("parts", [[CHUNKED + b"3\r\n{  \r\n", b"zz\r\n"], [CHUNKED, b"zz\r\n"]])
+async def test_a_body_that_goes_wrong_in_the_middle_is_not_waited_for(
+    place: tuple[str, ssl.SSLContext | None], parts: list[bytes]
+) -> None:
+    address, tls = place
+    (reply,) = await talk(address, parts, tls=tls)
+    assert is_refusal(reply, 400, "the body cannot be read: Invalid character in chunk size")
+
+
+async def test_what_does_not_arrive_is_not_waited_for(
+    place: tuple[str, ssl.SSLContext | None],
+) -> None:
+    address, tls = place
+    for sent in (b"POST /jobs", b"\r\n"):
+        (reply,) = await talk(address, [sent], tls=tls)
+        assert is_refusal(reply, 408, "the head of the request had not arrived whole after 0.2 s")
+    (reply,) = await talk(address, [HALF], replies=1, tls=tls)
+    assert is_refusal(reply, 408, "the review had not arrived whole after 0.2 s")
+
+
+async def test_a_head_in_pieces_is_put_together(place: tuple[str, ssl.SSLContext | None]) -> None:
+    address, tls = place
+    pieces = [WHOLE[:5], WHOLE[5:50], WHOLE[50:300], WHOLE[300:]]
+    first, second = await talk(address, [*pieces, *pieces], replies=2, tls=tls)
+    assert is_admitted(first)
+    assert is_admitted(second)
+
+
+async def test_odd_requests_that_can_be_read_are_answered(
+    place: tuple[str, ssl.SSLContext | None],
+) -> None:
+    address, tls = place
+    odd = {
+        post(PATH, REVIEW).replace(b"HTTP/1.1", b"HTTP/1.0"): 200,
+        post(PATH, REVIEW, b"Connection: upgrade", b"Upgrade: websocket"): 200,
+        post(f"http://elsewhere{PATH}", REVIEW): 200,
+        post(PATH, REVIEW).replace(b"application/json", b"\xff\xfe"): 415,
+        post(PATH, b"", length=10**12): 413,
+        b"GET /\r\n\r\n": 404,
+        b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n": 404,
+        b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n": 404,
+        b"GET //////%zz?%% HTTP/1.1\r\nHost: a\r\n\r\n": 404,
+        b"BREW /jobs/mutate HTTP/1.1\r\nHost: a\r\n\r\n": 400,
+        b"PROPFIND /jobs/mutate HTTP/1.1\r\nHost: a\r\n\r\n": 405,
+    }
+    for sent, status in odd.items():
+        (reply,) = await talk(address, [sent], replies=1, tls=tls)
+        assert reply.status == status, sent
+        assert reply.json
+
+
+async def test_a_body_is_asked_for_where_it_waits_for_that(
+    place: tuple[str, ssl.SSLContext | None],
+) -> None:
+    address, tls = place
+    head, _, body = post(PATH, REVIEW, b"Expect: 100-continue").partition(b"\r\n\r\n")
+    host, port = address.split(":")
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
+    writer.write(head + b"\r\n\r\n")
+    interim = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+    assert interim == b"HTTP/1.1 100 Continue\r\n\r\n"
+    writer.write(body)
+    assert (await asyncio.wait_for(reader.readline(), 20)).startswith(b"HTTP/1.1 200 ")
+    writer.close()
+    await writer.wait_closed()
+
+
+HALF_CLOSED = {
+    "nothing": ([], []),
+    "a part of a head": ([b"POST /jobs"], [400]),
+    "a part of a body": ([HALF], [400]),
+    "a part of a body, a moment later": ([HALF, b" "], [400]),
+    "a review": ([WHOLE], [200]),
+    "reviews": ([WHOLE * 3], [200, 200, 200]),
+    "reviews, then a part of one": ([WHOLE * 2 + HALF], [200, 200, 400]),
+    "a part of what is not wanted": ([HALF.replace(b"application/json", b"text/plain")], [415]),
+    "a part of what is too large": ([post(PATH, b"{", length=10**9)], [413]),
+}
+
+
+async def _half_closed(parts: list[bytes]) -> list[Reply]:
+    patient = ServerSettings(drain_seconds=0, shutdown_seconds=2)
+    async with running(offline(settings=patient)) as address:
+        return await talk(address, parts, half_close=True)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize(("parts", "statuses"), HALF_CLOSED.values(), ids=HALF_CLOSED)
+def test_a_client_that_sends_no_more_still_gets_its_answers(
+    run: Callable[[Awaitable[list[Reply]]], list[Reply]], parts: list[bytes], statuses: list[int]
+) -> None:
+    replies = run(_half_closed(parts))
+    assert [each.status for each in replies] == statuses
+    assert all(each.json for each in replies)
+    assert not replies or replies[-1].closes
+
+
+def _goodbye_at_once(port: int, trusting: ssl.SSLContext, sent: bytes) -> bytes:
+    """Send bytes and TLS's goodbye in one go, and read on."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = trusting.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    received = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                connection.sendall(outgoing.read())
+                incoming.write(connection.recv(1 << 16))
+        tls.write(sent)
+        with pytest.raises(ssl.SSLWantReadError):
+            tls.unwrap()
+        connection.sendall(outgoing.read())
+        while part := connection.recv(1 << 16):
+            incoming.write(part)
+            try:
+                while more := tls.read(1 << 16):
+                    received += more
+            except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+                pass
+    return received
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("sent", [WHOLE, HALF, HALF[:20]], ids=["review", "body", "head"])
+def test_a_client_that_ends_its_tls_is_told_that_this_was_too_early(
+    run: Callable[[Awaitable[bytes]], bytes], sent: bytes, pair: Pair
+) -> None:
+    async def answered() -> bytes:
+        worker = offline(certificates=FileCertificates(pair.certificate, pair.key))
+        async with running(worker):
+            port = worker.listener.port
+            return await asyncio.to_thread(_goodbye_at_once, port, pair.trusting(), sent)
+
+    received = run(answered())
+    assert received.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"Connection: close\r\n" in received
+    assert received.count(b"HTTP/1.1") == 1
+
+
+async def test_what_is_no_review_is_counted() -> None:
+    worker = offline(settings=IMPATIENT)
+    async with running(worker) as address:
+        for sent in (b"\x00\r\n\r\n", b"POST /jobs", b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n"):
+            await talk(address, [sent], replies=1)
+        await talk(address, [b"GET /jobs/mutate HTTP/1.1\r\nHost: a\r\n\r\n"], replies=1)
+
+    def counted(path: str, code: str) -> float | None:
+        labels = {"path": path, "operation": "other", "outcome": "errored", "code": code}
+        return worker.metrics.registry.get_sample_value("pumice_admission_reviews_total", labels)
+
+    assert [counted("other", code) for code in ("400", "408", "404")] == [1, 1, 1]
+    assert counted("/jobs/mutate", "405") == 1
