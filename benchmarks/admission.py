@@ -1,11 +1,13 @@
-"""What a review costs: in the pure core, and over TLS with keep-alive from another process.
+"""What a review costs: in the pure core, and over TLS with keep-alive, asked from outside.
 
     python benchmarks/admission.py [--quick] [--json FILE]
 
-The server runs in a process of its own; its CPU time is the kernel's count of it, so that the load
-generator does not matter. A server that answers a constant stands beside it, as the measure of what
-aiohttp and TLS cost. Latency is measured at a fixed rate, from the moment at which each review was due.
-Linux only.
+The server is `pumice webhook` with a certificate from files, a process on a processor of its own; its CPU
+time is the kernel's count of it. It is asked from another processor by another process (`load.py`), or by
+wrk where that is installed. Beside it, on the same processor and in turns with it, stands an aiohttp server
+that answers a constant: what HTTP and TLS cost here before Pumice does anything. Every round measures
+all of them one after the other, so that the difference to the constant holds even where the machine is
+noisy. Linux only.
 """
 
 import argparse
@@ -13,21 +15,24 @@ import asyncio
 import json
 import os
 import platform
-import socket
+import re
+import shutil
 import ssl
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from benchmarks.subjects import job, pod, queue, review, view
+from benchmarks.subjects import cluster, job, pod, queue, review, view
 from pumice.certs.authority import Authority, generate_key
+from pumice.cli.lean import settled
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.settings import AdmissionSettings
@@ -39,22 +44,9 @@ RATE = 1000
 
 CONNECTIONS = 4
 CONSTANT = "/constant"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One measurement; times in microseconds."""
-
-    what: str
-    path: str
-    bytes: int
-    cpu_us: float
-    spread_us: float
-    per_cpu_second: int
-    p50_us: float | None = None
-    p99_us: float | None = None
-    p999_us: float | None = None
-
+CONSTANT_ANSWER = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"705ab4f5-6393-11e8-b7cc-42010a800002","allowed":true}}'
+PUMICE = Path(sys.executable).with_name("pumice")
+_ADDRESS = re.compile(r"https://127\.0\.0\.1:(\d+)")
 
 BATCH = ("batch.volcano.sh", "v1alpha1", "jobs", "Job")
 REVIEWS: dict[str, bytes] = {
@@ -65,69 +57,131 @@ REVIEWS: dict[str, bytes] = {
 }
 
 
-def repeated(
-    cpu: Callable[[], float], work: Callable[[int], None], rounds: int, n: int
-) -> list[float]:
-    """CPU microseconds of one piece of work, once a round; the first round is for warming up."""
-    found = []
-    for number in range(rounds + 1):
-        before = cpu()
-        work(n)
-        if number:
-            found.append((cpu() - before) / n * 1e6)
-    return found
+@dataclass(frozen=True)
+class Row:
+    """One measurement; times in microseconds.
+
+    Attributes:
+        what: `core`, `constant` or `server`.
+        path: Endpoint.
+        bytes: Length of the review.
+        cpu_us: CPU time of a review, median of the rounds.
+        quartiles_us: Between these lies half of the rounds.
+        least_us: The cheapest round, which others disturbed least.
+        above_constant_us: Median of the difference to the constant of the same round.
+        per_second: Reviews a second on the clock with every connection busy, median.
+        p50_us: Latency at a fixed rate.
+        p99_us: Likewise.
+        p999_us: Likewise.
+    """
+
+    what: str
+    path: str
+    bytes: int
+    cpu_us: float
+    quartiles_us: tuple[float, float]
+    least_us: float
+    above_constant_us: float | None = None
+    per_second: int | None = None
+    p50_us: float | None = None
+    p99_us: float | None = None
+    p999_us: float | None = None
 
 
-def row(what: str, path: str, size: int, costs: Sequence[float], latency: Sequence[float]) -> Row:
-    """A row of the table: the median of the rounds and their spread."""
-    cost = statistics.median(costs)
-    percentiles: list[float | None] = [round(1e6 * each, 1) for each in latency]
-    percentiles += [None] * (3 - len(percentiles))
-    return Row(
-        what,
-        path,
-        size,
-        round(cost, 1),
-        round(max(costs) - min(costs), 1),
-        round(1e6 / cost),
-        *percentiles,
-    )
+def quartiles(found: Sequence[float]) -> tuple[float, float]:
+    """Between which half of the values lies."""
+    low, _, high = statistics.quantiles(found, n=4, method="inclusive")
+    return round(low, 1), round(high, 1)
 
 
 def pure(rounds: int, n: int) -> Iterator[Row]:
     """The core alone: bytes in, bytes out."""
     admission = Admission(AdmissionSettings(), view(), builtin())
+    costs: dict[str, list[float]] = {path: [] for path in REVIEWS}
     for path, body in REVIEWS.items():
         answer = json.loads(admission.review(path, body))["response"]
         assert answer["allowed"], answer
+    with settled():
+        for number in range(rounds + 1):
+            for path, body in REVIEWS.items():
+                before = time.process_time()
+                for _ in range(n):
+                    admission.review(path, body)
+                if number:  # the first round is for warming up
+                    costs[path].append((time.process_time() - before) / n * 1e6)
+    for path, found in costs.items():
+        least, median = round(min(found), 1), round(statistics.median(found), 1)
+        yield Row("core", path, len(REVIEWS[path]), median, quartiles(found), least)
 
-        def work(times: int, path: str = path, body: bytes = body) -> None:
-            for _ in range(times):
-                admission.review(path, body)
 
-        yield row("core", path, len(body), repeated(time.process_time, work, rounds, n), ())
+@dataclass(frozen=True)
+class Site:
+    """Files of a run, and who runs where.
+
+    Attributes:
+        folder: Where the files are.
+        serving: Processor of the servers; None where there is but one.
+        asking: Processor of whoever asks them.
+    """
+
+    folder: Path
+    serving: int | None
+    asking: int | None
+
+    def file(self, name: str) -> Path:
+        """A file of the run."""
+        return self.folder / name
+
+    @property
+    def tls(self) -> list[str]:
+        """Flags for the certificate."""
+        certificate, key = self.file("tls.crt"), self.file("tls.key")
+        return ["--tls-cert-file", str(certificate), "--tls-private-key-file", str(key)]
 
 
-class Server:
-    """The server in a process of its own."""
-
-    def __init__(self, folder: Path) -> None:
+@contextmanager
+def site() -> Iterator[Site]:
+    """A folder with a certificate, the cluster's queues, and the reviews."""
+    processors = sorted(os.sched_getaffinity(0))
+    serving, asking = processors[:2] if len(processors) > 1 else (None, None)
+    with tempfile.TemporaryDirectory() as name:
+        found = Site(Path(name), serving, asking)
         now = time.time()
         authority = Authority.create(generate_key(), now - 60, now + 3600)
         leaf = authority.issue(generate_key(), ["localhost"], ["127.0.0.1"], now - 60, now + 3600)
-        (folder / "tls.crt").write_bytes(leaf.certificate_pem)
-        (folder / "tls.key").write_bytes(leaf.key_pem)
-        self.trusting = ssl.create_default_context(cadata=authority.certificate_pem.decode())
+        found.file("ca.crt").write_bytes(authority.certificate_pem)
+        found.file("tls.crt").write_bytes(leaf.certificate_pem)
+        found.file("tls.key").write_bytes(leaf.key_pem)
+        queues = {"apiVersion": "v1", "kind": "List", "items": cluster()}
+        found.file("cluster.json").write_text(json.dumps(queues))
+        found.file("queue.json").write_text(json.dumps(cluster()[0]))
+        for path, body in {**REVIEWS, CONSTANT: REVIEWS["/jobs/mutate"]}.items():
+            found.file(path.strip("/").replace("/", "-")).write_bytes(body)
+        yield found
+
+
+class Server:
+    """A server in a process of its own, on a processor of its own.
+
+    Attributes:
+        ready_seconds: From the start of the process until it was ready.
+    """
+
+    def __init__(self, where: Site, command: Sequence[str]) -> None:
+        """Start it and wait until it is ready."""
+        if where.serving is not None:
+            command = ["taskset", "-c", str(where.serving), *command]
         started = time.perf_counter()
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, "--serve", str(folder)], stdout=subprocess.PIPE, text=True
-        )
-        assert self._process.stdout is not None
-        self.ports = [int(port) for port in self._process.stdout.readline().split()]
-        self.start_seconds = time.perf_counter() - started
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.port = _port(_text(self._process.stderr))
+        trusting = ssl.create_default_context(cafile=where.file("ca.crt"))
+        address = f"https://127.0.0.1:{self.port}/readyz"
+        with urllib.request.urlopen(address, context=trusting) as response:
+            response.read()
+        self.ready_seconds = time.perf_counter() - started
 
     def cpu(self) -> float:
-        """Seconds that the process has been on a CPU."""
+        """Seconds that the process has been on a processor."""
         tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         return sum(int(each.read_text().split()[0]) for each in tasks) / 1e9
 
@@ -139,137 +193,209 @@ class Server:
     def stop(self) -> None:
         """End it."""
         self._process.terminate()
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._process.communicate()
 
 
-class Connections:
-    """Keep-alive connections that are used in turn."""
-
-    def __init__(self, port: int, trusting: ssl.SSLContext, path: str, body: bytes) -> None:
-        head = (
-            f"POST {path}?timeout=5s HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
-            "User-Agent: kube-apiserver-admission\r\nAccept: application/json, */*\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-            "Accept-Encoding: gzip\r\n\r\n"
-        )
-        self._request = head.encode() + body
-        self._sockets = [_connected(port, trusting) for _ in range(CONNECTIONS)]
-
-    def ask(self, number: int) -> None:
-        """Send a review and read its answer."""
-        connection = self._sockets[number % CONNECTIONS]
-        connection.sendall(self._request)
-        received = b""
-        while b"\r\n\r\n" not in received:
-            received += connection.recv(65536)
-        head, _, rest = received.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200"), head
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-        while len(rest) < length:
-            rest += connection.recv(65536)
-
-    def work(self, times: int) -> None:
-        """Send reviews one after the other."""
-        for number in range(times):
-            self.ask(number)
-
-    def latencies(self, seconds: float) -> list[float]:
-        """p50, p99 and p99.9 at the fixed rate, in seconds."""
-        found = []
-        start = time.perf_counter()
-        for number in range(int(seconds * RATE)):
-            due = start + number / RATE
-            while (now := time.perf_counter()) < due:
-                time.sleep(max(0.0, due - now - 0.0002))
-            self.ask(number)
-            found.append(time.perf_counter() - due)
-        found.sort()
-        return [found[int(len(found) * share)] for share in (0.5, 0.99, 0.999)]
-
-    def close(self) -> None:
-        """Close them."""
-        for each in self._sockets:
-            each.close()
+def _text(stream: TextIO | None) -> TextIO:
+    assert stream is not None
+    return stream
 
 
-def _connected(port: int, trusting: ssl.SSLContext) -> ssl.SSLSocket:
-    plain = socket.create_connection(("127.0.0.1", port))
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return trusting.wrap_socket(plain, server_hostname="127.0.0.1")
-
-
-def served(server: Server, rounds: int, n: int, seconds: float) -> Iterator[Row]:
-    """The server over TLS, and beside it one that answers a constant."""
-    main, constant = server.ports
-    asked = [("aiohttp, a constant", CONSTANT, constant, REVIEWS["/jobs/mutate"])]
-    asked += [("server", path, main, body) for path, body in REVIEWS.items()]
-    for what, path, port, body in asked:
-        connections = Connections(port, server.trusting, path, body)
-        try:
-            costs = repeated(server.cpu, connections.work, rounds, n)
-            yield row(what, path, len(body), costs, connections.latencies(seconds))
-        finally:
-            connections.close()
-
-
-async def serve(folder: Path) -> None:
-    """Be the server; prints its ports."""
-    from aiohttp import web
-
-    from pumice.cluster.lifecycle import run_until_stopped
-    from pumice.webhook.server import FileCertificates, OfflineWorker, ServerSettings
-
-    certificates = FileCertificates(folder / "tls.crt", folder / "tls.key")
-    settings = ServerSettings(drain_seconds=0.0)
-    worker = OfflineWorker(view(), builtin(), None, settings, certificates)
-    answer = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"705ab4f5-6393-11e8-b7cc-42010a800002","allowed":true}}'
-
-    async def constant(request: web.Request) -> web.Response:
-        await request.read()
-        return web.Response(body=answer, content_type="application/json")
-
-    app = web.Application()
-    app.router.add_post(CONSTANT, constant)
-    runner = web.AppRunner(app, access_log=None, handle_signals=False)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=certificates.context).start()
-
-    async def announce() -> None:
-        await worker.listener.started.wait()
-        print(worker.listener.port, runner.addresses[0][1], flush=True)
-
-    announcing = asyncio.create_task(announce())
-    try:
-        await run_until_stopped(worker.tasks())
-    finally:
-        announcing.cancel()
-        await runner.cleanup()
+def _port(log: TextIO) -> int:
+    for line in log:
+        if found := _ADDRESS.search(line):
+            return int(found[1])
+    raise RuntimeError("the server did not start")
 
 
 @contextmanager
-def running() -> Iterator[Server]:
-    """A server for as long as the block lasts."""
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder))
-        try:
-            yield server
-        finally:
-            server.stop()
+def webhook(where: Site, state: str) -> Iterator[Server]:
+    """`pumice webhook` over a state."""
+    flags = ["--state", str(where.file(state)), "--port", "0", "--drain-seconds", "0"]
+    server = Server(where, [str(PUMICE), "webhook", *flags, *where.tls])
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def constant(where: Site) -> Iterator[Server]:
+    """The server that answers a constant."""
+    server = Server(where, [sys.executable, __file__, "--constant", str(where.folder)])
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+async def serve_constant(folder: Path) -> None:
+    """Be that server."""
+    from aiohttp import web
+
+    async def answer(request: web.Request) -> web.Response:
+        await request.read()
+        return web.Response(body=CONSTANT_ANSWER, content_type="application/json")
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    app = web.Application()
+    app.router.add_post(CONSTANT, answer)
+    app.router.add_get("/readyz", answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    print(f"https://127.0.0.1:{runner.addresses[0][1]}", file=sys.stderr, flush=True)
+    await asyncio.Event().wait()
+
+
+class Load:
+    """Whoever asks, in a process of its own, on a processor of its own."""
+
+    def __init__(self, where: Site) -> None:
+        """Start it."""
+        self._where = where
+        self.wrk = shutil.which("wrk")
+        processors = "" if where.asking is None else str(where.asking)
+        authority = str(where.file("ca.crt"))
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                Path(__file__).with_name("load.py"),
+                authority,
+                str(CONNECTIONS),
+                processors,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def _order(self, path: str, port: int, **rest: float) -> Raw:
+        body = str(self._where.file(path.strip("/").replace("/", "-")))
+        orders = self._process.stdin
+        assert orders is not None
+        orders.write(json.dumps({"port": port, "path": path, "body": body, **rest}) + "\n")
+        orders.flush()
+        answer: Raw = json.loads(_text(self._process.stdout).readline())
+        return answer
+
+    def work(self, path: str, port: int, count: int) -> tuple[int, float]:
+        """Ask on all connections; how many reviews were answered, and in how many seconds."""
+        if self.wrk is not None:
+            return self._wrk(self.wrk, path, port, count)
+        answer = self._order(path, port, count=count)
+        return int(answer["count"]), float(answer["seconds"])
+
+    def _wrk(self, wrk: str, path: str, port: int, count: int) -> tuple[int, float]:
+        script = self._where.file("post.lua")
+        body = self._where.file(path.strip("/").replace("/", "-"))
+        script.write_text(
+            f'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n'
+            f'local file = io.open("{body}", "rb")\nwrk.body = file:read("*a")\n'
+            "done = function(summary) io.write(string.format("
+            '"counted %d %d\\n", summary.requests, summary.duration)) end\n'
+        )
+        seconds = max(1, round(count / 3000))
+        address = f"https://127.0.0.1:{port}{path}?timeout=5s"
+        command = [
+            wrk,
+            "-t1",
+            f"-c{CONNECTIONS}",
+            f"-d{seconds}s",
+            "-s",
+            str(script),
+            address,
+        ]
+        if self._where.asking is not None:
+            command = ["taskset", "-c", str(self._where.asking), *command]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        counted = text.partition("counted ")[2].split()
+        return int(counted[0]), int(counted[1]) / 1e6
+
+    def latencies(self, path: str, port: int, seconds: float) -> list[float]:
+        """p50, p99 and p99.9 at the fixed rate, in seconds."""
+        found: list[float] = self._order(path, port, rate=RATE, seconds=seconds)["latencies"]
+        return found
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.communicate()
+
+
+@dataclass
+class Sample:
+    """What the rounds found about one path."""
+
+    cpu: list[float]
+    per_second: list[float]
+
+
+def served(where: Site, rounds: int, n: int, seconds: float) -> tuple[list[Row], float, str]:
+    """The servers over TLS: rows, memory of the webhook afterwards, and who asked."""
+    with ExitStack() as stack:
+        ours = stack.enter_context(webhook(where, "cluster.json"))
+        theirs = stack.enter_context(constant(where))
+        load = Load(where)
+        stack.callback(load.stop)
+        asked = {CONSTANT: theirs, **dict.fromkeys(REVIEWS, ours)}
+        samples = {path: Sample([], []) for path in asked}
+        for number in range(rounds + 1):
+            for path, server in asked.items():
+                before = server.cpu()
+                count, took = load.work(path, server.port, n)
+                if number:  # the first round is for warming up
+                    samples[path].cpu.append((server.cpu() - before) / count * 1e6)
+                    samples[path].per_second.append(count / took)
+        rows = []
+        for path, server in asked.items():
+            late = load.latencies(path, server.port, seconds)
+            rows.append(_row(path, samples[path], samples[CONSTANT], late))
+        return rows, ours.rss_mib(), "wrk" if load.wrk else "load.py"
+
+
+def _row(path: str, sample: Sample, beside: Sample, late: Sequence[float]) -> Row:
+    above = [one - other for one, other in zip(sample.cpu, beside.cpu, strict=True)]
+    return Row(
+        "constant" if path == CONSTANT else "server",
+        path,
+        len(REVIEWS.get(path, REVIEWS["/jobs/mutate"])),
+        round(statistics.median(sample.cpu), 1),
+        quartiles(sample.cpu),
+        round(min(sample.cpu), 1),
+        None if path == CONSTANT else round(statistics.median(above), 1),
+        round(statistics.median(sample.per_second)),
+        *(round(1e6 * each) for each in late),
+    )
+
+
+def starts(where: Site, times: int) -> tuple[list[float], float]:
+    """Seconds from start to ready, and memory then."""
+    seconds, memory = [], []
+    for _ in range(times):
+        with webhook(where, "queue.json") as server:
+            seconds.append(server.ready_seconds)
+            memory.append(server.rss_mib())
+    return sorted(seconds), statistics.median(memory)
 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as text."""
-    names = ("CPU µs", "±", "/CPU s", "p50 µs", "p99 µs", "p99.9 µs")
-    lines = [f"{'':20} {'path':18} {'bytes':>6} " + " ".join(f"{name:>8}" for name in names)]
+    names = ("CPU µs", "q1", "q3", "least", "+const", "/s", "p50 µs", "p99 µs", "p99.9 µs")
+    lines = [f"{'':9} {'path':17} {'bytes':>6} " + " ".join(f"{name:>8}" for name in names)]
     for each in rows:
-        latency = (each.p50_us, each.p99_us, each.p999_us)
-        p50, p99, p999 = ("" if value is None else f"{value:.0f}" for value in latency)
-        lines.append(
-            f"{each.what:20} {each.path:18} {each.bytes:6} {each.cpu_us:8.1f} {each.spread_us:8.1f} "
-            f"{each.per_cpu_second:8} {p50:>8} {p99:>8} {p999:>8}"
+        values = (
+            each.cpu_us,
+            *each.quartiles_us,
+            each.least_us,
+            each.above_constant_us,
+            each.per_second,
+            each.p50_us,
+            each.p99_us,
+            each.p999_us,
         )
+        cells = " ".join(f"{'' if value is None else f'{value:.0f}':>8}" for value in values)
+        lines.append(f"{each.what:9} {each.path:17} {each.bytes:6} {cells}")
     return "\n".join(lines)
 
 
@@ -278,34 +404,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds, a few seconds")
     parser.add_argument("--json", type=Path, help="write the figures here, too")
-    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--constant", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve is not None:
+    if options.constant is not None:
         import uvloop
 
-        uvloop.run(serve(options.serve))
+        uvloop.run(serve_constant(options.constant))
         return
-    rounds, n, seconds = (3, 300, 0.5) if options.quick else (7, 1000, 2.0)
+    rounds, n, seconds, times = (3, 200, 0.5, 3) if options.quick else (15, 400, 3.0, 9)
     rows = list(pure(rounds, n))
-    with running() as server:
-        start = server.start_seconds
-        idle = server.rss_mib()
-        rows += served(server, rounds, n, seconds)
-        busy = server.rss_mib()
+    with site() as where:
+        started, idle = starts(where, times)
+        over_tls, busy, asking = served(where, rounds, n, seconds)
+    rows += over_tls
+    ready = statistics.median(started)
     print(table(rows))
     print(
-        f"\nstart to listening {start:.2f} s; memory {idle:.0f} MiB idle, {busy:.0f} MiB after; "
-        f"latencies at {RATE} reviews/s; {platform.machine()}, Python {platform.python_version()}"
+        f"\nstart to ready {ready:.2f} s ({started[0]:.2f}-{started[-1]:.2f}); memory {idle:.0f} MiB "
+        f"when ready, {busy:.0f} MiB with a thousand queues after all this; latencies at {RATE} reviews/s; "
+        f"asked by {asking}; {platform.machine()}, Python {platform.python_version()}"
     )
     if options.json is not None:
         figures = {
             "rows": [asdict(each) for each in rows],
-            "start_seconds": round(start, 3),
-            "rss_mib": {"idle": round(idle, 1), "after": round(busy, 1)},
+            "start_to_ready_seconds": [round(each, 3) for each in started],
+            "rss_mib": {"ready": round(idle, 1), "after": round(busy, 1)},
             "rate": RATE,
+            "rounds": rounds,
+            "asked_by": asking,
             "python": platform.python_version(),
             "machine": platform.machine(),
             "cpus": os.cpu_count(),
+            "load_average": [round(each, 1) for each in os.getloadavg()],
         }
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 

@@ -121,9 +121,33 @@ def review(group: str, version: str, plural: str, kind: str, obj: Raw) -> bytes:
     return json.dumps(envelope, separators=(",", ":")).encode()
 
 
+def cluster() -> list[Raw]:
+    """A cluster of a thousand queues; the queue under review has twenty beside it that share amounts."""
+    amounts = _amounts(1000)
+    shares = {"capability": amounts, "deserved": amounts, "guarantee": {"resource": amounts}}
+    queues = [_queue("research", shares)]
+    queues += [
+        _queue(f"group-{number}", {"parent": "research", "deserved": _amounts(10)})
+        for number in range(20)
+    ]
+    queues += [_queue(f"team-{number}", {}) for number in range(1000)]
+    return queues
+
+
+def _queue(name: str, spec: Raw) -> Raw:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"state": "Open"},
+    }
+
+
+def _amounts(cpus: int) -> Raw:
+    return {"cpu": str(cpus), "memory": f"{4 * cpus}Gi", "nvidia.com/gpu": cpus}
+
+
 def view() -> Snapshot:
-    """A cluster of a thousand queues."""
-    names = ["research", *(f"team-{number}" for number in range(1000))]
-    kind = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
-    status = {"status": {"state": "Open"}}
-    return Snapshot.of([kind | {"metadata": {"name": name}} | status for name in names])
+    """The same, as admission looks at it."""
+    return Snapshot.of(cluster())

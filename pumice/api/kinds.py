@@ -7,7 +7,7 @@ offline verbs, so that a plural or a scope is written down once.
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ALL", "VOLCANO", "Kind", "by_kind", "by_resource", "of_object"]
+__all__ = ["ALL", "NATIVE", "VOLCANO", "Kind", "by_kind", "by_resource", "of_object"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,12 @@ SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", True, ("sa
 NETWORK_POLICY = Kind(
     "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", True, ("netpol",)
 )
+INDEXED_JOB = Kind("batch", "v1", "Job", "jobs", True, ("job",), True)
+"""Kubernetes' own Job; wherever it says Job and nothing else, Volcano's is meant."""
+JOB_SET = Kind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", True, (), True)
+LEADER_WORKER_SET = Kind(
+    "leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets", True, ("lws",), True
+)
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 CRD = Kind(
@@ -123,6 +129,9 @@ VOLCANO: tuple[Kind, ...] = (
 )
 """The kinds whose CRDs Pumice ships."""
 
+NATIVE: tuple[Kind, ...] = (INDEXED_JOB, JOB_SET, LEADER_WORKER_SET)
+"""The kinds of other controllers whose pods plugins can wire."""
+
 ALL: tuple[Kind, ...] = (
     *VOLCANO,
     NAMESPACE,
@@ -134,6 +143,9 @@ ALL: tuple[Kind, ...] = (
     EVENT,
     SERVICE_ACCOUNT,
     NETWORK_POLICY,
+    INDEXED_JOB,
+    JOB_SET,
+    LEADER_WORKER_SET,
     PRIORITY_CLASS,
     LEASE,
     CRD,

@@ -16,8 +16,7 @@ import ssl
 from collections.abc import Callable
 from pathlib import Path
 
-from pumice.certs.authority import not_after
-from pumice.certs.verification import certificates_in
+from pumice.certs.validity import end_of
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.pem import load_pair
 
@@ -109,7 +108,7 @@ class ServingCertificate:
             ) from error
         load_pair(self.context, chain, key)
         self.chain, self._key, self._latest = chain, key, trial
-        self.expires = min(map(not_after, certificates_in(chain)), default=0.0)
+        self.expires = end_of(chain)
         self.swaps += 1
         for callback in self._subscribers:
             callback()

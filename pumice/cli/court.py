@@ -122,6 +122,22 @@ def placed(manifest: Manifest) -> Raw:
     return manifest.object | {"metadata": metadata | {"namespace": manifest.namespace}}
 
 
+def _sighted(manifest: Manifest) -> Raw:
+    """A manifest as the rules of others see it: of one that does not decode, that it exists.
+
+    What is wrong with it is told where it is judged itself.
+    """
+    from pumice.webhook.view import Snapshot
+
+    raw = placed(manifest)
+    try:
+        Snapshot.of([raw])
+    except msgspec.ValidationError:
+        metadata = {"name": manifest.name, "namespace": manifest.namespace}
+        return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": metadata}
+    return raw
+
+
 class Court:
     """Judges manifests that may refer to each other, over a state."""
 
@@ -146,7 +162,7 @@ class Court:
         self._settings = settings
         self._groups = groups or NO_GROUPS
         self._existing = {each.identity: placed(each) for each in state}
-        self._others = {each.identity: placed(each) for each in others}
+        self._others = {each.identity: _sighted(each) for each in others}
         self._admission = admission(self._visible(""), settings, self._groups)
 
     def judge(self, manifest: Manifest) -> "Judgement":

@@ -8,6 +8,7 @@ from pumice.api.kinds import HYPER_NODE, NAMESPACE, POD_GROUP, PRIORITY_CLASS, Q
 from pumice.api.nodes import PriorityClass
 from pumice.api.queues import Queue
 from pumice.cluster.embedded import Store
+from pumice.plugins.native import OWNERS, Owner, OwnerKey
 from pumice.webhook.sightings import GangSighting, TierSighting
 from pumice.webhook.view import Namespace, default_of
 
@@ -78,6 +79,12 @@ class StoreView:
     def tier_names(self) -> Collection[str]:
         """Tiers of the network, as HyperNodes name them."""
         return {each.spec.tier_name for each in self._hyper_nodes() if each.spec.tier_name}
+
+    def owner(self, key: OwnerKey) -> Owner | None:
+        """An owner of pods that plugins wire, or None when there is none of this name."""
+        kind, namespace, name = key
+        found = self.store.get(kind, name, namespace) if self.store is not None else None
+        return msgspec.convert(found, OWNERS[kind]) if found is not None else None
 
     def _hyper_nodes(self) -> list[TierSighting]:
         found = self.store.list(HYPER_NODE) if self.store is not None else []

@@ -72,11 +72,11 @@ def _uncollected() -> Iterator[None]:
 
 def _judged(manifests: list[Manifest]) -> list[Manifest]:
     """Those manifests that admission has a word on; of the others it is said that they are skipped."""
-    from pumice.api.kinds import POD, VOLCANO, of_object
+    from pumice.api.kinds import NATIVE, POD, VOLCANO, of_object
 
     judged = []
     for manifest in manifests:
-        if of_object(manifest.object) in (*VOLCANO, POD):
+        if of_object(manifest.object) in (*VOLCANO, *NATIVE, POD):
             judged.append(manifest)
         else:
             note(f"skipped {manifest.identity}: {manifest.object['apiVersion']} is not judged")

@@ -1,24 +1,71 @@
-"""`pumice plugins`: what a Job may name under `spec.plugins`."""
+"""`pumice plugins`: what a Job may name under `spec.plugins`, and whether a plugin keeps the contract."""
 
-from typing import Any
+import enum
+import os
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from pumice.cli import exits
 from pumice.cli.exits import UserError
 from pumice.cli.options import Output
 from pumice.cli.output import Format, paint, write, write_json
+
+if TYPE_CHECKING:
+    from pumice.cli.contract.trials import Verdict
 
 __all__ = ["EXAMPLES", "plugins"]
 
 EXAMPLES = (
     "pumice plugins",
     "pumice plugins -o json | jq '.[].name'",
+    "pumice plugins check examples/job-plugin/pumice_jax.py",
+    "pumice plugins check mypackage.plugins:Mine --examples 1000",
 )
 
 
-def plugins(output: Output = Format.TEXT) -> None:
-    """List the job plugins with their arguments.
+class _Action(enum.StrEnum):
+    CHECK = "check"
 
-    Those of installed packages are included.
+
+def plugins(
+    action: Annotated[
+        _Action | None,
+        typer.Argument(
+            metavar="check", help="Try the contract on a plugin of your own.", show_default=False
+        ),
+    ] = None,
+    module: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="MODULE",
+            help="The plugin: package.module or file.py, with :Class where there are several.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Output = Format.TEXT,
+    examples: Annotated[
+        int,
+        typer.Option(
+            "--examples", metavar="N", min=1, help="Jobs that `check` tries for each sentence."
+        ),
+    ] = 100,
+) -> None:
+    """List the job plugins with their arguments, or check one.
+
+    Those of installed packages are included. `check` exits with 1 where a plugin breaks the contract.
     """
+    if action is None:
+        _list(output)
+    elif module is None:
+        raise UserError("check which plugin? Say MODULE, MODULE:Class or file.py")
+    else:
+        _check(module, examples, output)
+
+
+def _list(output: Format) -> None:
     entries = _entries()
     if output is Format.JSON:
         write_json(entries)
@@ -63,3 +110,78 @@ def _entries() -> list[dict[str, Any]]:
         }
         for plugin in registry.plugins
     ]
+
+
+def _check(reference: str, count: int, output: Format) -> None:
+    from pumice.cli.contract.loading import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        _need_hypothesis(folder)
+        from pumice.cli.contract.trials import tried
+
+        results = [
+            tried(found, reference, number, count) for number, found in enumerate(load(reference))
+        ]
+    if output is Format.JSON:
+        write_json([_as_json(name, verdicts) for name, verdicts in results])
+    else:
+        for number, (name, verdicts) in enumerate(results):
+            if number:
+                write("")
+            _report(name, reference, verdicts)
+    if any(verdict.problem for _, verdicts in results for verdict in verdicts):
+        exits.finish(exits.REFUSED)
+
+
+def _need_hypothesis(folder: str) -> None:
+    if "hypothesis" in sys.modules:
+        return
+    # It would otherwise leave a folder with what it has learnt behind, wherever one stands.
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", folder)
+    try:
+        import hypothesis  # noqa: F401
+    except ImportError:
+        raise UserError("check needs hypothesis: pip install 'pumice[check]'") from None
+
+
+def _as_json(name: str, verdicts: list["Verdict"]) -> dict[str, Any]:
+    return {
+        "plugin": name,
+        "passed": not any(each.problem for each in verdicts),
+        "properties": [
+            {
+                "name": each.name,
+                "text": each.text,
+                "passed": not each.problem,
+                "problem": each.problem,
+                "example": each.example,
+            }
+            for each in verdicts
+        ],
+    }
+
+
+def _report(name: str, reference: str, verdicts: list["Verdict"]) -> None:
+    write(f"{paint(name, 'bold')} of {reference}")
+    width = max(len(each.name) for each in verdicts)
+    for each in verdicts:
+        answer = paint("failed", "red") if each.problem else paint("ok", "green") + "    "
+        write(f"  {answer}  {each.name.ljust(width)}  {each.text}")
+        if each.problem:
+            write(f"          {each.problem}")
+        if each.example is not None:
+            _show(each.example)
+
+
+def _show(example: dict[str, Any]) -> None:
+    import msgspec
+    import yaml
+
+    example = msgspec.json.decode(msgspec.json.encode(example))  # nothing in it twice, for YAML
+    metadata = example["pod"]["metadata"]
+    write(f"          The smallest example found, and its pod {metadata['name']}:")
+    for manifest in (example["job"], {"spec": example["pod"]["spec"]}):
+        for line in yaml.safe_dump(manifest, sort_keys=False).splitlines():
+            write(f"            {line}")
+        if manifest is example["job"]:
+            write("            ---")

@@ -48,15 +48,17 @@ def render(
     of all plugins. A Job without a uid gets one of zeros, so that the same Job gives the same objects. Other objects in
     the files serve as state, for example Queues. JSON is one List.
 
+    An Indexed Job, a JobSet or a LeaderWorkerSet becomes what its plugins want and its pods as they wire them.
+
     Exit code 1: a Job is refused; nothing is written then.
     """
-    from pumice.api.kinds import JOB, of_object
+    from pumice.api.kinds import JOB, NATIVE, of_object
     from pumice.cli.court import Court, read_groups, read_settings
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
     manifests = named(read(files))
-    jobs = [each for each in manifests if of_object(each.object) == JOB]
+    jobs = [each for each in manifests if of_object(each.object) in (JOB, *NATIVE)]
     if not jobs:
         raise exits.UserError(f"there is no Job in {', '.join(files)}")
     others = [each for each in manifests if each not in jobs]
@@ -104,15 +106,21 @@ def _priorities(manifests: list[Manifest]) -> dict[str, int]:
 
 
 def _objects(job: Raw, priorities: dict[str, int]) -> list[Raw]:
+    from pumice.api.kinds import NATIVE, of_object
     from pumice.cli.court import registry
     from pumice.controller.objects import UnknownKindError
     from pumice.controller.render import render as objects_of
+    from pumice.controller.render_native import render_native
     from pumice.controller.subject import UnusableError
     from pumice.plugins import PluginError
+    from pumice.plugins.native import RequestError
 
+    kind = of_object(job)
     try:
+        if kind is not None and kind in NATIVE:
+            return render_native(kind, job, registry())
         return objects_of(job, registry(), priorities)
-    except (UnusableError, PluginError, UnknownKindError) as error:
+    except (UnusableError, PluginError, UnknownKindError, RequestError) as error:
         note(f"Job/{job['metadata']['namespace']}/{job['metadata']['name']}: {error}")
         exits.finish(exits.REFUSED)
 

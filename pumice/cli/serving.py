@@ -3,16 +3,16 @@
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pumice.certs.injection import Injector
-from pumice.certs.keeper import Keeper
-from pumice.certs.settings import CertSettings
-from pumice.cli.authorities import cert_settings
 from pumice.cli.components import in_cluster
 from pumice.cli.exits import UserError
 from pumice.cluster.client import Client
 from pumice.webhook.server import Certificates, FileCertificates, KeptCertificates
+
+if TYPE_CHECKING:
+    from pumice.certs.settings import CertSettings
 
 __all__ = ["Names", "compared", "from_files", "of_our_own"]
 
@@ -42,6 +42,8 @@ def of_our_own(client: Client, names: Names) -> Certificates | None:
     """
     if not (in_cluster() or names.service or names.url):
         return None
+    from pumice.certs.keeper import Keeper
+
     return KeptCertificates(Keeper(client, _settings(client, names)))
 
 
@@ -52,11 +54,15 @@ def compared(files: FileCertificates, client: Client, names: Names) -> Certifica
         UserError: The URL is none.
     """
     if names.service or names.url:
+        from pumice.certs.injection import Injector
+
         files.compare_with(Injector.of(client, _settings(client, names)))
     return files
 
 
-def _settings(client: Client, names: Names) -> CertSettings:
+def _settings(client: Client, names: Names) -> "CertSettings":
+    from pumice.cli.authorities import cert_settings
+
     hosts = _hosts(names.url)
     return cert_settings(
         names.service or "pumice-webhook",

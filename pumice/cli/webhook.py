@@ -137,17 +137,20 @@ def webhook(
     The file of --admission-conf is read again whenever it changes, and may come later; one that cannot be
     used leaves the groups read before in force, and --check-config finds out beforehand.
     """
-    from pumice.cli import logs
-    from pumice.cli.court import read_groups, registry, snapshot
-    from pumice.cli.manifests import read_objects
-    from pumice.cli.serving import Names, compared, from_files, of_our_own
-    from pumice.cluster.lifecycle import run_until_stopped
-    from pumice.webhook.server import (
-        InsecureAddressError,
-        OfflineWorker,
-        ServerSettings,
-        WebhookWorker,
-    )
+    from pumice.cli import lean
+
+    with lean.importing():
+        from pumice.cli import logs
+        from pumice.cli.court import read_groups, registry, snapshot
+        from pumice.cli.manifests import read_objects
+        from pumice.cli.serving import Names, compared, from_files, of_our_own
+        from pumice.cluster.lifecycle import run_until_stopped
+        from pumice.webhook.server import (
+            InsecureAddressError,
+            OfflineWorker,
+            ServerSettings,
+            WebhookWorker,
+        )
 
     flags, ignored = _settings_among(context.args)
     admission = _admission_settings(flags, scheduler_name or (), settings or ())
@@ -192,7 +195,8 @@ def webhook(
         except InsecureAddressError as error:
             raise UserError(str(error)) from None
 
-    run(work)
+    with lean.settled():
+        run(work)
 
 
 def _admission_settings(

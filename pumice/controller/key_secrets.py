@@ -9,7 +9,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Sequence
 
-from pumice.api.kinds import SECRET
+from pumice.api.kinds import JOB, SECRET, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.objects import Conflict, Settled, owned, settle
 from pumice.controller.owners import controls_raw
@@ -27,9 +27,9 @@ def encoded(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {key: base64.b64encode(text.encode()).decode() for key, text in texts}
 
 
-def manifests(job: ObjectMeta, secrets: Iterable[KeySecret]) -> list[Raw]:
+def manifests(job: ObjectMeta, secrets: Iterable[KeySecret], kind: Kind = JOB) -> list[Raw]:
     """The Secrets as the Job's own, without their keys."""
-    return owned(job, [_manifest(secret) for secret in secrets])
+    return owned(job, [_manifest(secret) for secret in secrets], kind)
 
 
 def settle_keys(
@@ -38,6 +38,7 @@ def settle_keys(
     present: Sequence[Raw],
     *,
     pods: bool,
+    kind: Kind = JOB,
 ) -> tuple[Settled, list[DeleteObject]]:
     """Compare what is wanted with what is there.
 
@@ -46,6 +47,7 @@ def settle_keys(
         secrets: What is wanted.
         present: Objects of the Job's namespace, whoever owns them.
         pods: Whether the Job has pods, which may hold the keys.
+        kind: The Job's kind.
 
     Returns:
         What it takes, and Secrets without usable keys that are to be made anew.
@@ -54,7 +56,7 @@ def settle_keys(
     conflicts: list[Conflict] = []
     updates: list[UpdateObject] = []
     deletes: list[DeleteObject] = []
-    for secret, manifest in zip(secrets, manifests(job, secrets), strict=True):
+    for secret, manifest in zip(secrets, manifests(job, secrets, kind), strict=True):
         stored = next((each for each in present if _is(each, secret)), None)
         keys: dict[str, str] = {}
         if stored is not None and controls_raw(job, stored):

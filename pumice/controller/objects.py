@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.api.kinds import SECRET, Kind, of_object
+from pumice.api.kinds import JOB, SECRET, Kind, of_object
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.owners import controller_reference, controls_raw, described
 from pumice.controller.patches import difference
@@ -65,26 +65,33 @@ class Settled:
     conflicts: tuple[Conflict, ...]
 
 
-def owned(job: ObjectMeta, manifests: Iterable[Raw]) -> list[Raw]:
+def owned(job: ObjectMeta, manifests: Iterable[Raw], kind: Kind = JOB) -> list[Raw]:
     """Manifests as the Job's own: with its owner reference, and with its name for those who look.
+
+    Args:
+        job: The owner's metadata.
+        manifests: What it is to own.
+        kind: The owner's kind; what belongs to another than a Volcano Job does not carry its name.
 
     Raises:
         UnknownKindError: One is of a kind that Pumice does not know.
     """
-    return [_owned(job, manifest) for manifest in manifests]
+    return [_owned(job, manifest, kind) for manifest in manifests]
 
 
-def _owned(job: ObjectMeta, manifest: Raw) -> Raw:
+def _owned(job: ObjectMeta, manifest: Raw, kind: Kind) -> Raw:
     manifest = _as_stored(manifest, _kind(manifest))
     meta = manifest.get("metadata") or {}
     labels = {keys.JOB_NAME: job.name, keys.JOB_NAMESPACE: job.namespace}
+    if kind != JOB:
+        labels = {keys.WIRED_FOR: kind.kind}
     return {
         **manifest,
         "metadata": {
             **meta,
             "namespace": job.namespace,
             "labels": {**(meta.get("labels") or {}), **labels},
-            "ownerReferences": [controller_reference(job)],
+            "ownerReferences": [controller_reference(job, kind)],
         },
     }
 

@@ -7,17 +7,22 @@ name may have got there first. The uid in the controller's owner reference is.
 
 from typing import Any
 
-from pumice.api.kinds import JOB
+from pumice.api.kinds import JOB, Kind
 from pumice.api.meta import ObjectMeta, Raw, controller_of
 
 __all__ = ["controller_reference", "controls", "controls_raw", "described"]
 
 
-def controller_reference(job: ObjectMeta) -> Raw:
-    """The owner reference that makes an object a Job's, so that it is collected with the Job."""
+def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
+    """The owner reference that makes an object a Job's, so that it is collected with the Job.
+
+    Args:
+        job: The owner's metadata.
+        kind: The owner's kind.
+    """
     return {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.kind,
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
         "name": job.name,
         "uid": job.uid,
         "controller": True,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pumice.api.kinds import JOB
+from pumice.api.kinds import JOB, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller import podgroups, pods
 from pumice.controller.key_secrets import MADE_LATER, encoded, manifests
@@ -12,9 +12,10 @@ from pumice.controller.volumes import wanted_claims
 from pumice.plugins import KeySecret, PluginSettings, Registry, Wiring
 from pumice.plugins.settings import DEFAULT
 
-__all__ = ["render"]
+__all__ = ["NO_UID", "render", "without_keys"]
 
-_NO_UID = "00000000-0000-0000-0000-000000000000"
+NO_UID = "00000000-0000-0000-0000-000000000000"
+"""Stands for the uid of an object that has none yet."""
 
 
 def render(
@@ -36,13 +37,13 @@ def render(
         PluginError: A plugin is unknown or cannot wire a pod.
         UnknownKindError: A plugin wants an object of a kind that Pumice does not know.
     """
-    meta = {"namespace": "default", "uid": _NO_UID} | (job.get("metadata") or {})
+    meta = {"namespace": "default", "uid": NO_UID} | (job.get("metadata") or {})
     subject = read({**job, "apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": meta})
     wiring = Wiring(subject, registry, settings=settings)
     annotations = wiring.job_annotations()
     return [
         *owned(subject.metadata, [*wanted_claims(subject), *wiring.objects()]),
-        *(_without_keys(subject.metadata, secret) for secret in wiring.secrets()),
+        *(without_keys(subject.metadata, secret) for secret in wiring.secrets()),
         podgroups.wanted(subject, priorities or {}, (), annotations),
         *(
             pods.build(subject, task, index, wiring.pod)
@@ -52,9 +53,9 @@ def render(
     ]
 
 
-def _without_keys(job: ObjectMeta, secret: KeySecret) -> Raw:
+def without_keys(job: ObjectMeta, secret: KeySecret, kind: Kind = JOB) -> Raw:
     """The Secret with something in the place of the keys, which only a controller makes."""
-    (manifest,) = manifests(job, [secret])
+    (manifest,) = manifests(job, [secret], kind)
     names = (secret.private_key, *secret.public_keys)
     later = encoded((name, MADE_LATER) for name in names)
     return manifest | {"data": later | manifest["data"]}

@@ -2,40 +2,95 @@
 
 Source: job specification, section 2. A template that sets `hostname` gives it to every pod of its
 task, so such a task has one address, whatever its replicas; a template's `subdomain` replaces the
-Job's name, and Pumice makes no Service for it.
+Job's name, and Pumice makes no Service for it. Pods that another controller makes are named by it.
 """
 
-from pumice.api import names
+from pumice.api import keys, names
 from pumice.api.jobs import Job, Task
+from pumice.plugins.foreign import ForeignJob, ForeignTask
 
-__all__ = ["address", "addresses", "fixed_hostname", "is_small", "joined_size", "subdomain"]
+__all__ = [
+    "address",
+    "addresses",
+    "domain",
+    "fixed_hostname",
+    "hostname",
+    "hostname_pattern",
+    "hostnames",
+    "is_small",
+    "joined_size",
+    "labels_of_job",
+    "labels_of_task",
+    "subdomain",
+]
 
 _FEW_PODS = 128
 
 
 def fixed_hostname(task: Task) -> str:
     """`template.spec.hostname`, empty when each pod has its own."""
-    return _text(task, "hostname")
+    return "" if isinstance(task, ForeignTask) else _text(task, "hostname")
+
+
+def hostname(job: Job, task: Task, index: int) -> str:
+    """Hostname of one pod of a task."""
+    if isinstance(task, ForeignTask):
+        return task.hostnames.at(index)
+    return fixed_hostname(task) or names.pod_name(job.metadata.name, task.name, index)
+
+
+def hostnames(job: Job, task: Task) -> list[str]:
+    """Hostnames of a task's pods by index; exactly one where the template fixes it."""
+    if isinstance(task, ForeignTask):
+        return [task.hostnames.at(index) for index in range(task.size)]
+    if fixed := fixed_hostname(task):
+        return [fixed]
+    prefix = f"{job.metadata.name}-{task.name}-"
+    return [f"{prefix}{index}" for index in range(task.size)]
+
+
+def hostname_pattern(job: Job, task: Task) -> str:
+    """What the hostnames of a task's pods look like, also of those that come later; empty for a fixed one."""
+    if isinstance(task, ForeignTask):
+        stem = task.hostnames.stem
+        return f"{stem} {stem}-*" if task.hostnames.leader else f"{stem}-*"
+    return "" if fixed_hostname(task) else f"{job.metadata.name}-{task.name}-*"
+
+
+def domain(job: Job) -> str:
+    """The subdomain in which the pods of a Job are, unless their template names another: the Job's name."""
+    return job.subdomain if isinstance(job, ForeignJob) else job.metadata.name
 
 
 def subdomain(job: Job, task: Task) -> str:
-    """`template.spec.subdomain`, or else the Job's name, for which plugin `svc` makes a Service."""
-    return _text(task, "subdomain") or job.metadata.name
+    """`template.spec.subdomain`, or else the Job's own, for which plugin `svc` makes a Service."""
+    return _text(task, "subdomain") or domain(job)
+
+
+def labels_of_job(job: Job) -> dict[str, str]:
+    """Labels that all pods of a Job have and no others."""
+    if isinstance(job, ForeignJob):
+        return dict(job.labels or {})
+    return {keys.JOB_NAME: job.metadata.name, keys.JOB_NAMESPACE: job.metadata.namespace}
+
+
+def labels_of_task(job: Job, name: str) -> dict[str, str]:
+    """Labels that all pods of a task have and no others; those of the Job where nothing tells its tasks apart."""
+    task = job.task(name)
+    if isinstance(task, ForeignTask):
+        return labels_of_job(job) | (task.labels or {})
+    return labels_of_job(job) | {keys.TASK_SPEC: name}
 
 
 def address(job: Job, task: Task, index: int) -> str:
     """Address of one pod of a task."""
-    hostname = fixed_hostname(task) or names.pod_name(job.metadata.name, task.name, index)
-    return names.address(hostname, subdomain(job, task))
+    return names.address(hostname(job, task, index), subdomain(job, task))
 
 
 def addresses(job: Job, task: Task) -> list[str]:
     """Addresses of a task's pods by index; exactly one where the template fixes the hostname."""
-    if fixed_hostname(task):
-        return [address(job, task, 0)]
-    prefix = f"{job.metadata.name}-{task.name}-"
     suffix = f".{subdomain(job, task)}"
-    return [f"{prefix}{index}{suffix}" for index in range(task.size)]
+    return [f"{each}{suffix}" for each in hostnames(job, task)]
 
 
 def is_small(job: Job) -> bool:
@@ -56,6 +111,9 @@ def joined_size(job: Job, task: Task) -> int:
         return len(address(job, task, 0))
     if not task.size:
         return 0
+    if isinstance(task, ForeignTask):
+        suffix = len(subdomain(job, task)) + len(".,")
+        return sum(len(each) + suffix for each in hostnames(job, task)) - len(",")
     rest = len(address(job, task, 0)) - len("0") + len(",")
     return task.size * rest + _digits(task.size) - len(",")
 

@@ -13,6 +13,7 @@ those who depend on it; the problems are listed all the same.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from pumice.api.fields import closest
@@ -35,6 +36,9 @@ __all__ = [
     "shown",
     "split_flag",
 ]
+
+_SHORT = 64
+"""Characters of words that are remembered; keys are longer."""
 
 _FLAG = re.compile(r"--?([^-=][^=]*)(?:=(.*))?", re.DOTALL)
 
@@ -215,6 +219,18 @@ def parse(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
     """Read a plugin's words: all of them, whatever is wrong with some."""
     if not vector:
         return Parsed(spec.defaults)
+    if sum(map(len, vector)) <= _SHORT:
+        return _parsed(spec, tuple(vector))
+    return _read(spec, vector)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(spec: ArgumentSpec, vector: tuple[str, ...]) -> Parsed:
+    # Jobs give their plugins the same few words over and over.
+    return _read(spec, vector)
+
+
+def _read(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
     reader = _Reader(spec, vector)
     while reader.position < len(vector):
         reader.step()

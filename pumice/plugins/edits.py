@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 __all__ = ["ContainerEdits", "EnvVar", "Mount", "PodEdits", "Port", "apply", "meant", "merge"]
 
+_MAX_PORT = 65535
 Raw = dict[str, Any]
 T = TypeVar("T")
 
@@ -208,8 +209,8 @@ class _NodePorts:
 
     def free(self, wanted: Iterable[Port]) -> list[Port]:
         """Those of the ports that are not declared yet; they count as declared from now on."""
-        found = [each for each in wanted if each.number not in self._numbers]
-        self._numbers.update(each.number for each in found)
+        found = [each for each in wanted if _int32(each.number) not in self._numbers]
+        self._numbers.update(_int32(each.number) for each in found)
         return found
 
 
@@ -284,15 +285,21 @@ def _with_ports(container: Raw, wanted: Sequence[Port]) -> Raw:
     names = {_name(each) for each in present}
     added = []
     for each in wanted:
-        if each.number in numbers:
+        number = _int32(each.number)
+        if number in numbers:
             continue
-        port: Raw = {"containerPort": each.number}
+        port: Raw = {"containerPort": number}
         if each.name and each.name not in names:
             port = {"name": each.name, **port}
-        numbers.append(each.number)
+        numbers.append(number)
         names.add(each.name)
         added.append(port)
     return {**container, "ports": [*present, *added]} if added else container
+
+
+def _int32(number: int) -> int:
+    """What 32 bits hold of a number, which is what Volcano declares of an impossible port."""
+    return number if 0 <= number <= _MAX_PORT else (number + 2**31) % 2**32 - 2**31
 
 
 def _with_items(

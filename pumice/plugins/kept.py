@@ -5,12 +5,16 @@ moves here and relies on the plugin's value learns of it.
 """
 
 from collections.abc import Collection
+from operator import itemgetter
+from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.plugins.arguments import Values
 
 __all__ = ["kept_warnings"]
+
+_NAME = itemgetter("name")
 
 
 def kept_warnings(job: Job, values: Values, names: Collection[str]) -> list[FieldError]:
@@ -23,6 +27,7 @@ def kept_warnings(job: Job, values: Values, names: Collection[str]) -> list[Fiel
     """
     if values.strict_upstream:
         return []
+    wanted = frozenset(names)
     return [
         FieldError(
             f"spec.tasks[{position}].template.spec.{place}",
@@ -30,19 +35,29 @@ def kept_warnings(job: Job, values: Values, names: Collection[str]) -> list[Fiel
             "JOB-PLUGIN-KEPT",
         )
         for position, task in enumerate(job.tasks)
-        for place, name in _set(task.pod_spec(), names)
+        for place, name in _set(task.pod_spec(), wanted)
     ]
 
 
-def _set(spec: dict[str, object], names: Collection[str]) -> list[tuple[str, str]]:
+def _set(spec: dict[str, object], names: frozenset[str]) -> list[tuple[str, str]]:
     """Where a pod's containers set one of the names, and which one."""
-    found = []
+    found: list[tuple[str, str]] = []
     for key in ("containers", "initContainers"):
         containers = spec.get(key)
         for number, container in enumerate(containers if isinstance(containers, list) else ()):
             env = container.get("env") if isinstance(container, dict) else None
+            if not env or _are_others(env, names):
+                continue
             for entry, variable in enumerate(env if isinstance(env, list) else ()):
                 name = variable.get("name") if isinstance(variable, dict) else None
                 if isinstance(name, str) and name in names:
                     found.append((f"{key}[{number}].env[{entry}]", name))
     return found
+
+
+def _are_others(env: Any, names: frozenset[str]) -> bool:
+    """Whether no variable has one of the names: a single look, since there are many and few have."""
+    try:
+        return names.isdisjoint(map(_NAME, env))
+    except (KeyError, TypeError):
+        return False

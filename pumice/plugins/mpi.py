@@ -23,6 +23,7 @@ from pumice.plugins.arguments import (
 from pumice.plugins.cast import Cast, missing_task, role_warnings
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.kept import kept_warnings
 from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
 from pumice.plugins.waiting import wait_container
 
@@ -60,11 +61,22 @@ class Mpi(JobPlugin):
             INTEGER,
             0,
             "processes a worker takes; 0 is one a requested accelerator, or else a whole CPU",
+            ours=True,
         ),
         Argument(
-            "wait-workers-enabled", BOOLEAN, False, "hold the master back until workers answer"
+            "wait-workers-enabled",
+            BOOLEAN,
+            False,
+            "hold the master back until workers answer",
+            ours=True,
         ),
-        Argument("wait-workers-timeout", INTEGER, 300, "seconds after which the master gives up"),
+        Argument(
+            "wait-workers-timeout",
+            INTEGER,
+            300,
+            "seconds after which the master gives up",
+            ours=True,
+        ),
     )
 
     def check(self, job: Job, values: Values) -> Findings:
@@ -81,6 +93,7 @@ class Mpi(JobPlugin):
         if values["slots-per-worker"] < 0:
             text = f"--slots-per-worker={values['slots-per-worker']} counts as 0"
             warnings.append(FieldError("spec.plugins.mpi", text, "JOB-PLUGIN-ARGUMENT"))
+        warnings += kept_warnings(job, values, ("MPI_HOST",))
         if job.task(values["master"]) is not None:
             return Findings(warnings=tuple(warnings))
         return Findings((missing_task(job, self.name, values, "master"),), tuple(warnings))

@@ -8,11 +8,12 @@ who he is, so the exception is for the Job's namespace unless the Job says other
 
 from copy import deepcopy
 
-from pumice.api import keys, names
+from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.kinds import NETWORK_POLICY, SERVICE
 from pumice.api.kinds import Kind as ObjectKind
+from pumice.plugins.addresses import labels_of_task
 from pumice.plugins.arguments import (
     BOOLEAN,
     INTEGER,
@@ -161,11 +162,7 @@ def _manifest(kind: ObjectKind, job: Job, spec: Raw) -> Raw:
 
 
 def _head_labels(job: Job, values: Values) -> dict[str, str]:
-    return {
-        keys.JOB_NAME: job.metadata.name,
-        keys.JOB_NAMESPACE: job.metadata.namespace,
-        keys.TASK_SPEC: values["head"],
-    }
+    return labels_of_task(job, values["head"])
 
 
 def _is_closed(job: Job) -> bool:

@@ -47,12 +47,19 @@ class Ssh(JobPlugin):
         Argument(
             "ssh-key-file-path", TEXT, _ROOTS_PATH, "directory of the keys in every container"
         ),
-        Argument("ssh-key-type", Kind("key type", _read_algorithm), "rsa", "`rsa` or `ed25519`"),
+        Argument(
+            "ssh-key-type",
+            Kind("key type", _read_algorithm),
+            "rsa",
+            "`rsa` or `ed25519`",
+            ours=True,
+        ),
         Argument(
             "ssh-key-secret",
             TEXT,
             "",
             "Secret of type `kubernetes.io/ssh-auth` with `ssh-privatekey` and `ssh-publickey` to use",
+            ours=True,
         ),
         Argument("ssh-private-key", TEXT, "", "private key; better give it by `ssh-key-secret`"),
         Argument("ssh-public-key", TEXT, "", "public key of that private key"),

@@ -7,8 +7,14 @@ first value that it finds, so the patterns change nothing for pods that are list
 """
 
 from pumice.api import names
-from pumice.api.jobs import Job, Task
-from pumice.plugins.addresses import fixed_hostname, is_small, joined_size, subdomain
+from pumice.api.jobs import Job
+from pumice.plugins.addresses import (
+    hostname_pattern,
+    hostnames,
+    is_small,
+    joined_size,
+    subdomain,
+)
 
 __all__ = ["LIST_LIMIT", "client_config"]
 
@@ -36,14 +42,8 @@ def _listed(job: Job, port: int) -> str:
     return "".join(
         f"Host {hostname}\n  HostName {names.address(hostname, subdomain(job, task))}\n  Port {port}\n"
         for task in job.tasks
-        for hostname in _hostnames(job, task)
+        for hostname in hostnames(job, task)
     )
-
-
-def _hostnames(job: Job, task: Task) -> list[str]:
-    if fixed := fixed_hostname(task):
-        return [fixed]
-    return [names.pod_name(job.metadata.name, task.name, index) for index in range(task.size)]
 
 
 def _fits(job: Job) -> bool:
@@ -54,13 +54,16 @@ def _fits(job: Job) -> bool:
 
 
 def _patterns(job: Job, port: int) -> str:
-    stanzas = []
-    for task in job.tasks:
-        if not fixed_hostname(task):
-            pattern = f"{job.metadata.name}-{task.name}-*"
-            stanzas.append(
-                f"Host {pattern} !*.*\n  HostName %h.{subdomain(job, task)}\n  Port {port}\n"
-            )
+    # Tasks of one stem share a pattern.
+    patterns = dict.fromkeys(
+        (pattern, subdomain(job, task))
+        for task in job.tasks
+        if (pattern := hostname_pattern(job, task))
+    )
+    stanzas = [
+        f"Host {pattern} !*.*\n  HostName %h.{found}\n  Port {port}\n"
+        for pattern, found in patterns
+    ]
     subdomains = dict.fromkeys(subdomain(job, task) for task in job.tasks)
     stanzas += [f"Host *.{name}\n  Port {port}\n" for name in subdomains]
     return "".join(stanzas)

@@ -7,13 +7,23 @@ Job's own pods in. Source: job specification, section 4.
 Running pods see a changed ConfigMap in the files; variables keep the values of the pod's start.
 """
 
-from pumice.api import keys, names
+from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SERVICE, Kind
-from pumice.plugins.addresses import addresses, fixed_hostname, is_small, joined_size, subdomain
+from pumice.plugins.addresses import (
+    addresses,
+    domain,
+    fixed_hostname,
+    hostname,
+    is_small,
+    joined_size,
+    labels_of_job,
+    subdomain,
+)
 from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
+from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 
 __all__ = ["CONFIG_MAP_LIMIT", "HOSTS_VARIABLE_LIMIT", "MOUNT_PATH", "Svc"]
@@ -66,7 +76,9 @@ class Svc(JobPlugin):
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
         """ConfigMap `<job>-svc`, Service `<job>` and, unless disabled, NetworkPolicy `<job>`."""
-        wanted = [_config_map(job), _service(job, _publishes_not_ready(job, values))]
+        wanted = [_config_map(job)]
+        if not _has_service(job):
+            wanted.append(_service(job, _publishes_not_ready(job, values)))
         if not values["disable-network-policy"]:
             wanted.append(_network_policy(job))
         return wanted
@@ -80,8 +92,8 @@ class Svc(JobPlugin):
 
         def edit(task: Task, index: int) -> PodEdits:
             return PodEdits(
-                hostname=names.pod_name(job.metadata.name, task.name, index),
-                subdomain=job.metadata.name,
+                hostname=hostname(job, task, index),
+                subdomain=domain(job),
                 env=env,
                 volumes=volumes,
                 mounts=mounts,
@@ -155,16 +167,16 @@ def _size(job: Job, once: frozenset[str]) -> int:
 
 
 def _service(job: Job, publish_not_ready: bool) -> Raw:
-    spec: Raw = {"clusterIP": "None", "selector": _selector(job)}
+    spec: Raw = {"clusterIP": "None", "selector": labels_of_job(job)}
     if publish_not_ready:
         spec["publishNotReadyAddresses"] = True
-    return {**_manifest(SERVICE, job, job.metadata.name), "spec": spec}
+    return {**_manifest(SERVICE, job, domain(job)), "spec": spec}
 
 
 def _network_policy(job: Job) -> Raw:
     spec = {
-        "podSelector": {"matchLabels": _selector(job)},
-        "ingress": [{"from": [{"podSelector": {"matchLabels": _selector(job)}}]}],
+        "podSelector": {"matchLabels": labels_of_job(job)},
+        "ingress": [{"from": [{"podSelector": {"matchLabels": labels_of_job(job)}}]}],
         "policyTypes": ["Ingress"],
     }
     return {**_manifest(NETWORK_POLICY, job, job.metadata.name), "spec": spec}
@@ -175,8 +187,9 @@ def _manifest(kind: Kind, job: Job, name: str) -> Raw:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
 
 
-def _selector(job: Job) -> dict[str, str]:
-    return {keys.JOB_NAME: job.metadata.name, keys.JOB_NAMESPACE: job.metadata.namespace}
+def _has_service(job: Job) -> bool:
+    """Whether another controller makes the Service."""
+    return isinstance(job, ForeignJob) and job.has_service
 
 
 def _publishes_not_ready(job: Job, values: Values) -> bool:
@@ -237,12 +250,13 @@ def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
                     "JOB-PLUGIN-HOSTNAME",
                 )
             )
-        if subdomain(job, task) != job.metadata.name:
+        if subdomain(job, task) != domain(job):
+            label, value = next(iter(labels_of_job(job).items()))
             warnings.append(
                 FieldError(
                     f"{spec}.subdomain",
                     f'addresses in "{subdomain(job, task)}" resolve only if you make a headless Service '
-                    f"of that name that selects {keys.JOB_NAME}={job.metadata.name}; leave it out to use "
+                    f"of that name that selects {label}={value}; leave it out to use "
                     "the one that plugin svc makes",
                     "JOB-PLUGIN-SUBDOMAIN",
                 )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pumice.api.fields import did_you_mean
 from pumice.api.jobs import Task
 from pumice.plugins.accelerators import accelerators
 from pumice.plugins.cast import Cast
@@ -136,9 +137,10 @@ def _fault(variable: Variable, field: str, role: str | None, cast: Cast) -> str:
             return ""
         known = ", ".join(cast.roles) or "none"
         return f'{variable.name}: there is no role "{role}", known are {known}'
-    known = ", ".join(f"{{{each}}}" for each in FIELDS)
     found = field if role is None else f"{field}:{role}"
-    return f"{variable.name}: there is no {{{found}}}, known are {known}"
+    hint = did_you_mean(field, _OF_POD + _OF_JOB + _OF_ROLE) if field not in _OF_ROLE else ""
+    known = ", ".join(f"{{{each}}}" for each in FIELDS)
+    return f"{variable.name}: there is no {{{found}}}{hint}, known are {known}"
 
 
 def _part(variable: Variable, field: str, role: str | None, cast: Cast, port: int) -> str | Value:

@@ -13,7 +13,9 @@ import msgspec
 
 from pumice.api import reviews
 from pumice.api.reviews import Request, Response
-from pumice.plugins import Registry
+from pumice.plugins import PluginSettings, Registry
+from pumice.plugins.native import NativeWirings
+from pumice.plugins.settings import DEFAULT
 from pumice.webhook.answers import Answer, answered, malformed, responded
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
 from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
@@ -64,6 +66,7 @@ class Admission:
         plugins: Registry,
         *,
         groups: ResourceGroups = NO_GROUPS,
+        plugin_settings: PluginSettings = DEFAULT,
         on_crash: Callable[[Crash], None] | None = None,
     ) -> None:
         """Make one.
@@ -73,6 +76,7 @@ class Admission:
             view: The cluster.
             plugins: The job plugins that exist.
             groups: Resource groups of pods; may be replaced by others between two reviews.
+            plugin_settings: What the cluster's operator has decided about job plugins.
             on_crash: Told of each rule that raises, once for each place where it does.
         """
         self.settings = settings
@@ -80,6 +84,7 @@ class Admission:
         self.plugins = plugins
         self.groups = groups
         self._annotating = annotating(plugins)
+        self._wirings = NativeWirings(plugins, plugin_settings)
         self._on_crash = on_crash
         self._told: set[tuple[str, str, int]] = set()
 
@@ -140,6 +145,7 @@ class Admission:
             view or self.view,
             self.plugins,
             annotating=self._annotating,
+            wirings=self._wirings,
             groups=self.groups,
             creating=question.operation == "CREATE",
             uid=question.uid,

@@ -7,6 +7,7 @@ from pumice.api import reviews
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.reviews import Response
+from pumice.plugins.native import OwnerKey
 from pumice.webhook.questions import Question
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.catalogue import by_code
@@ -31,6 +32,7 @@ class Answer:
         warned: Rules that warned, each once.
         tolerated: Those of them that refuse unless settings say otherwise.
         missing_queues: Queues that were looked up in vain.
+        missing_owners: Owners of the pod that were looked up in vain.
         malformed: HTTP status when the question itself could not be understood, else 0.
         status: Code of the answer: 200 when the object is admitted, else why it is not.
     """
@@ -45,6 +47,7 @@ class Answer:
     warned: tuple[str, ...] = ()
     tolerated: tuple[str, ...] = ()
     missing_queues: tuple[str, ...] = ()
+    missing_owners: tuple[OwnerKey, ...] = ()
     malformed: int = 0
     status: int = 200
 
@@ -83,6 +86,7 @@ def answered(question: Question[Any], response: Response, case: Case) -> Answer:
         warned=warned,
         tolerated=_tolerated(warned) if warned else (),
         missing_queues=tuple(case.missing_queues),
+        missing_owners=tuple(case.missing_owners),
         status=response.status.code if response.status is not None else 200,
     )
 

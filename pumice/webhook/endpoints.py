@@ -29,6 +29,7 @@ from pumice.webhook.rules import (
 )
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPod, DraftPodGroup, DraftQueue
+from pumice.webhook.rules.foreign_pods import foreign_pod, wants_plugins
 from pumice.webhook.rules.job_defaults import job_defaults
 from pumice.webhook.rules.pod_defaults import pod_defaults
 from pumice.webhook.rules.pod_group_defaults import pod_group_defaults
@@ -123,10 +124,14 @@ def _validate_pod_group(case: Case, question: Question[PodGroup], _: Source) -> 
         pod_groups.validate_create(case, new)
 
 
-def _mutate_pod(case: Case, question: Question[DraftPod], _: Source) -> None:
+def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> None:
     pod = question.object
-    if pod is not None:
-        pod_defaults(case, pod, pod.metadata.namespace or question.namespace)
+    if pod is None:
+        return
+    namespace = pod.metadata.namespace or question.namespace
+    if wants_plugins(pod) and (raw := source.object(dict)) is not None:
+        foreign_pod(case, raw, namespace)
+    pod_defaults(case, pod, namespace)
 
 
 def _validate_pod(case: Case, question: Question[Pod], _: Source) -> None:

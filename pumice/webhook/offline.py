@@ -15,10 +15,13 @@ from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.names import dns_subdomain_problem
 from pumice.api.reviews import GroupVersionResource, Request
+from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
 from pumice.webhook.patches import applied
+from pumice.webhook.questions import bare
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.foreign_pods import foreign_owner
 from pumice.webhook.type_problems import schema
 
 __all__ = ["Judgement", "judge"]
@@ -80,6 +83,8 @@ def _judge(
     kind = kinds.of_object(plain)
     if kind is None:
         return Judgement((), (), plain)
+    if kind in OWNERS:
+        return _judged_owner(admission, kind, plain)
     warnings = _to_schema(kind, plain) if operation != "DELETE" else []
     patched, errors = plain, list[FieldError]()
     for registration in REGISTRATIONS:
@@ -94,6 +99,16 @@ def _judge(
     if operation != "DELETE":
         errors = _merged(_schema_problems(kind, patched), errors)
     return Judgement(tuple(dict.fromkeys(errors)), tuple(dict.fromkeys(warnings)), patched)
+
+
+def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Judgement:
+    """What becomes of the pods of an owner, as far as plugins are concerned; nothing becomes of itself."""
+    case = admission.case(bare(_request(kind, "CREATE", plain, None)))
+    try:
+        foreign_owner(case, msgspec.convert(plain, OWNERS[kind]))
+    except msgspec.ValidationError as error:
+        return Judgement((FieldError("", str(error), "SCHEMA-TYPE"),), (), plain)
+    return Judgement(tuple(case.errors), tuple(case.warnings), plain)
 
 
 def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:

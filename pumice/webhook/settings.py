@@ -4,10 +4,11 @@ Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart
 the settings page is generated from the descriptions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from pumice.api import keys
 from pumice.api.fields import did_you_mean
@@ -73,8 +74,6 @@ class AdmissionSettings(BaseModel):
     namespaces: dict[str, dict[str, Level]] = Field(
         default={}, description="The same for the objects of one namespace."
     )
-    _levels: Levels = PrivateAttr()
-    _levels_in: dict[str, Levels] = PrivateAttr()
 
     @field_validator("rules", mode="before")
     @classmethod
@@ -86,10 +85,16 @@ class AdmissionSettings(BaseModel):
     def _read_namespaces(cls, found: Any) -> dict[str, dict[str, Level]]:
         return read_namespaces(found)
 
-    def model_post_init(self, _: Any) -> None:
-        """Resolve the levels, so that no review has to."""
-        self._levels = (upstream() if self.strict_upstream else {}) | self.rules
-        self._levels_in = {name: {**self._levels, **own} for name, own in self.namespaces.items()}
+    # These are resolved once, so that no review has to; a private attribute would cost it a microsecond.
+    @cached_property
+    def cluster_levels(self) -> Levels:
+        """Levels of rules that do not have their own one."""
+        return (upstream() if self.strict_upstream else {}) | self.rules
+
+    @cached_property
+    def namespace_levels(self) -> Mapping[str, Levels]:
+        """The same by namespace, for those that have levels of their own."""
+        return {name: {**self.cluster_levels, **own} for name, own in self.namespaces.items()}
 
     def levels(self, namespace: str) -> Levels:
         """Levels of rules that do not have their own one, for the objects of a namespace.
@@ -97,7 +102,7 @@ class AdmissionSettings(BaseModel):
         Args:
             namespace: Its name; empty for objects that are in none.
         """
-        return self._levels_in.get(namespace, self._levels)
+        return self.namespace_levels.get(namespace, self.cluster_levels)
 
     @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> "AdmissionSettings":

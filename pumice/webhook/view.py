@@ -16,6 +16,7 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.nodes import PriorityClass
 from pumice.api.queues import Queue
+from pumice.plugins.native import OWNERS, Owner, OwnerKey
 from pumice.webhook.sightings import GangSighting, TierSighting
 
 __all__ = ["AdmissionView", "Namespace", "Overlay", "Snapshot", "default_of"]
@@ -67,6 +68,9 @@ class AdmissionView(Protocol):
     def tier_names(self) -> Collection[str]:
         """Tiers of the network, as HyperNodes name them."""
 
+    def owner(self, key: OwnerKey) -> Owner | None:
+        """An owner of pods that plugins wire, or None when there is none of this name."""
+
 
 _BUILTIN_QUEUES = (keys.ROOT_QUEUE, keys.DEFAULT_QUEUE)
 _BUILTIN_CLASSES = {
@@ -92,6 +96,7 @@ class Snapshot:
         priority_classes: Iterable[PriorityClass] = (),
         gangs: Iterable[GangSighting] = (),
         tiers: Iterable[TierSighting] = (),
+        owners: Mapping[OwnerKey, Owner] | None = None,
         complete: bool = True,
     ) -> None:
         """Make a view; of two objects of one name the later counts.
@@ -105,6 +110,7 @@ class Snapshot:
         self._classes = {each.metadata.name: each for each in priority_classes}
         self._gangs = list(gangs)
         self._tiers = list(tiers)
+        self._owners = dict(owners or {})
         self._children: dict[str, list[Queue]] = {}
         for queue in self._queues.values():
             self._children.setdefault(queue.spec.parent, []).append(queue)
@@ -127,6 +133,7 @@ class Snapshot:
         classes: list[PriorityClass] = []
         gangs: dict[tuple[str, str], GangSighting] = {}
         tiers: list[TierSighting] = []
+        owners: dict[OwnerKey, Owner] = {}
         for manifest in manifests:
             kind = kinds.of_object(dict(manifest))
             if kind == kinds.QUEUE:
@@ -139,12 +146,15 @@ class Snapshot:
                 gangs[_identity(manifest)] = msgspec.convert(manifest, GangSighting)
             elif kind == kinds.HYPER_NODE:
                 tiers.append(msgspec.convert(manifest, TierSighting))
+            elif kind in OWNERS:
+                owners[kind, *_identity(manifest)] = msgspec.convert(manifest, OWNERS[kind])
         return cls(
             queues,
             namespaces,
             priority_classes=classes,
             gangs=gangs.values(),
             tiers=tiers,
+            owners=owners,
             complete=complete,
         )
 
@@ -199,6 +209,10 @@ class Snapshot:
         """Tiers of the network, as HyperNodes name them."""
         return {each.spec.tier_name for each in self._tiers if each.spec.tier_name}
 
+    def owner(self, key: OwnerKey) -> Owner | None:
+        """An owner of pods that plugins wire, or None when there is none of this name."""
+        return self._owners.get(key)
+
 
 def _identity(manifest: Mapping[str, Any]) -> tuple[str, str]:
     metadata = manifest.get("metadata")
@@ -207,13 +221,18 @@ def _identity(manifest: Mapping[str, Any]) -> tuple[str, str]:
 
 
 class Overlay:
-    """A view with a few queues that it does not know yet, fetched a moment ago."""
+    """A view with a few objects that it does not know yet, fetched a moment ago."""
 
-    def __init__(self, view: AdmissionView, queues: Iterable[Queue]) -> None:
-        """Lay queues over a view."""
+    def __init__(
+        self,
+        view: AdmissionView,
+        queues: Iterable[Queue] = (),
+        owners: Mapping[OwnerKey, Owner] | None = None,
+    ) -> None:
+        """Lay queues and owners of pods over a view."""
         self.complete = view.complete
         self._view = view
-        self._extra = Snapshot(queues)
+        self._extra = Snapshot(queues, owners=owners)
 
     def knows(self, kind: Kind) -> bool:
         """Whether an object of this kind that is not here does not exist."""
@@ -261,3 +280,7 @@ class Overlay:
     def tier_names(self) -> Collection[str]:
         """Tiers of the network, as HyperNodes name them."""
         return self._view.tier_names()
+
+    def owner(self, key: OwnerKey) -> Owner | None:
+        """An owner of pods that plugins wire, or None when there is none of this name."""
+        return self._extra.owner(key) or self._view.owner(key)

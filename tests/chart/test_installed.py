@@ -8,10 +8,20 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.chart.manifests import CHART, COMPONENTS, RELEASE, Manifest, arguments_of
+from tests.chart.manifests import (
+    CHART,
+    COMPONENTS,
+    RELEASE,
+    VALUES,
+    Manifest,
+    Render,
+    arguments_of,
+    of_kind,
+)
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import wait_until
 
@@ -143,6 +153,23 @@ def pod(name: str, scheduler: str, **annotations: str) -> Manifest:
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"schedulerName": scheduler, "containers": [container]},
     }
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)
+def test_pods_meet_the_restricted_standard_with_all_values(
+    controlplane: ControlPlane, render: Render, values: Path
+) -> None:
+    for deployment in of_kind(render(values), "Deployment"):
+        template = deployment["spec"]["template"]
+        # The account need not be there for the question; who asks is an administrator.
+        spec = {**template["spec"], "serviceAccountName": "default"}
+        manifest = {"metadata": {"generateName": "asked-"}, "spec": spec}
+        path = f"/api/v1/namespaces/{HOME}/pods?dryRun=All"
+        status, answer = controlplane.request("POST", path, manifest)
+        assert status == 201, answer
+    spec["hostNetwork"] = True
+    status, answer = controlplane.request("POST", path, manifest)
+    assert (status, "restricted" in answer["message"]) == (403, True)
 
 
 @pytest.mark.parametrize("scheduler", ["default-scheduler", "volcano"])

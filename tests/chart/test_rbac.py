@@ -29,6 +29,8 @@ MAY_WRITE = {
         "jobs",
         "jobs/status",
         "jobs/finalizers",
+        "jobsets/finalizers",
+        "leaderworkersets/finalizers",
         "commands",
         "podgroups",
         "queues/status",

@@ -151,7 +151,7 @@ def test_pods_meet_the_restricted_standard_and_write_nowhere(manifests: list[Man
         assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
         for volume in spec["volumes"]:
             (source,) = volume.keys() - {"name"}
-            assert source in {"emptyDir", "configMap"}
+            assert source in {"emptyDir", "configMap", "secret"}
         for container in spec["containers"]:
             assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,

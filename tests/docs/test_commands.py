@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch, pages
+from tests.support.cert_manager import CertManager
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import wait_until
 from tests.support.kubelet import Kubelet, kubelet
@@ -132,6 +133,7 @@ def test_the_commands_of_a_page_do_it_on_a_cluster(
     controlplane: ControlPlane,
 ) -> None:
     aside = tmp_path_factory.mktemp("aside")
+    manager = CertManager(controlplane, "pumice-system")
     with kubelet(controlplane, aside) as stands:
         tools = {str(path.parent) for path in controlplane.binaries.values()}
         environment = {
@@ -139,14 +141,20 @@ def test_the_commands_of_a_page_do_it_on_a_cluster(
             "KUBECONFIG": str(controlplane.kubeconfig),
             "HOME": str(tmp_path),
         }
+
+        def between() -> None:
+            manager.sync()
+            stands.settle()
+
         try:
-            run_page(page, tmp_path, environment, stands.settle)
+            run_page(page, tmp_path, environment, between)
         except AssertionError as error:
             if stands.problem:
                 error.add_note(stands.problem)
             raise
         finally:
             tidy(controlplane)
+            manager.remove()
 
 
 def helm_of_tests(plane: ControlPlane, folder: Path, stands: Kubelet) -> str:

@@ -7,8 +7,10 @@ accounts that the chart made, so that a missing right or an unknown flag fails a
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from typing import Any
 
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Ports, Process, wait_until
+from tests.support.mounts import SecretMount
 
 NAMESPACE = "pumice-system"
 RELEASE = "pumice"
@@ -46,7 +49,23 @@ class Installation:
         )
         spec: dict[str, Any] = json.loads(found.stdout)["spec"]["template"]["spec"]
         arguments: list[str] = spec["containers"][0]["args"]
+        for mounted, folder in self._mounted(spec):
+            arguments = [each.replace(f"={mounted}/", f"={folder}/") for each in arguments]
         return [each for each in arguments if not each.startswith("--config=")]
+
+    def _mounted(self, spec: dict[str, Any]) -> Iterator[tuple[str, Path]]:
+        """Where each Secret is mounted in the container, and where it is here."""
+        secrets = {each["name"]: each["secret"] for each in spec["volumes"] if "secret" in each}
+        for mount in spec["containers"][0].get("volumeMounts", ()):
+            if mount["name"] in secrets:
+                name = secrets[mount["name"]]["secretName"]
+                found = self.plane.kubectl(
+                    "get", f"secret/{name}", "-o", "json", namespace=NAMESPACE
+                )
+                data = json.loads(found.stdout)["data"]
+                folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self._folder)) / "mounted"
+                SecretMount(folder).put({key: base64.b64decode(data[key]) for key in data})
+                yield mount["mountPath"], folder
 
     def start(self, component: str) -> None:
         """Start a component as the chart would, and wait until it is ready."""

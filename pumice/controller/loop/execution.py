@@ -69,6 +69,7 @@ class Executor:
         metrics: ControllerMetrics,
         *,
         concurrent: int = 16,
+        kind: Kind = JOB,
         make_keys: KeyMaker = make_keys,
     ) -> None:
         """Make an executor.
@@ -78,12 +79,14 @@ class Executor:
             recorder: Takes events.
             metrics: What to count in.
             concurrent: Requests of one plan under way at once.
+            kind: Kind of what plans are for.
             make_keys: Makes the key pairs of Secrets.
         """
         self._client = client
         self._recorder = recorder
         self._metrics = metrics
         self._concurrent = concurrent
+        self._kind = kind
         self._make_keys = make_keys
 
     async def carry_out(self, plan: Plan, job: Raw) -> Outcome:
@@ -133,7 +136,7 @@ class Executor:
                     "status", JOB, outcome, lambda: self._status(step, job, outcome)
                 )
             case RecordEvent():
-                about = Reference.of(JOB, _meta(job))
+                about = Reference.of(self._kind, _meta(job))
                 self._recorder.record(about, step.type, step.reason, step.message)
 
     async def _counted(

@@ -1,5 +1,7 @@
 """The process's tasks: watches, events, and the loop while this process leads."""
 
+import asyncio
+
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder
@@ -7,6 +9,7 @@ from pumice.cluster.leader import run_elected
 from pumice.cluster.lifecycle import Eternal
 from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import Term
 from pumice.plugins import Registry
@@ -21,6 +24,7 @@ class ControllerWorker:
 
     Attributes:
         caches: What it watches.
+        natives: What it watches of other controllers' pods.
         metrics: What it counts.
     """
 
@@ -48,6 +52,7 @@ class ControllerWorker:
         self._clock = clock or SystemClock()
         self.metrics = metrics or ControllerMetrics()
         self.caches = Caches(client, namespace=self._settings.namespace, clock=clock)
+        self.natives = NativeCaches(client, namespace=self._settings.namespace, clock=clock)
         self._recorder = EventRecorder(
             client, COMPONENT, instance=self._settings.identity, clock=clock
         )
@@ -60,8 +65,13 @@ class ControllerWorker:
     def tasks(self) -> tuple[Eternal, ...]:
         """Everything that must run, for `run_until_stopped`."""
         watches = (Eternal(f"watch of {each.kind.resource}", each.run) for each in self.caches.all)
+        natives = (
+            Eternal(f"watch of {each.kind.resource} of other controllers", each.run)
+            for each in self.natives.all
+        )
         return (
             *watches,
+            *natives,
             Eternal("events", self._recorder.run),
             Eternal("controller", self.run),
         )
@@ -82,7 +92,17 @@ class ControllerWorker:
             self.caches,
             self._recorder,
         )
+        natives = NativeTerm(
+            self._client,
+            self._registry,
+            self._settings,
+            self.metrics,
+            self.natives,
+            self._recorder,
+        )
         try:
-            await term.run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(term.run(), name="jobs")
+                group.create_task(natives.run(), name="other controllers' pods")
         finally:
             self.metrics.leading.set(0)

@@ -43,8 +43,8 @@ def variables(path: str) -> dict[str, str]:
                 "at": f"$places[i] + '.{field}[' + string(j) + ']'",
                 "c": "c",
                 "init": str(field == "initContainers").lower(),
-                "limits": _amounts("limits"),
-                "requests": _amounts("requests"),
+                "limits": _amounts("c", "limits"),
+                "requests": _amounts("c", "requests"),
             }.items()
         )
         return f"s.?{field}.orValue([]).transformList(j, c, {{{entry}}})"
@@ -52,8 +52,18 @@ def variables(path: str) -> dict[str, str]:
     return {
         "pods": "$tasks.map(t, t.?template.?spec.orValue({}))",
         "places": f"$tasks.transformList(i, t, '{path}.tasks[' + string(i) + '].template.spec')",
-        "containers": (
-            f"$pods.transformList(i, s, {' + '.join(map(of, _LISTS))}).flatten()"
+        "containers": (f"$pods.transformList(i, s, {' + '.join(map(of, _LISTS))}).flatten()"),
+        "asked": (
+            "$containers + $pods.transformList(i, s, {"
+            + ", ".join(
+                f"'{name}': dyn({value})"
+                for name, value in {
+                    "at": "$places[i]",
+                    "limits": _amounts("s", "limits"),
+                    "requests": _amounts("s", "requests"),
+                }.items()
+            )
+            + "})"
         ),
         "volumeNames": (
             f"$pods.map(s, {volumes}.filter(v, type(v) == map).map(v, v.?name.orValue('')))"
@@ -71,8 +81,8 @@ def variables(path: str) -> dict[str, str]:
     }
 
 
-def _amounts(field: str) -> str:
-    resources = mapped("c.?resources.orValue({})")
+def _amounts(owner: str, field: str) -> str:
+    resources = mapped(f"{owner}.?resources.orValue({{}})")
     return mapped(f"{resources}.?{field}.orValue({{}})")
 
 
@@ -222,10 +232,8 @@ def _mounts() -> tuple[Form, ...]:
 
 def _resources() -> tuple[Form, ...]:
     def list_(field: str, condition: str, message: str) -> str:
-        found = each(
-            f"c.{field}", "k, v", condition, f"c.at + '.resources.{field}.' + k", message
-        )
-        return f"$containers.map(c, {found}).flatten()"
+        found = each(f"c.{field}", "k, v", condition, f"c.at + '.resources.{field}.' + k", message)
+        return f"$asked.map(c, {found}).flatten()"
 
     comparable = f"k in c.limits && {readable('v')} && {readable('c.limits[k]')}"
     asked, limit = amount("v"), amount("c.limits[k]")
@@ -234,13 +242,13 @@ def _resources() -> tuple[Form, ...]:
         f"{known} && (!isQuantity(string(v)) || sign({asked}) < 0 || "
         f"(!{asked}.isInteger() && {integral('k')}))"
     )
-    bad = joined("'must be a quantity of 0 or more, whole where things are counted, found '", word("v"))
+    bad = joined(
+        "'must be a quantity of 0 or more, whole where things are counted, found '", word("v")
+    )
     most = joined("'must be at most the limit of '", word("c.limits[k]"), "', found '", word("v"))
     same = joined("'must be the same as the limit, found '", word("v"))
     return (
-        Form(
-            "TPL-QUANTITY", joined(list_("limits", wrong, bad), list_("requests", wrong, bad))
-        ),
+        Form("TPL-QUANTITY", joined(list_("limits", wrong, bad), list_("requests", wrong, bad))),
         Form(
             "TPL-LIMIT",
             list_(

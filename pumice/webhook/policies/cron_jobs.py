@@ -1,7 +1,5 @@
 """CronJobs in CEL: when they are due, and the Jobs that they make."""
 
-from dataclasses import replace
-
 from pumice.api.schedules import DESCRIPTORS
 from pumice.api.time_zones import time_zones
 from pumice.webhook.policies.cel import (
@@ -11,12 +9,11 @@ from pumice.webhook.policies.cel import (
     is_qualified,
     joined,
     one,
-    quoted,
     texts,
     word,
 )
 from pumice.webhook.policies.form import Form, Room
-from pumice.webhook.policies.jobs import JobPlace, job_forms, job_variables
+from pumice.webhook.policies.jobs import JobPlace, job_variables, later_forms
 from pumice.webhook.policies.lifecycle_policies import DURATION
 
 __all__ = ["ROOM"]
@@ -30,9 +27,6 @@ _FIELDS = (
     ("month", 1, 12, _MONTHS),
     ("weekday", 0, 6, _WEEKDAYS),
 )
-
-_OF_THE_RUN = frozenset({"JOB-PODNAME", "JOB-PODNAME-INDEX"})
-"""Names that end in the moment of a run have too little room, so they only warn."""
 
 _TEMPLATE = JobPlace(
     "spec.jobTemplate.spec",
@@ -71,61 +65,74 @@ def _good(position: int) -> str:
     )
 
 
+_FIVE = f"$usual && !$descriptor && $fields.size() == {len(_FIELDS)}"
+_SECONDS = "duration($interval).getSeconds()"
+
+_SCHEDULE = {
+    "schedule": "string($object.?spec.?schedule.orValue(''))",
+    "usual": "$schedule != '' && !$schedule.contains('TZ')",
+    "descriptor": "$schedule.startsWith('@')",
+    "interval": "$schedule.startsWith('@every ') ? $schedule.substring(7) : ''",
+    "spans": f"$interval.matches('{DURATION}')",
+    "fields": (
+        "$schedule.replace('\\t', ' ').replace('\\n', ' ').replace('\\r', ' ').split(' ').filter(p, p != '')"
+    ),
+    "unreadable": " || ".join(f"!({_good(position)})" for position in range(len(_FIELDS))),
+}
+"""What the schedule says."""
+
+
 def _schedule() -> tuple[Form, ...]:
     path, shown = "'spec.schedule'", word("$schedule")
-    every = "$schedule.substring(7)"
-    usual = "$schedule != '' && !$schedule.contains('TZ')"
-    descriptor = "$schedule.startsWith('@')"
-    interval = "$schedule.startsWith('@every ')"
-    spans = f"{interval} && {every}.matches('{DURATION}')"
-    seconds = f"duration({every}).getSeconds()"
-    bad_field = " || ".join(f"!({_good(position)})" for position in range(len(_FIELDS)))
     fields = ", ".join(name for name, *_ in _FIELDS)
-    odd = (
-        "$fields.exists(p, p.split(',').exists(x, x == '' || x.matches('^[*?]-')))"
-    )
+
+    def wrong(condition: str, *message: str) -> str:
+        return one(condition, path, joined(*message))
+
     return (
         Form(
             "CRON-SCHEDULE",
             joined(
-                one("$schedule == ''", path, "'must be set, for example \"*/5 * * * *\" or \"@daily\"'"),
-                one(
-                    f"{usual} && {descriptor} && !({spans}) && !($schedule in {texts(DESCRIPTORS)})",
-                    path,
-                    joined("'must be a descriptor such as @daily or @every 90m, found '", shown),
+                wrong("$schedule == ''", "'must be set, for example */5 * * * * or @daily'"),
+                wrong(
+                    f"$usual && $descriptor && !$spans && !($schedule in {texts(DESCRIPTORS)})",
+                    "'must be a descriptor such as @daily or @every 90m, found '",
+                    shown,
                 ),
-                one(
-                    f"{usual} && !{descriptor} && $fields.size() != {len(_FIELDS)}",
-                    path,
-                    f"'must have 5 fields ({fields}) or be a descriptor, found ' + string($fields.size())",
+                wrong(
+                    f"$usual && !$descriptor && $fields.size() != {len(_FIELDS)}",
+                    f"'must have 5 fields ({fields}) or be a descriptor, found '",
+                    "string($fields.size())",
                 ),
-                one(
-                    f"{usual} && !{descriptor} && $fields.size() == {len(_FIELDS)} && ({bad_field})",
-                    path,
-                    joined(f"'must have fields that can be read ({fields}), found '", shown),
+                wrong(
+                    f"{_FIVE} && $unreadable",
+                    f"'must have fields that can be read ({fields}), found '",
+                    shown,
                 ),
             ),
         ),
         Form(
             "CRON-TZ",
-            one(
+            wrong(
                 "$schedule.contains('TZ')",
-                path,
-                joined("'must not name a time zone, found '", shown, "'; use spec.timeZone'"),
+                "'must not name a time zone, found '",
+                shown,
+                "'; use spec.timeZone'",
             ),
         ),
         Form(
             "CRON-SCHEDULE-ODD",
             joined(
-                one(
-                    f"{usual} && !{descriptor} && $fields.size() == {len(_FIELDS)} && !({bad_field}) && {odd}",
-                    path,
-                    joined("'says something that does not count, found '", shown),
+                wrong(
+                    f"{_FIVE} && !$unreadable && "
+                    "$fields.exists(p, p.split(',').exists(x, x == '' || x.matches('^[*?]-')))",
+                    "'says something that does not count, found '",
+                    shown,
                 ),
-                one(
-                    f"{usual} && {spans} && ({seconds} < 1 || duration({every}) != duration(string({seconds}) + 's'))",
-                    path,
-                    joined("'counts in whole seconds, 1 at least, found '", shown),
+                wrong(
+                    f"$usual && $spans && ({_SECONDS} < 1 || duration($interval) != duration(string({_SECONDS}) + 's'))",
+                    "'counts in whole seconds, 1 at least, found '",
+                    shown,
                 ),
             ),
         ),
@@ -162,18 +169,10 @@ def _labels() -> Form:
     )
 
 
-def _later(form: Form) -> Form:
-    level = "warn" if form.code in _OF_THE_RUN else None
-    return replace(form, level=level, later=True)
-
-
 ROOM = Room(
     {
         "own": "string($object.metadata.?name.orValue(''))",
-        "schedule": "string($object.?spec.?schedule.orValue(''))",
-        "fields": (
-            "$schedule.replace('\\t', ' ').replace('\\n', ' ').replace('\\r', ' ').split(' ').filter(p, p != '')"
-        ),
+        **_SCHEDULE,
         "zone": "$object.?spec.?timeZone.orValue(null)",
         "meta": "$object.?spec.?jobTemplate.?metadata.orValue({})",
         **job_variables(_TEMPLATE),
@@ -190,7 +189,7 @@ ROOM = Room(
         *_schedule(),
         _zone(),
         _labels(),
-        *map(_later, job_forms(_TEMPLATE)),
+        *later_forms(_TEMPLATE),
     ),
 )
 """New and changed CronJobs."""

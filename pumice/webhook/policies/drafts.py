@@ -144,7 +144,9 @@ def _draft(kind: Kind, name: str, match: Raw, room: Room) -> Draft:
     variables += [
         (variable, on_side(expression, NEW, names)) for variable, expression in room.between.items()
     ]
-    shared = {code for form in room.forms for code in form.standing if form.standing != (form.code,)}
+    shared = {
+        code for form in room.forms for code in form.standing if form.standing != (form.code,)
+    }
     for form in room.forms:
         if form.code in shared:
             variables.append(_old(form, names))

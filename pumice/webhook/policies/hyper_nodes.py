@@ -7,7 +7,9 @@ from pumice.webhook.policies.selectors import selector_problems
 __all__ = ["ROOM"]
 
 _SELECTOR = "'spec.members[' + string(i) + '].selector"
-_WAYS = "['exactMatch', 'regexMatch', 'labelMatch'].filter(w, w in m.selector && m.selector[w] != null)"
+_WAYS = (
+    "['exactMatch', 'regexMatch', 'labelMatch'].filter(w, w in m.selector && m.selector[w] != null)"
+)
 _SELECTED = "m.?selector.orValue(null) != null"
 _PATTERN = "m.?selector.?regexMatch.?pattern.orValue('')"
 
@@ -16,16 +18,15 @@ def _member(condition: str, field: str, message: str) -> str:
     return each("$members", "i, m", condition, f"{_SELECTOR}{field}'", message)
 
 
-def _forms() -> tuple[Form, ...]:
-    labels = "m.?selector.?labelMatch.orValue(null)"
-    empty = f"{labels}.?matchLabels.orValue({{}}).size() == 0 && {labels}.?matchExpressions.orValue([]).size() == 0"
-    selected = selector_problems("m.selector.labelMatch", f"{_SELECTOR}.labelMatch'")
+def _ways() -> tuple[Form, ...]:
     exact = "m.?selector.?exactMatch.?name.orValue('')"
     return (
         Form(
             "HN-NO-MEMBERS",
             one(
-                "$members.size() == 0", "'spec.members'", "'must name what the HyperNode consists of'"
+                "$members.size() == 0",
+                "'spec.members'",
+                "'must name what the HyperNode consists of'",
             ),
         ),
         Form(
@@ -61,6 +62,14 @@ def _forms() -> tuple[Form, ...]:
                 joined(word("$name"), "' is the HyperNode itself'"),
             ),
         ),
+    )
+
+
+def _others() -> tuple[Form, ...]:
+    labels = "m.?selector.?labelMatch.orValue(null)"
+    empty = f"{labels}.?matchLabels.orValue({{}}).size() == 0 && {labels}.?matchExpressions.orValue([]).size() == 0"
+    selected = selector_problems("m.selector.labelMatch", f"{_SELECTOR}.labelMatch'")
+    return (
         Form(
             "HN-EVERYTHING",
             _member(
@@ -83,7 +92,11 @@ def _forms() -> tuple[Form, ...]:
                 "'is the same as spec.members[' + string($members.indexOf(m)) + ']'",
             ),
         ),
-        Form("HN-REGEX", "$patterns.all(p, p in $standing || ''.matches(p) in [true, false])", erring=True),
+        Form(
+            "HN-REGEX",
+            "$patterns.all(p, p in $standing || ''.matches(p) in [true, false])",
+            erring=True,
+        ),
     )
 
 
@@ -93,7 +106,7 @@ ROOM = Room(
         "members": "$object.?spec.?members.orValue([])",
         "patterns": f"$members.map(m, string({_PATTERN}))",
     },
-    _forms(),
+    (*_ways(), *_others()),
     between={"standing": "request.operation == 'UPDATE' ? variables.old_patterns : []"},
 )
 """New and changed HyperNodes."""

@@ -9,16 +9,32 @@ __all__ = ["ROOM"]
 _PATH = "'spec.flows[' + string(i) + '].name'"
 
 
-def _forms() -> tuple[Form, ...]:
-    job = "($name + '-' + n)"
-    first = "$names.indexOf(n) == i"
-    good = is_subdomain("n")
+def _order() -> tuple[Form, ...]:
     target = "'spec.flows[' + string(i) + '].dependsOn.targets[' + string(k) + ']'"
 
     def awaited(condition: str, message: str) -> str:
         found = each("a", "k, n", condition, target, message)
         return f"$awaited.transformList(i, a, {found}).flatten()"
 
+    return (
+        Form(
+            "FLOW-UNDEFINED",
+            awaited("n != $names[i] && !(n in $names)", joined("'there is no flow '", word("n"))),
+        ),
+        Form(
+            "FLOW-CYCLE",
+            joined(
+                awaited("n == $names[i]", joined("'flow '", word("n"), "' waits for itself'")),
+                circle("'spec.flows'", "flows wait for each other in a circle: "),
+            ),
+        ),
+    )
+
+
+def _names() -> tuple[Form, ...]:
+    job = "($name + '-' + n)"
+    first = "$names.indexOf(n) == i"
+    good = is_subdomain("n")
     return (
         Form(
             "FLOW-UPDATE",
@@ -29,10 +45,19 @@ def _forms() -> tuple[Form, ...]:
             ),
             always=True,
         ),
-        Form("FLOW-EMPTY", one("$flows.size() == 0", "'spec.flows'", "'is empty, so that no Job is made'")),
+        Form(
+            "FLOW-EMPTY",
+            one("$flows.size() == 0", "'spec.flows'", "'is empty, so that no Job is made'"),
+        ),
         Form(
             "FLOW-NAME",
-            each("$names", "i, n", f"!{good}", _PATH, joined("'must be a DNS subdomain, found '", word("n"))),
+            each(
+                "$names",
+                "i, n",
+                f"!{good}",
+                _PATH,
+                joined("'must be a DNS subdomain, found '", word("n")),
+            ),
         ),
         Form(
             "FLOW-DUPLICATE",
@@ -51,20 +76,11 @@ def _forms() -> tuple[Form, ...]:
                 "i, n",
                 f"{good} && {first} && size({job}) > 63",
                 _PATH,
-                joined("'its Job would be named '", word(job), "', which must be at most 63 characters'"),
-            ),
-        ),
-        Form(
-            "FLOW-UNDEFINED",
-            awaited(
-                "n != $names[i] && !(n in $names)", joined("'there is no flow '", word("n"))
-            ),
-        ),
-        Form(
-            "FLOW-CYCLE",
-            joined(
-                awaited("n == $names[i]", joined("'flow '", word("n"), "' waits for itself'")),
-                circle("'spec.flows'", "flows wait for each other in a circle: "),
+                joined(
+                    "'its Job would be named '",
+                    word(job),
+                    "', which must be at most 63 characters'",
+                ),
             ),
         ),
     )
@@ -81,6 +97,6 @@ ROOM = Room(
         ),
         **reaching("$names", "$awaited"),
     },
-    _forms(),
+    (*_names(), *_order()),
 )
 """New and changed JobFlows."""

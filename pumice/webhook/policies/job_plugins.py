@@ -61,7 +61,7 @@ def forms(path: str) -> tuple[Form, ...]:
         ),
         _task(path, "JOB-MPI-MASTER", "mpi", "master"),
         _task(path, "JOB-RAY-HEAD", "ray", "head"),
-        _task(path, "JOB-MXNET-SCHEDULER", "mxnet", "scheduler"),
+        _task(path, "JOB-MXNET-SCHEDULER", "mxnet", "scheduler", "$total > 1 || $tasks.size() > 1"),
         Form("JOB-PLUGIN-NAME", joined(*_names())),
     )
 
@@ -84,8 +84,8 @@ def _names() -> tuple[str, ...]:
     return tuple(found)
 
 
-def _task(path: str, code: str, plugin: str, argument: str) -> Form:
-    """The form that a plugin has the task which an argument of it names."""
+def _task(path: str, code: str, plugin: str, argument: str, when: str = "true") -> Form:
+    """The form that a plugin has the task which an argument of it names, where a condition holds."""
     registered = builtin().get(plugin)
     default = registered.arguments.defaults[argument] if registered is not None else ""
     words = f"$plugins['{plugin}'].map(w, string(w))"
@@ -98,8 +98,10 @@ def _task(path: str, code: str, plugin: str, argument: str) -> Form:
     return Form(
         code,
         one(
-            f"'{plugin}' in $plugins && !({last} in $names)",
+            f"'{plugin}' in $plugins && ({when}) && !({last} in $names)",
             f"'{path}.tasks'",
-            joined(f"'plugin {plugin} needs the task '", word(last), f"', which --{argument} names'"),
+            joined(
+                f"'plugin {plugin} needs the task '", word(last), f"', which --{argument} names'"
+            ),
         ),
     )

@@ -58,28 +58,40 @@ def _differing(new: str, old: str) -> str:
 
 
 def _changes() -> tuple[str, ...]:
-    updating = "request.operation == 'UPDATE'"
-    of_spec = _differing("$frozen", "variables.old_frozen")
-    of_task = _differing("$frozenTasks[p[0]]", "variables.old_frozenTasks[p[1]]")
-    path = "'spec.tasks[' + string(p[0]) + ']"
+    updating, task = "request.operation == 'UPDATE'", "'spec.tasks[' + string(p[0]) + ']"
+    of_spec = each(
+        _differing("$frozen", "variables.old_frozen"),
+        "i, k",
+        "true",
+        "'spec.' + string(k)",
+        _MUTABLE,
+    )
+    of_task = each(
+        _differing("$frozenTasks[p[0]]", "variables.old_frozenTasks[p[1]]"),
+        "i, k",
+        "true",
+        f"{task}.' + string(k)",
+        _MUTABLE,
+    )
+
+    def of_pair(condition: str, field: str, message: str) -> str:
+        return each("$pairs", "i, p", condition, f"{task}.{field}'", message)
+
     return (
-        f"({updating} ? {each(of_spec, 'i, k', 'true', joined(chr(39) + 'spec.' + chr(39), 'string(k)'), _MUTABLE)} "
-        ": [])",
-        one(f"{updating} && $frozenVolumes != variables.old_frozenVolumes", "'spec.volumes'", _MUTABLE),
-        one("$otherOrder", "'spec.tasks'", "'must keep their order'"),
-        f"$pairs.map(p, {each(of_task, 'i, k', 'true', joined(f'{path}.' + chr(39), 'string(k)'), _MUTABLE)}).flatten()",
-        each(
-            "$pairs",
-            "i, p",
-            "$frozenParts[p[0]] != variables.old_frozenParts[p[1]]",
-            f"{path}.partitionPolicy'",
+        f"({updating} ? {of_spec} : [])",
+        one(
+            f"{updating} && $frozenVolumes != variables.old_frozenVolumes",
+            "'spec.volumes'",
             _MUTABLE,
         ),
-        each(
-            "$pairs",
-            "i, p",
+        one("$otherOrder", "'spec.tasks'", "'must keep their order'"),
+        f"$pairs.map(p, {of_task}).flatten()",
+        of_pair(
+            "$frozenParts[p[0]] != variables.old_frozenParts[p[1]]", "partitionPolicy", _MUTABLE
+        ),
+        of_pair(
             "$names[p[0]] != variables.old_names[p[1]]",
-            f"{path}.name'",
+            "name",
             joined("'must not change, it was '", word("variables.old_names[p[1]]")),
         ),
     )

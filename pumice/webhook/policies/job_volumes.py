@@ -39,22 +39,36 @@ def forms(path: str, creating: str) -> tuple[Form, ...]:
         path: Of its spec.
         creating: Expression for whether it is a new one; later it is the controller that names the claims.
     """
-    where, named = (
-        f"'{path}.volumes[' + string(i) + '].{field}'" for field in ("mountPath", "volumeClaimName")
-    )
     return (
-        Form(
-            "VOL-DUP",
-            each(
-                "$paths",
-                "i, p",
-                "p != '' && $paths.indexOf(p) != i",
-                where,
-                joined(
-                    word("p"), f"' is already the path of {path}.volumes['", "string($paths.indexOf(p))", "']'"
-                ),
+        _paths(path),
+        *_names(path, creating),
+        Form("VOL-CLAIM", joined(*_claims(f"'{path}.volumes[' + string(i) + '].volumeClaim."))),
+        Form("VOL-TAKEN", joined(_hosts_files(path), _mounts(path))),
+    )
+
+
+def _paths(path: str) -> Form:
+    where = f"'{path}.volumes[' + string(i) + '].mountPath'"
+    return Form(
+        "VOL-DUP",
+        each(
+            "$paths",
+            "i, p",
+            "p != '' && $paths.indexOf(p) != i",
+            where,
+            joined(
+                word("p"),
+                f"' is already the path of {path}.volumes['",
+                "string($paths.indexOf(p))",
+                "']'",
             ),
         ),
+    )
+
+
+def _names(path: str, creating: str) -> tuple[Form, ...]:
+    named = f"'{path}.volumes[' + string(i) + '].volumeClaimName'"
+    return (
         Form(
             "VOL-NONE",
             each(
@@ -85,7 +99,6 @@ def forms(path: str, creating: str) -> tuple[Form, ...]:
                 joined("'must be a DNS subdomain, found '", word("n")),
             ),
         ),
-        Form("VOL-CLAIM", joined(*_claims(f"'{path}.volumes[' + string(i) + '].volumeClaim."))),
         Form(
             "VOL-TWICE",
             each(
@@ -96,7 +109,6 @@ def forms(path: str, creating: str) -> tuple[Form, ...]:
                 joined(word("n"), "' is mounted more than once; all paths show the same files'"),
             ),
         ),
-        Form("VOL-TAKEN", joined(_hosts_files(path), _mounts(path))),
     )
 
 
@@ -155,5 +167,7 @@ def _mounts(path: str) -> str:
         "i, m",
         "$paths.size() > 0 && m.path in $paths && m.at.contains('.volumeMounts[')",
         "m.at + '.mountPath'",
-        joined(word("m.path"), f"' stays what it is here: the volume in {path}.volumes is not mounted'"),
+        joined(
+            word("m.path"), f"' stays what it is here: the volume in {path}.volumes is not mounted'"
+        ),
     )

@@ -3,7 +3,7 @@
 What is defaulted is reckoned with as its default, so a Job inside a CronJob is judged as it will be.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pumice.webhook.policies import containers, job_plugins, job_volumes, lifecycle_policies
 from pumice.webhook.policies.cel import QUALIFIED, each, is_label, joined, measured, one, word
@@ -11,7 +11,10 @@ from pumice.webhook.policies.form import Form
 from pumice.webhook.policies.graphs import circle, reaching
 from pumice.webhook.rules.job_counts import MAX_INT32
 
-__all__ = ["JobPlace", "job_forms", "job_variables"]
+__all__ = ["JobPlace", "both_tiers", "job_forms", "job_variables", "later_forms"]
+
+_OF_THE_RUN = frozenset({"JOB-PODNAME", "JOB-PODNAME-INDEX"})
+"""Names that end in the moment of a run, or follow the name of a JobFlow, may have too little room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,7 @@ def job_variables(place: JobPlace) -> dict[str, str]:
         ),
         "total": "$sizes.sum()",
         "least": "$minima.sum()",
-        "minimum": (
-            "int($spec.?minAvailable.orValue(0)) > 0 ? int($spec.minAvailable) : $least"
-        ),
+        "minimum": ("int($spec.?minAvailable.orValue(0)) > 0 ? int($spec.minAvailable) : $least"),
         "awaited": (
             "$tasks.map(t, t.?dependsOn.orValue(null) == null || t.dependsOn.?name.orValue(null) == null ? [] : "
             "t.dependsOn.name.map(n, string(n)))"
@@ -87,6 +88,14 @@ def job_forms(place: JobPlace) -> tuple[Form, ...]:
         *job_volumes.forms(place.path, place.creating),
         *_order(place),
         _queue(place),
+    )
+
+
+def later_forms(place: JobPlace) -> tuple[Form, ...]:
+    """All forms of a Job that another object will make."""
+    return tuple(
+        replace(form, level="warn" if form.code in _OF_THE_RUN else None, later=True)
+        for form in job_forms(place)
     )
 
 
@@ -158,60 +167,18 @@ def _names(place: JobPlace) -> tuple[Form, ...]:
 
 
 def _counts(place: JobPlace) -> tuple[Form, ...]:
-    tasks, minimum, success = place.at("tasks"), place.at("minAvailable"), place.at("minSuccess")
-    least = place.of_task("minAvailable")
-    wanted = "int($spec.?minSuccess.orValue(null) == null ? 0 : $spec.minSuccess)"
-    apart = "($minimum > $least ? $minimum - $least : $least - $minimum)"
+    return (*_of_tasks(place), *_of_the_job(place))
+
+
+def _of_tasks(place: JobPlace) -> tuple[Form, ...]:
+    tasks, least = place.at("tasks"), place.of_task("minAvailable")
+    total = f"'must have at most {MAX_INT32} replicas together, found ' + string($total)"
+    most = "'must be at most replicas (' + string($sizes[i]) + '), found ' + string(m)"
     return (
-        Form(
-            "JOB-OVERFLOW",
-            one(
-                f"$total > {MAX_INT32}",
-                tasks,
-                measured(
-                    f"'must have at most {MAX_INT32} replicas together, found ' + string($total)",
-                    "$total",
-                    tasks,
-                ),
-            ),
-        ),
+        Form("JOB-OVERFLOW", one(f"$total > {MAX_INT32}", tasks, measured(total, "$total", tasks))),
         Form(
             "JOB-TASK-MINAVAIL",
-            each(
-                "$stated",
-                "i, m",
-                "m > $sizes[i]",
-                least,
-                measured(
-                    "'must be at most replicas (' + string($sizes[i]) + '), found ' + string(m)",
-                    "m - $sizes[i]",
-                    least,
-                ),
-            ),
-        ),
-        Form(
-            "JOB-MINAVAIL-TOTAL",
-            one(
-                "$tasks.size() > 0 && $minimum > $total",
-                minimum,
-                measured(
-                    "'must be at most ' + string($total) + ', the replicas of all tasks, found ' + string($minimum)",
-                    "$minimum - $total",
-                    minimum,
-                ),
-            ),
-        ),
-        Form(
-            "JOB-MINAVAIL-SUM",
-            one(
-                "$tasks.size() > 0 && $minimum > 0 && $minimum <= $total && $minimum != $least",
-                minimum,
-                measured(
-                    "'is ' + string($minimum) + ', while minAvailable of the tasks adds up to ' + string($least)",
-                    apart,
-                    minimum,
-                ),
-            ),
+            each("$stated", "i, m", "m > $sizes[i]", least, measured(most, "m - $sizes[i]", least)),
         ),
         Form(
             "JOB-REPLICAS",
@@ -223,17 +190,39 @@ def _counts(place: JobPlace) -> tuple[Form, ...]:
                 "'is 0 or not set, so the task has no pods'",
             ),
         ),
-        Form(
+    )
+
+
+def _of_the_job(place: JobPlace) -> tuple[Form, ...]:
+    wanted = "int($spec.?minSuccess.orValue(null) == null ? 0 : $spec.minSuccess)"
+    apart = "($minimum > $least ? $minimum - $least : $least - $minimum)"
+
+    def form(code: str, field: str, condition: str, message: str, excess: str) -> Form:
+        path = place.at(field)
+        found = measured(message, excess, path)
+        return Form(code, one(f"$tasks.size() > 0 && {condition}", path, found))
+
+    return (
+        form(
+            "JOB-MINAVAIL-TOTAL",
+            "minAvailable",
+            "$minimum > $total",
+            "'must be at most ' + string($total) + ', the replicas of all tasks, found ' + string($minimum)",
+            "$minimum - $total",
+        ),
+        form(
+            "JOB-MINAVAIL-SUM",
+            "minAvailable",
+            "$minimum > 0 && $minimum <= $total && $minimum != $least",
+            "'is ' + string($minimum) + ', while minAvailable of the tasks adds up to ' + string($least)",
+            apart,
+        ),
+        form(
             "JOB-MIN-SUCCESS",
-            one(
-                f"$tasks.size() > 0 && {wanted} > $total",
-                success,
-                measured(
-                    f"'cannot be reached: ' + string({wanted}) + ' of ' + string($total) + ' pods'",
-                    f"{wanted} - $total",
-                    success,
-                ),
-            ),
+            "minSuccess",
+            f"{wanted} > $total",
+            f"'cannot be reached: ' + string({wanted}) + ' of ' + string($total) + ' pods'",
+            f"{wanted} - $total",
         ),
     )
 
@@ -330,9 +319,7 @@ def _order(place: JobPlace) -> tuple[Form, ...]:
             "JOB-NOT-DAG",
             joined(
                 f"$awaited.transformList(i, a, {wrong}).flatten()",
-                circle(
-                    place.at("tasks"), "tasks wait for each other in a circle: "
-                ),
+                circle(place.at("tasks"), "tasks wait for each other in a circle: "),
             ),
         ),
         Form(

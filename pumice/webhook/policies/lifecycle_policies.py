@@ -7,8 +7,14 @@ from pumice.webhook.rules.lifecycle_policies import EVENTS
 
 __all__ = ["DURATION", "forms", "variables"]
 
-DURATION = r"^[+-]?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)){1,20})$"
-"""A duration as Go writes it."""
+_FRACTION = r"(\\.[0-9]{0,20})?"
+_PART = (
+    f"([0-9]{{1,7}}{_FRACTION}h|[0-9]{{1,9}}{_FRACTION}m|[0-9]{{1,10}}{_FRACTION}s|[0-9]{{1,13}}{_FRACTION}ms|"
+    f"[0-9]{{1,16}}{_FRACTION}(us|µs|μs)|[0-9]{{1,19}}{_FRACTION}ns|"
+    r"\\.[0-9]{1,20}(ns|us|µs|μs|ms|s|m|h))"
+)
+DURATION = f"^[+-]?(0|{_PART}{{1,10}})$"
+"""A duration as Go writes it, of no more digits than 64 bits hold."""
 
 _NOTHING = r"^([+]?(0|([0.]+(ns|us|µs|μs|ms|s|m|h))+)|-.*)$"
 """A duration that is over at once."""
@@ -35,7 +41,9 @@ def variables(path: str) -> dict[str, str]:
         entries = ", ".join(f"'{name}': dyn({value})" for name, value in fields.items())
         return f"{policies}.transformList(k, p, {{{entries}}})"
 
-    of_job = listed("$spec.?policies.orValue([])", f"'{path}.policies'", "$parts.exists(q, q != {})")
+    of_job = listed(
+        "$spec.?policies.orValue([])", f"'{path}.policies'", "$parts.exists(q, q != {})"
+    )
     of_task = listed(
         "t.?policies.orValue([])",
         f"'{path}.tasks[' + string(i) + '].policies'",
@@ -51,9 +59,7 @@ def variables(path: str) -> dict[str, str]:
     }
 
 
-_EVENTS = (
-    "(p.?events.orValue([]) + (p.?event.orValue('') != '' ? [p.event] : [])).map(e, string(e)).distinct()"
-)
+_EVENTS = "(p.?events.orValue([]) + (p.?event.orValue('') != '' ? [p.event] : [])).map(e, string(e)).distinct()"
 _NAMED = "q.p.?action.orValue('')"
 
 

@@ -6,7 +6,9 @@ level for it, the expression asks for the namespace.
 
 from typing import Any
 
+from pumice.webhook.policies.cel import quoted
 from pumice.webhook.policies.drafts import Draft, DraftForm, Variables, drafts
+from pumice.webhook.policies.job_plugins import KNOWN_PLUGINS
 from pumice.webhook.registrations import EXEMPT_NAMESPACES
 from pumice.webhook.rules.rule import Level
 from pumice.webhook.settings import AdmissionSettings
@@ -20,22 +22,28 @@ LEVEL_ACTIONS: dict[Level, list[str]] = {"enforce": ["Deny"], "warn": ["Warn", "
 """What becomes of an object, by the level of the rules that it breaks."""
 
 _SUFFIXES: dict[Level, str] = {"enforce": "", "warn": "-warn"}
+_NO_MORE_PLUGINS = f", {quoted(KNOWN_PLUGINS)}"
 _UNREADABLE = "breaks rules of admission; the reasons are too long to be told"
 
 
 def policies(
-    settings: AdmissionSettings, *, exempt_namespaces: tuple[str, ...] = EXEMPT_NAMESPACES
+    settings: AdmissionSettings,
+    *,
+    exempt_namespaces: tuple[str, ...] = EXEMPT_NAMESPACES,
+    job_plugins: tuple[str, ...] = (),
 ) -> list[Raw]:
     """All policies that validate, each followed by its binding.
 
     Args:
         settings: Settings of admission; they say which rules are in which policy.
         exempt_namespaces: Namespaces whose objects are never asked about.
+        job_plugins: Names of job plugins that are known and not built in.
     """
+    plugins = "".join(f", {quoted(name)}" for name in job_plugins)
     found = []
     for draft in drafts(settings, exempt_namespaces):
         for level in LEVEL_ACTIONS:
-            policy = _policy(draft, level, settings)
+            policy = _policy(draft, level, settings, plugins)
             if policy is not None:
                 name = policy["metadata"]["name"]
                 found += [policy, binding("Validating", name, LEVEL_ACTIONS[level])]
@@ -83,7 +91,7 @@ def _list(names: list[str]) -> str:
     return "[" + ", ".join(f"'{name}'" for name in names) + "]"
 
 
-def _policy(draft: Draft, level: Level, settings: AdmissionSettings) -> Raw | None:
+def _policy(draft: Draft, level: Level, settings: AdmissionSettings, plugins: str) -> Raw | None:
     scopes = {form.code: scope(form, level, settings) for form in draft.forms}
     forms = [form for form in draft.forms if scopes[form.code]]
     if not forms:
@@ -98,7 +106,9 @@ def _policy(draft: Draft, level: Level, settings: AdmissionSettings) -> Raw | No
     for form in told:
         if form.code not in draft.covering:
             variables += form.variables
-    variables += [(f"{form.variables[-1][0]}_told", _told(form, scopes[form.code])) for form in told]
+    variables += [
+        (f"{form.variables[-1][0]}_told", _told(form, scopes[form.code])) for form in told
+    ]
     names = [f"variables.{form.variables[-1][0]}_told" for form in told]
     validations = []
     if level == "enforce" and names:
@@ -113,7 +123,10 @@ def _policy(draft: Draft, level: Level, settings: AdmissionSettings) -> Raw | No
         "metadata": {"name": draft.name + _SUFFIXES[level]},
         "spec": {
             **draft.match,
-            "variables": [{"name": name, "expression": text} for name, text in variables],
+            "variables": [
+                {"name": name, "expression": text.replace(_NO_MORE_PLUGINS, plugins)}
+                for name, text in variables
+            ],
             "validations": validations,
         },
     }

@@ -11,9 +11,10 @@ _PART = "'spec.subGroupPolicy[' + string(i) + ']"
 _BOTH = "'must not be set together with highestTierAllowed; keep one of the two'"
 
 
-def _gang() -> tuple[Form, ...]:
-    minimum, tasks = "int($spec.?minMember.orValue(0))", "$spec.?minTaskMember.orValue({})"
-    total = f"{tasks}.map(k, int({tasks}[k])).sum()"
+_MINIMUM = "int($spec.?minMember.orValue(0))"
+
+
+def _place() -> tuple[Form, ...]:
     amounts = each(
         "$spec.?minResources.orValue({})",
         "k, v",
@@ -23,33 +24,70 @@ def _gang() -> tuple[Form, ...]:
         joined("'must be 0 or more, and whole where things are counted, found '", word("v")),
     )
     return (
-        Form("PG-QUEUE-ROOT", one(
-            "$spec.?queue.orValue('') == 'root'",
-            "'spec.queue'",
-            "'\"root\" holds other queues, name one of those'",
-        )),
-        Form("PG-TOPO-BOTH", joined(
-            one(both_tiers("$spec.?networkTopology.orValue(null)"), "'spec.networkTopology.highestTierName'", _BOTH),
-            each("$parts", "i, p", both_tiers("p.?networkTopology.orValue(null)"),
-                 f"{_PART}.networkTopology.highestTierName'", _BOTH),
-        )),
-        Form("PG-MIN-MEMBER", one(
-            f"{minimum} < 0", "'spec.minMember'", f"'must be 0 or more, found ' + string({minimum})",
-        )),
-        Form("PG-MIN-TASK", each(
-            tasks, "k, v", "int(v) < 0", "'spec.minTaskMember.' + k", "'must be 0 or more, found ' + string(v)",
-        )),
-        Form("PG-MIN-SUM", one(
-            f"{tasks}.all(k, int({tasks}[k]) >= 0) && {minimum} >= 0 && {minimum} < {total}",
-            "'spec.minMember'",
-            measured(
-                f"string({minimum}) + ' is less than the ' + string({total}) + ' pods that minTaskMember asks for in "
-                "all, so the single tasks are not looked at'",
-                f"{total} - {minimum}",
-                "'spec.minMember'",
+        Form(
+            "PG-QUEUE-ROOT",
+            one(
+                "$spec.?queue.orValue('') == 'root'",
+                "'spec.queue'",
+                "'\"root\" holds other queues, name one of those'",
             ),
-        )),
+        ),
+        Form(
+            "PG-TOPO-BOTH",
+            joined(
+                one(
+                    both_tiers("$spec.?networkTopology.orValue(null)"),
+                    "'spec.networkTopology.highestTierName'",
+                    _BOTH,
+                ),
+                each(
+                    "$parts",
+                    "i, p",
+                    both_tiers("p.?networkTopology.orValue(null)"),
+                    f"{_PART}.networkTopology.highestTierName'",
+                    _BOTH,
+                ),
+            ),
+        ),
         Form("PG-MIN-RESOURCES", amounts),
+    )
+
+
+def _counts() -> tuple[Form, ...]:
+    minimum, tasks = _MINIMUM, "$spec.?minTaskMember.orValue({})"
+    total = f"{tasks}.map(k, int({tasks}[k])).sum()"
+    return (
+        Form(
+            "PG-MIN-MEMBER",
+            one(
+                f"{minimum} < 0",
+                "'spec.minMember'",
+                f"'must be 0 or more, found ' + string({minimum})",
+            ),
+        ),
+        Form(
+            "PG-MIN-TASK",
+            each(
+                tasks,
+                "k, v",
+                "int(v) < 0",
+                "'spec.minTaskMember.' + k",
+                "'must be 0 or more, found ' + string(v)",
+            ),
+        ),
+        Form(
+            "PG-MIN-SUM",
+            one(
+                f"{tasks}.all(k, int({tasks}[k]) >= 0) && {minimum} >= 0 && {minimum} < {total}",
+                "'spec.minMember'",
+                measured(
+                    f"string({minimum}) + ' is less than the ' + string({total}) + ' pods that minTaskMember asks for in "
+                    "all, so the single tasks are not looked at'",
+                    f"{total} - {minimum}",
+                    "'spec.minMember'",
+                ),
+            ),
+        ),
     )
 
 
@@ -57,8 +95,55 @@ def _parts() -> tuple[Form, ...]:
     size = "(p.?subGroupSize.orValue(null) == null ? 1 : int(p.subGroupSize))"
     count = "int(p.minSubGroups)"
     counted = "p.?minSubGroups.orValue(null) != null"
-    minimum = "int($spec.?minMember.orValue(0))"
     needed = f"{count} * ({size} > 1 ? {size} : 1)"
+    return (
+        Form(
+            "PG-PART-NAME",
+            each(
+                "$partNames",
+                "i, n",
+                "n != '' && $partNames.indexOf(n) != i",
+                f"{_PART}.name'",
+                joined(word("n"), "' is the name of a sub-group already'"),
+            ),
+        ),
+        Form(
+            "PG-PART-SIZE",
+            joined(
+                each(
+                    "$parts",
+                    "i, p",
+                    f"{size} < 1",
+                    f"{_PART}.subGroupSize'",
+                    f"'must be at least 1, found ' + string({size})",
+                ),
+                each(
+                    "$parts",
+                    "i, p",
+                    f"{counted} && {count} < 0",
+                    f"{_PART}.minSubGroups'",
+                    f"'must be 0 or more, found ' + string({count})",
+                ),
+            ),
+        ),
+        Form(
+            "PG-PART-SUM",
+            each(
+                "$parts",
+                "i, p",
+                f"{counted} && {count} >= 0 && {_MINIMUM} > 0 && {needed} > {_MINIMUM}",
+                f"{_PART}.minSubGroups'",
+                measured(
+                    f"string({needed}) + ' pods are more than spec.minMember (' + string({_MINIMUM}) + ')'",
+                    f"{needed} - {_MINIMUM}",
+                    f"{_PART}'",
+                ),
+            ),
+        ),
+    )
+
+
+def _labels() -> tuple[Form, ...]:
     keys = each(
         "p.?matchLabelKeys.orValue([])",
         "j, k",
@@ -68,29 +153,13 @@ def _parts() -> tuple[Form, ...]:
     )
     selectors = selector_problems("p.labelSelector", f"{_PART}.labelSelector'")
     return (
-        Form("PG-PART-NAME", each(
-            "$partNames", "i, n", "n != '' && $partNames.indexOf(n) != i", f"{_PART}.name'",
-            joined(word("n"), "' is the name of a sub-group already'"),
-        )),
-        Form("PG-PART-SIZE", joined(
-            each("$parts", "i, p", f"{size} < 1", f"{_PART}.subGroupSize'",
-                 f"'must be at least 1, found ' + string({size})"),
-            each("$parts", "i, p", f"{counted} && {count} < 0", f"{_PART}.minSubGroups'",
-                 f"'must be 0 or more, found ' + string({count})"),
-        )),
-        Form("PG-PART-SUM", each(
-            "$parts", "i, p", f"{counted} && {count} >= 0 && {minimum} > 0 && {needed} > {minimum}",
-            f"{_PART}.minSubGroups'",
-            measured(
-                f"string({needed}) + ' pods are more than spec.minMember (' + string({minimum}) + ')'",
-                f"{needed} - {minimum}",
-                f"{_PART}'",
+        Form(
+            "PG-PART-SELECTOR",
+            (
+                "$parts.transformList(i, p, p.?labelSelector.orValue(null) == null ? [] : "
+                f"{selectors}).flatten()"
             ),
-        )),
-        Form("PG-PART-SELECTOR", (
-            "$parts.transformList(i, p, p.?labelSelector.orValue(null) == null ? [] : "
-            f"{selectors}).flatten()"
-        )),
+        ),
         Form("PG-PART-KEYS", f"$parts.transformList(i, p, {keys}).flatten()"),
     )
 
@@ -101,6 +170,6 @@ ROOM = Room(
         "parts": "$spec.?subGroupPolicy.orValue([])",
         "partNames": "$parts.map(p, string(p.?name.orValue('')))",
     },
-    (*_gang(), *_parts()),
+    (*_place(), *_counts(), *_parts(), *_labels()),
 )
 """New and changed PodGroups."""

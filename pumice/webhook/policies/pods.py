@@ -17,7 +17,9 @@ _SHARE = "b.value.contains('%')"
 
 def _budget(condition: str, message: str) -> str:
     path = "'metadata.annotations[' + b.key + ']'"
-    return each("$budgets", "i, b", condition, path, joined(f"'{message}, found '", word("b.value")))
+    return each(
+        "$budgets", "i, b", condition, path, joined(f"'{message}, found '", word("b.value"))
+    )
 
 
 _SOUND = f"{_IS} && ({_SHARE} ? {_VALUE} >= 1 && {_VALUE} <= 99 : {_VALUE} > 0)"

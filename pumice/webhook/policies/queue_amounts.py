@@ -49,10 +49,7 @@ def forms() -> tuple[Form, ...]:
 def _in_all(condition: str, message: str) -> str:
     """A condition on every amount, `v` of resource `k`."""
     return joined(
-        *(
-            each(f"${name}", "k, v", condition, f"'{path}.' + k", message)
-            for name, path in _PLACES
-        )
+        *(each(f"${name}", "k, v", condition, f"'{path}.' + k", message) for name, path in _PLACES)
     )
 
 

@@ -46,9 +46,7 @@ def forms() -> tuple[Form, ...]:
                 f"'must have one weight for each of the ' + string({steps}) + ' steps of ' + {word('$hierarchy')}",
             ),
         ),
-        Form(
-            "Q-HIER-WEIGHT-FINITE", weight(f"w.matches('{_FINITE}')", "must be finite numbers")
-        ),
+        Form("Q-HIER-WEIGHT-FINITE", weight(f"w.matches('{_FINITE}')", "must be finite numbers")),
         Form(
             "Q-HIER-WEIGHT-NUM",
             weight(

@@ -57,7 +57,9 @@ def forms() -> tuple[Form, ...]:
             _in(
                 "unwantedRequired",
                 "g in $wantedRequired",
-                joined(word("g"), "' is in required affinity too, so it must be used and must not'"),
+                joined(
+                    word("g"), "' is in required affinity too, so it must be used and must not'"
+                ),
             ),
         ),
         Form(

@@ -42,9 +42,7 @@ def _forms() -> tuple[Form, ...]:
 
 def _root_frozen() -> Form:
     def same(field: str) -> str:
-        new, old = (
-            f"{owner}.?spec.?{field}.orValue({{}})" for owner in ("object", "oldObject")
-        )
+        new, old = (f"{owner}.?spec.?{field}.orValue({{}})" for owner in ("object", "oldObject"))
         return (
             f"{new}.size() == {old}.size() && {new}.all(k, k in {old} && (isQuantity(string({new}[k])) && "
             f"isQuantity(string({old}[k])) ? quantity(string({new}[k])).compareTo(quantity(string({old}[k]))) == 0 "
@@ -125,15 +123,15 @@ ROOM = Room(
 
 def _held(code: str, *, checked: bool) -> Form:
     pods = "$object.?status.?allocated.?pods.orValue('0')"
-    message = joined("'queue '", word("$name"), "' still has pods with resources: '", f"string({pods})")
+    message = joined(
+        "'queue '", word("$name"), "' still has pods with resources: '", f"string({pods})"
+    )
     found = one(
         f"$usual && isQuantity(string({pods})) && quantity(string({pods})).compareTo(quantity('1')) >= 0",
         "''",
         message,
     )
-    return Form(
-        code, found, setting=("enable_queue_allocated_pods_check", checked), deletion=True
-    )
+    return Form(code, found, setting=("enable_queue_allocated_pods_check", checked), deletion=True)
 
 
 def _deletion() -> tuple[Form, ...]:

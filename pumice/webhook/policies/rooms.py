@@ -1,7 +1,6 @@
 """Which room of forms goes with which kind."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pumice.api import kinds
 from pumice.api.kinds import Kind

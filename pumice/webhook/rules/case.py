@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pumice.api.fields import FieldError, Reason
 from pumice.api.queues import Queue
 from pumice.plugins import Registry
+from pumice.plugins.native import NativeWirings, Owner, OwnerKey
 from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.patches import Patch
 from pumice.webhook.rules.rule import Level, Rule
@@ -30,6 +31,7 @@ class Case:
         view: The cluster, as far as rules look at it.
         plugins: The job plugins that exist.
         annotating: Those of them that write annotations onto a Job.
+        wirings: Wires pods of other controllers.
         groups: Resource groups that pods may belong to.
         namespace: Of the object; empty for one that is in none.
         levels: How strict rules are that do not have their own level, by code.
@@ -41,6 +43,7 @@ class Case:
         patch: What admission changes about it.
         missing_queues: Queues looked up in vain; the server asks the API server for them before
             it believes it.
+        missing_owners: Owners of a pod looked up in vain, or found to be older than the pod.
         crashes: Rules that raised, with what they raised.
     """
 
@@ -52,6 +55,7 @@ class Case:
         "excesses",
         "groups",
         "levels",
+        "missing_owners",
         "missing_queues",
         "namespace",
         "patch",
@@ -60,6 +64,7 @@ class Case:
         "uid",
         "view",
         "warnings",
+        "wirings",
     )
 
     def __init__(
@@ -69,6 +74,7 @@ class Case:
         plugins: Registry,
         *,
         annotating: Collection[str] = (),
+        wirings: NativeWirings | None = None,
         groups: ResourceGroups = NO_GROUPS,
         creating: bool = True,
         uid: str = "",
@@ -78,6 +84,7 @@ class Case:
         self.view = view
         self.plugins = plugins
         self.annotating = annotating
+        self.wirings = wirings or NativeWirings(plugins)
         self.groups = groups
         self.creating = creating
         self.uid = uid
@@ -88,6 +95,7 @@ class Case:
         self.excesses: dict[tuple[str, str], int] = {}
         self.patch = Patch()
         self.missing_queues: list[str] = []
+        self.missing_owners: list[OwnerKey] = []
         self.crashes: list[tuple[str, Exception]] = []
 
     def report(
@@ -146,6 +154,13 @@ class Case:
             self.missing_queues.append(name)
         return queue
 
+    def owner(self, key: OwnerKey) -> Owner | None:
+        """Look the owner of a pod up, and remember it when it is not there."""
+        owner = self.view.owner(key)
+        if owner is None:
+            self.missing_owners.append(key)
+        return owner
+
     def sibling(self) -> "Case":
         """A case of the same cluster and settings, for what the object was before."""
         return Case(
@@ -153,6 +168,7 @@ class Case:
             self.view,
             self.plugins,
             annotating=self.annotating,
+            wirings=self.wirings,
             groups=self.groups,
             creating=self.creating,
             uid=self.uid,

@@ -103,9 +103,8 @@ def queue_reference(case: Case, rules: QueueRules, name: str) -> None:
     if children := case.view.children(name):
         shown = ", ".join(sorted(each.metadata.name for each in children)[:_SHOWN])
         more = ", …" if len(children) > _SHOWN else ""
-        message = (
-            f'queue "{name}" has {len(children)} queues below it, name one of those: {shown}{more}'
-        )
+        count = f"{len(children)} queue{'' if len(children) == 1 else 's'}"
+        message = f'queue "{name}" has {count} below it, name one of those: {shown}{more}'
         case.report(rules.not_leaf, path, message)
 
 

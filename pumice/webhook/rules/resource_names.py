@@ -38,9 +38,11 @@ _OF_CONTAINERS = ("cpu", "memory", "ephemeral-storage")
 _OF_PODS = ("cpu", "memory")
 _EXTENDED = (
     "amd.com/gpu",
+    "huawei.com/Ascend310",
     "huawei.com/Ascend910",
     "nvidia.com/gpu",
     "nvidia.com/gpu.shared",
+    "nvidia.com/gpumem",
     "rdma/hca",
     "volcano.sh/gpu-memory",
     "volcano.sh/gpu-number",
@@ -122,5 +124,11 @@ def misspelt(name: str) -> str:
 
 
 def _is_near_extended(name: str) -> bool:
-    """Whether a vendor's name is nearly a known one; other vendors may call theirs as they like."""
+    """Whether a vendor's name is nearly a known one; other vendors may call theirs as they like.
+
+    What a known name goes on with is a variant of it (`huawei.com/Ascend910B`), unless it is a plural.
+    """
+    variants = {name.removeprefix(known) for known in _EXTENDED if name.startswith(known)}
+    if variants - {"s"}:
+        return False
     return any(SequenceMatcher(None, name, known).ratio() >= _ALIKE for known in _EXTENDED)

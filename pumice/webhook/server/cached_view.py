@@ -1,7 +1,8 @@
 """The cluster as admission sees it: watch caches of what rules look at.
 
 HyperNodes are optional, because most clusters do not have their CRD: the view is ready without them,
-and says that it does not know them.
+and says that it does not know them. So are owners of pods that plugins wire: one that is not here is
+asked for.
 """
 
 from collections import Counter
@@ -14,6 +15,7 @@ from pumice.api.queues import Queue
 from pumice.cluster.cache import Change, WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
+from pumice.plugins.native import OWNERS, Owner, OwnerKey
 from pumice.webhook.sightings import GangSighting, TierSighting
 from pumice.webhook.view import Namespace, default_of
 
@@ -48,7 +50,14 @@ class CachedView:
             self._classes,
             self._gangs,
         )
-        self.caches: tuple[WatchCache[Any], ...] = (*self._needed, self._tiers)
+        self._owners: dict[Kind, WatchCache[Any]] = {
+            kind: WatchCache(client, kind, type_, clock=clock) for kind, type_ in OWNERS.items()
+        }
+        self.caches: tuple[WatchCache[Any], ...] = (
+            *self._needed,
+            self._tiers,
+            *self._owners.values(),
+        )
         self._by_kind = {cache.kind: cache for cache in self.caches}
 
     @property
@@ -102,6 +111,12 @@ class CachedView:
     def tier_names(self) -> Collection[str]:
         """Tiers of the network, as HyperNodes name them."""
         return {each.spec.tier_name for each in self._tiers.values() if each.spec.tier_name}
+
+    def owner(self, key: OwnerKey) -> Owner | None:
+        """An owner of pods that plugins wire, or None when there is none of this name."""
+        kind, namespace, name = key
+        found: Owner | None = self._owners[kind].get(name, namespace)
+        return found
 
     def _count(self, change: Change, old: GangSighting | None, new: GangSighting | None) -> None:
         del change

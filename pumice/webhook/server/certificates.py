@@ -2,14 +2,15 @@
 
 import ssl
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pumice.certs.injection import Injector
-from pumice.certs.keeper import Keeper
 from pumice.certs.reload import FileReloader, ServingCertificate
-from pumice.certs.verification import refusal
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.lifecycle import Eternal
+
+if TYPE_CHECKING:  # late: who serves files, or no TLS at all, has no use for what makes certificates
+    from pumice.certs.injection import Injector
+    from pumice.certs.keeper import Keeper
 
 __all__ = ["Certificates", "FileCertificates", "KeptCertificates"]
 
@@ -47,7 +48,7 @@ class FileCertificates:
         self._reloader = FileReloader(self._serving, certificate, key, clock=self._clock)
         self._injector: Injector | None = None
 
-    def compare_with(self, injector: Injector) -> None:
+    def compare_with(self, injector: "Injector") -> None:
         """From now on have a problem where the API server, as it is configured, would refuse what is served.
 
         Args:
@@ -74,6 +75,8 @@ class FileCertificates:
             return None
         if not self._injector.synced:
             return "the webhook configurations are not read yet"
+        from pumice.certs.verification import refusal
+
         for each in self._injector.entries:
             if problem := refusal(self._serving.context, each.trust, each.host):
                 return f"the API server would refuse what is served to {each.host}: {problem}"
@@ -90,7 +93,7 @@ class FileCertificates:
 class KeptCertificates:
     """Certificates that Pumice makes itself and has the API server trust."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: "Keeper") -> None:
         """Serve what a keeper keeps."""
         self._keeper = keeper
 

@@ -14,11 +14,13 @@ and what is no TLS at all gets TLS's alert.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD
 
 from pumice.webhook.server.replies import last_words, status
 from pumice.webhook.server.settings import KEEPALIVE_SECONDS, ServerSettings
@@ -32,11 +34,17 @@ logger = logging.getLogger(__name__)
 _BUFFER = 1 << 18
 """Bytes read ahead of a connection; most reviews arrive in one piece then."""
 
+_LINGER_SECONDS = 2.0
+"""How long a client may go on sending after it has been told that this is no use, at most."""
+
+_QUIET_SECONDS = 0.1
+"""When nothing has arrived for so long, it sends no more."""
+
 
 class Connection(web.RequestHandler):
     """One connection of a client."""
 
-    __slots__ = ("_body", "_late", "_sealed", "_server")
+    __slots__ = ("_answered", "_content", "_deaf", "_heard", "_late", "_sealed", "_server")
 
     def __init__(self, server: "Server", *, loop: asyncio.AbstractEventLoop) -> None:
         """Be a connection of a server."""
@@ -46,39 +54,47 @@ class Connection(web.RequestHandler):
             keepalive_timeout=KEEPALIVE_SECONDS,
             access_log=None,  # type: ignore[arg-type] # as aiohttp's own runner has it
             read_bufsize=_BUFFER,
+            auto_decompress=False,
         )
         self._server = server
-        self._body: StreamReader | None = None
+        self._content = EMPTY_PAYLOAD
+        self._answered = True
         self._late: asyncio.TimerHandle | None = None
         self._sealed = False
+        self._deaf = False
+        self._heard = False
 
     @property
     def busy(self) -> bool:
         """Whether a request is arriving or being answered."""
-        return self._body is not None or self._late is not None or bool(self._messages)
+        return not self._answered or self._late is not None or bool(self._messages)
+
+    # What arrives
 
     def data_received(self, data: bytes) -> None:
         """Take in what has arrived."""
+        if self._deaf:
+            self._heard = True
+            return
         super().data_received(data)
-        if self._messages or self._body is not None:
+        if self._messages or not self._answered:
             if self._late is not None:
                 self._late.cancel()
                 self._late = None
-            if self._body is not None and self._messages and not self._body.is_eof():
-                self._spoil(self._body)
-        elif self._late is None and data and self.transport is not None:
+            if self._messages and not self._content.is_eof():
+                self._spoil(self._content)
+        elif self._late is None and data and self.transport is not None and self._content.is_eof():
             self._late = self._loop.call_later(self._server.settings.read_seconds, self._too_late)
 
     def eof_received(self) -> bool | None:  # type: ignore[override] # asyncio's own type
         """Answer what has arrived: the client sends no more, but may still read."""
         self._sealed = True
-        body = self._body
-        if body is None and not self._messages:
+        if not self._content.is_eof():
+            self._spoil(self._content)
+        if self._answered and not self._messages:
             if self._late is not None:
                 self._say(400, "the connection ended within the head of a request")
             return None
-        if body is not None and not body.is_eof():
-            self._spoil(body)
         if self.ssl_context is None:
             return True
         if self.transport is not None:
@@ -93,20 +109,65 @@ class Connection(web.RequestHandler):
             self._late.cancel()
             self._late = None
 
-    def receiving(self, body: StreamReader) -> None:
+    def receiving(self, content: StreamReader) -> None:
         """A request is about to be handled."""
-        self._body = body
-        if not body.is_eof() and (self._sealed or self._messages):
-            self._spoil(body)
+        self._content = content
+        self._answered = False
+        if not content.is_eof() and (self._sealed or self._messages):
+            self._spoil(content)
+
+    def _spoil(self, content: StreamReader) -> None:
+        """Let whoever reads a body know that the rest of it will not come."""
+        if self._messages:
+            problem = getattr(self._messages[-1][0], "message", "it is broken")
+        else:
+            problem = f"the connection ended after {content.total_bytes} bytes of it"
+        if self._answered:
+            content.feed_eof()  # nobody reads it but aiohttp, to see the end of it
+        else:
+            content.set_exception(web.RequestPayloadError(problem))
+
+    def _too_late(self) -> None:
+        self._late = None
+        seconds = self._server.settings.read_seconds
+        self._say(408, f"the head of the request had not arrived whole after {seconds:g} s")
+
+    # What is answered
 
     def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
         """Send a response; the last one of a connection says that it is."""
-        self._body = None
+        self._answered = True
         if self._server.closing or (self._sealed and not self._messages):
             resp.force_close()
-        return super().finish_response(request, resp, start_time)
+        sending = super().finish_response(request, resp, start_time)
+        content = self._content
+        if content.exception() is not None:
+            content.feed_eof()  # or aiohttp would look for the end of it, and meet the exception
+        if resp.status == 400 and resp.keep_alive is False and content.is_eof():
+            return self._linger(sending)
+        return sending
+
+    async def _linger(
+        self, sending: Coroutine[Any, Any, tuple[web.StreamResponse, bool]]
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send a last response, and let the client finish what it is sending.
+
+        A connection that ends with something unread is reset, and the client may lose what it has not
+        read by then.
+        """
+        self._deaf = True
+        sent = await sending
+        if self.transport is not None and self.transport.can_write_eof():
+            with suppress(OSError):  # the client may be gone
+                self.transport.write_eof()
+        end = self._loop.time() + _LINGER_SECONDS
+        self._heard = True
+        while self._heard and not self._sealed and self._loop.time() < end:
+            self._heard = False
+            await asyncio.sleep(_QUIET_SECONDS)
+        return sent
 
     def handle_error(
         self,
@@ -133,29 +194,12 @@ class Connection(web.RequestHandler):
         response.force_close()
         return response
 
-    def _spoil(self, body: StreamReader) -> None:
-        """Let whoever reads a body know that the rest of it will not come."""
-        if self._messages:
-            problem = getattr(self._messages[-1][0], "message", "it is broken")
-        else:
-            problem = _broken_off(body)
-        body.set_exception(web.RequestPayloadError(problem))
-
-    def _too_late(self) -> None:
-        self._late = None
-        seconds = self._server.settings.read_seconds
-        self._say(408, f"the head of the request had not arrived whole after {seconds:g} s")
-
     def _say(self, code: int, message: str) -> None:
         """Answer in place of aiohttp, which knows of no request, and end the connection."""
         self._server.unreadable(code)
         if self.transport is not None:
             self.transport.write(last_words(code, message))
         self.force_close()
-
-
-def _broken_off(body: StreamReader) -> str:
-    return f"the connection ended after {body.total_bytes} bytes of it"
 
 
 class Server(web.Server):

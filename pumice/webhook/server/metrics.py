@@ -24,6 +24,7 @@ class ServerMetrics:
         seconds: Time from a review's first byte read to its answer, by path.
         crashes: Rules that raised, by rule.
         lookups: Live looks for a queue, by result: `found`, `missing`, `failed`.
+        owner_lookups: Live looks for the owner of a pod that plugins wire, by result.
         cache_age: Seconds since the API server was last heard of, by kind.
         certificate_expiry: When the served certificate ends, in UNIX seconds.
         groups: Resource groups in force.
@@ -66,6 +67,12 @@ class ServerMetrics:
         self.lookups = Counter(
             f"{name}queue_lookups",
             "Live looks for a queue that the cache lacks.",
+            ["result"],
+            registry=self.registry,
+        )
+        self.owner_lookups = Counter(
+            f"{name}owner_lookups",
+            "Live looks for the owner of a pod that plugins wire.",
             ["result"],
             registry=self.registry,
         )

@@ -13,7 +13,7 @@ from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
 from pumice.webhook.server.deadline import allowed_seconds, late
-from pumice.webhook.server.lookup import QueueLookup
+from pumice.webhook.server.lookup import OwnerLookup, QueueLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.replies import JSON, status
 from pumice.webhook.server.settings import ServerSettings
@@ -38,6 +38,7 @@ class Reviews:
         metrics: ServerMetrics,
         settings: ServerSettings,
         lookup: QueueLookup | None = None,
+        owners: OwnerLookup | None = None,
     ) -> None:
         """Answer by admission's rules.
 
@@ -46,11 +47,13 @@ class Reviews:
             metrics: Counts.
             settings: Limits.
             lookup: Asked for queues that are missing, before they count as missing.
+            owners: Asked for owners of pods that are missing.
         """
         self._admission = admission
         self._metrics = metrics
         self._settings = settings
         self._lookup = lookup
+        self._owners = owners
         self._told: set[str] = set()
 
     async def post(self, request: web.BaseRequest) -> web.Response:
@@ -68,6 +71,8 @@ class Reviews:
             answer = self._admission.answer(path, body)
             if answer.missing_queues and self._lookup is not None and _doubted(answer):
                 answer = await self._again(request, self._lookup, body, answer, started)
+            if answer.missing_owners and self._owners is not None and _doubted(answer):
+                answer = await self._with_owners(request, self._owners, body, answer, started)
         except Exception as error:
             answer = self._crashed(path, body, error)
         seconds = time.perf_counter() - started
@@ -92,7 +97,6 @@ class Reviews:
         except TimeoutError:
             return _last(408, f"the review had not arrived whole after {seconds:g} s")
         except web.RequestPayloadError as error:
-            content.feed_eof()  # or the server reads on after the answer, into the same error
             return _last(400, f"the body cannot be read: {error}")
 
     async def _whole(self, content: StreamReader) -> bytes | web.Response:
@@ -137,6 +141,26 @@ class Reviews:
             answer = self._admission.answer(endpoint_of(request), body, view)
         return answer
 
+    async def _with_owners(
+        self,
+        request: web.BaseRequest,
+        lookup: OwnerLookup,
+        body: bytes,
+        answer: Answer,
+        started: float,
+    ) -> Answer:
+        """Judge a pod anew with the owner as it is by now."""
+        now = time.perf_counter()
+        deadline = min(now + self._settings.lookup_seconds, started + allowed_seconds(request))
+        try:
+            found = await lookup.find(answer.missing_owners, deadline - now)
+        except TimeoutError:
+            return answer  # its controller tries again
+        if not found:
+            return answer
+        view = Overlay(self._admission.view, owners=found)
+        return self._admission.answer(endpoint_of(request), body, view)
+
     def _crashed(self, path: str, body: bytes, error: Exception) -> Answer:
         """The answer where something else than a rule raised; it is told once of each kind of error."""
         code, uid = ENDPOINTS[path].code, uid_of(body)
@@ -163,6 +187,9 @@ def _refusal(request: web.BaseRequest, limit: int) -> web.Response | None:
     if found != _TYPE and found.partition(";")[0].strip().lower() != _TYPE:
         message = f'expected Content-Type "{_TYPE}", found "{found}"'
         return status(415, message, {"Accept": _TYPE})
+    if encoding := request.headers.get("Content-Encoding"):
+        message = f'expected no Content-Encoding, found "{encoding}"'
+        return status(415, message, {"Accept-Encoding": "identity"})
     length = request.content_length
     if length is not None and length > limit:
         return _too_large(limit)

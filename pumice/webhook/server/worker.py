@@ -15,7 +15,7 @@ from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
-from pumice.webhook.server.lookup import LiveQueues, QueueLookup
+from pumice.webhook.server.lookup import LiveOwners, LiveQueues, OwnerLookup, QueueLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
@@ -43,6 +43,7 @@ class _Worker:
         *,
         metrics: ServerMetrics,
         lookup: QueueLookup | None = None,
+        owners: OwnerLookup | None = None,
         checks: dict[str, Check],
         paths: Sequence[str] | None = None,
         conf: Path | None = None,
@@ -63,7 +64,7 @@ class _Worker:
         notes = {"resource groups": lambda: groups.problem} if groups is not None else {}
         self._probes = Probes(metrics.registry, checks, notes)
         self.listener = Listener(
-            Reviews(judging, metrics, settings, lookup),
+            Reviews(judging, metrics, settings, lookup, owners),
             self._probes,
             tuple(judging.paths if paths is None else paths),
             settings,
@@ -175,6 +176,7 @@ class WebhookWorker(_Worker):
             certificates,
             metrics=metrics,
             lookup=LiveQueues(client, metrics),
+            owners=LiveOwners(client, metrics),
             checks={"caches": lambda: view.problem},
             paths=paths,
             conf=conf,

@@ -12,12 +12,9 @@ import json
 import os
 import signal
 import sys
-import urllib.error
-import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +26,9 @@ from pumice.cluster.client import Client, Object
 from pumice.webhook.registrations import configurations
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import job
+from tests.integration.certs.probing import probe
 from tests.integration.certs.replica import Orders
+from tests.integration.certs.reviews import Load, loading
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Ports, Process, wait_until
 
@@ -175,14 +174,7 @@ class Site:
 
     def probe(self, port: int, path: str = "/readyz") -> tuple[int, str]:
         """What a replica says of itself: status and text; 0 when it says nothing."""
-        url = f"http://127.0.0.1:{self.metrics[port]}{path}"
-        try:
-            with urllib.request.urlopen(url, timeout=2) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
+        return probe(self.metrics[port], path)
 
     async def until_ready(self, *ports: int, seconds: float = 40) -> None:
         """Wait until replicas are ready, and the API server has heard of their bundle."""
@@ -211,19 +203,9 @@ class Site:
         path = JOB.collection(self.namespace)
         await api.raw("POST", path, manifest, query={"dryRun": "All"})
 
-    @asynccontextmanager
-    async def load(self, api: Client, workers: int = 3) -> AsyncIterator[Load]:
+    def load(self, api: Client, workers: int = 3) -> AbstractAsyncContextManager[Load]:
         """Reviews without pause for as long as the block lasts; then none may have failed."""
-        load = Load(self, api)
-        tasks = [asyncio.create_task(load.run()) for _ in range(workers)]
-        try:
-            yield load
-        finally:
-            load.ending = True
-            await asyncio.gather(*tasks)
-        failed = f"{len(load.failures)} of {load.reviews + len(load.failures)} failed"
-        assert not load.failures, "\n".join([failed, *load.failures[:5], self.tails()])
-        assert load.reviews > 0
+        return loading(lambda: self.review(api), workers, self.tails)
 
     # The service account
 
@@ -264,6 +246,8 @@ class Site:
             {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": READING},
             {"apiGroups": ["topology.volcano.sh"], "resources": ["hypernodes"], "verbs": READING},
             {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": READING},
+            {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": READING},
+            {"apiGroups": ["leaderworkerset.x-k8s.io"], "resources": ["leaderworkersets"], "verbs": READING},
             {"apiGroups": [""], "resources": ["namespaces"], "verbs": READING},
             *(
                 {
@@ -313,32 +297,6 @@ OWN_RULES: list[Object] = [
         "verbs": ["get", "update"],
     },
 ]
-
-
-class Load:
-    """Reviews, one after the other.
-
-    Attributes:
-        reviews: How many were answered.
-        failures: What went wrong with the others.
-        ending: Tells it to stop.
-    """
-
-    def __init__(self, site: Site, api: Client) -> None:
-        self.reviews = 0
-        self.failures: list[str] = []
-        self.ending = False
-        self._site, self._api = site, api
-
-    async def run(self) -> None:
-        while not self.ending:
-            try:
-                await self._site.review(self._api)
-            except Exception as error:
-                self.failures.append(f"{datetime.now():%H:%M:%S.%f} {error}")
-                await asyncio.sleep(0.1)
-            else:
-                self.reviews += 1
 
 
 async def eventually(

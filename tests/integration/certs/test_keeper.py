@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS
+from pumice.certs.bundle import Bundle
 from pumice.certs.keeper import Keeper
+from pumice.certs.settings import DAY
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
 from tests.integration.certs.webhooks import (
@@ -22,6 +24,7 @@ from tests.integration.certs.webhooks import (
     reset_bundles,
     secret_data,
 )
+from tests.unit.certs.keys import authority
 from tests.unit.cluster.clocks import ManualClock, until
 
 
@@ -147,6 +150,7 @@ SPOILT: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
     },
     "everything is rubbish": lambda data: dict.fromkeys(data, "AAAA"),
     "everything is empty": lambda _: {},
+    "it comes from another cluster": lambda _: Bundle(authority(), authority()).to_data(),
     "only the signer is left": lambda data: {key: data[key] for key in ("ca.crt", "ca.key")},
 }
 
@@ -270,3 +274,89 @@ async def test_without_the_api_server_the_certificate_goes_on_being_served(
     assert keeper.ready
     assert await bundles(client) == [trust] * 4
     await pair[0].call(client, clock)
+
+
+@asynccontextmanager
+async def without_the_secret(keeper: Keeper, clock: ManualClock) -> AsyncIterator[None]:
+    """A keeper that cannot read or write its Secret, but can inject."""
+    kept = keeper._client
+    async with Client.connect(server="http://127.0.0.1:1", clock=clock) as nowhere:
+        keeper._client = nowhere
+        yield
+    keeper._client = kept
+
+
+async def look_in_vain(keeper: Keeper, clock: ManualClock) -> None:
+    looking = asyncio.create_task(keeper.look())
+    for _ in range(20):
+        await clock.advance(5)
+    with pytest.raises(ApiError):
+        await looking
+
+
+async def test_leaves_are_renewed_while_the_secret_cannot_be_read(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    keeper = pair[0].keeper
+    async with without_the_secret(keeper, clock):
+        for _ in range(3):
+            before = keeper.serving.chain
+            clock.now += 21 * DAY
+            await look_in_vain(keeper, clock)
+            assert keeper.serving.chain != before
+            await pair[0].call(client, clock)
+
+
+async def test_readiness_is_right_while_the_secret_cannot_be_read(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    keeper = pair[0].keeper
+    async with without_the_secret(keeper, clock):
+        watching = asyncio.create_task(keeper.injector.run())
+        try:
+            await until(lambda: keeper.injector.synced)
+            assert keeper.ready
+            await reset_bundles(client)
+            await until(lambda: not keeper.ready)
+            for kind in CONFIGURATIONS:
+                await client.delete(kind, "pumice")
+            await until(lambda: keeper.problem == "no webhook configuration exists yet")
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_readiness_is_about_the_host_that_the_api_server_calls(
+    client: Client, pair: tuple[Replica, Replica]
+) -> None:
+    keeper = pair[0].keeper
+    found = await client.get(VALIDATING_WEBHOOKS, "pumice")
+    found["webhooks"][0]["clientConfig"]["service"]["name"] = "other"
+    await client.update(VALIDATING_WEBHOOKS, found)
+    await keeper.look()
+    assert "no matching subjectAltName" in str(keeper.problem)
+
+
+async def test_the_first_handshake_after_a_long_pause_sees_a_new_leaf(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    """Before any look: 400 days, in which the CA that signed went, leave the next one to sign."""
+    keeper = pair[0].keeper
+    for pause in (31, 400):
+        clock.now += pause * DAY
+        before = keeper.ready
+        keeper.injector.changed.clear()
+        await pair[0].call(client, clock)
+        assert (before, keeper.ready) == (False, True)
+        assert keeper.injector.changed.is_set(), "whatever else is due is looked at now"
+
+
+async def test_after_a_pause_that_outlived_all_authorities_a_look_makes_new_ones(
+    client: Client, clock: ManualClock, pair: tuple[Replica, Replica]
+) -> None:
+    clock.now += 4000 * DAY
+    with pytest.raises(AssertionError):
+        await pair[0].call(client, clock)
+    for each in pair:
+        await each.keeper.look()
+    await asyncio.gather(*(each.call(client, clock) for each in pair))

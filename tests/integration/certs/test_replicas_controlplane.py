@@ -14,6 +14,7 @@ import pytest
 
 from pumice.cluster.client import Client
 from tests.integration.certs.balancer import balancing
+from tests.integration.certs.probing import expiry
 from tests.integration.certs.site import Site, eventually
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -68,7 +69,7 @@ async def test_a_replica_that_was_stopped_for_longer_than_its_leaf_lasts(
         await asyncio.to_thread(site.apply, port)
         await site.until_ready(port)
         for _ in range(2):
-            ends = expiry(site, port)
+            ends = expiry(site.metrics[port])
             site.signal(port, signal.SIGSTOP)
             try:
                 await asyncio.sleep(ends + 1 - time.time())
@@ -78,16 +79,5 @@ async def test_a_replica_that_was_stopped_for_longer_than_its_leaf_lasts(
             finally:
                 site.signal(port, signal.SIGCONT)
             await asyncio.gather(*waiting)
-            assert expiry(site, port) > ends
+            assert expiry(site.metrics[port]) > ends
             assert site.ready(port)
-
-
-def expiry(site: Site, port: int) -> float:
-    """What the metrics say of the served certificate."""
-    _, text = site.probe(port, "/metrics")
-    (line,) = (
-        line
-        for line in text.splitlines()
-        if line.startswith("pumice_certificate_expiry_timestamp_seconds ")
-    )
-    return float(line.split()[1])

@@ -16,7 +16,7 @@ from pumice.plugins import Registry, builtin
 
 Raw = dict[str, Any]
 
-SECONDS = 10.0
+SECONDS = 30.0
 """How long anything may take to come about."""
 
 LEFT_BEHIND = (

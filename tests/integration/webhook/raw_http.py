@@ -80,7 +80,7 @@ async def talk(
     received = b""
     try:
         async with asyncio.timeout(seconds):
-            with suppress(ConnectionError):  # an answer may end what is still being sent
+            with suppress(OSError):  # an answer may end what is still being sent
                 for number, part in enumerate(parts):
                     if number:
                         await asyncio.sleep(0.005)
@@ -94,7 +94,7 @@ async def talk(
                         break
                     received += part
     finally:
-        writer.close()
+        writer.transport.abort()  # whatever the other side is still waiting for
         with suppress(ConnectionError, ssl.SSLError):
             await writer.wait_closed()
     return _replies(received)

@@ -194,3 +194,17 @@ def test_metadata_of_any_shape_is_refused_and_not_a_crash(pumice: Pumice, metada
     ran = pumice("lint", "-", "-o", "json", stdin=texts(job() | {"metadata": metadata}))
     assert ran.code == 1
     assert ran.json[0]["errors"]
+
+
+@pytest.mark.parametrize("kind", ["Queue", "PriorityClass", "HyperNode", "PodGroup"])
+def test_an_object_that_does_not_decode_stops_no_other(pumice: Pumice, kind: str) -> None:
+    groups = {"Queue": "scheduling.volcano.sh/v1beta1", "PodGroup": "scheduling.volcano.sh/v1beta1"}
+    groups |= {"PriorityClass": "scheduling.k8s.io/v1", "HyperNode": "topology.volcano.sh/v1alpha1"}
+    spec = {"weight": "3", "queue": 3, "members": 3, "tier": "low"}
+    bad = {"kind": kind, "apiVersion": groups[kind], "metadata": {"name": "team"}, "spec": spec}
+    good = job(queue="team" if kind == "Queue" else "default")
+    ran = pumice("lint", "-", "-o", "json", stdin=texts(bad | {"value": "high"}, good))
+    assert "--state" not in ran.err
+    found = {each["object"].partition("/")[0]: each for each in ran.json}
+    assert found["Job"]["allowed"] is True
+    assert kind not in found or found[kind]["allowed"] is False

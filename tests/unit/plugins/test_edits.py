@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.plugins import EnvVar, Mount, PodEdits, Port, Raw, apply
-from pumice.plugins.edits import merge
+from pumice.plugins.edits import ContainerEdits, merge
 from tests.unit.plugins.support import containers, env, loses_nothing, pod_of, repeats
 
 
@@ -135,6 +135,69 @@ def test_hostname_subdomain_labels_and_annotations_are_set_where_missing() -> No
     }
 
 
+def command_of(pod: Raw, name: str) -> Any:
+    return containers(pod)[name].get("command")
+
+
+def test_one_container_is_edited_and_the_others_are_not() -> None:
+    pod = pod_of("p")
+    pod["spec"]["containers"][1] |= {"command": ["mine"], "args": ["a"], "future": 1}
+
+    edited = apply(pod, PodEdits(containers=[ContainerEdits("c1", ("run",), [Port("p", 1)])]))
+
+    assert containers(edited)["c1"] == {
+        "name": "c1",
+        "command": ["run"],
+        "args": ["a"],
+        "future": 1,
+        "ports": [{"name": "p", "containerPort": 1}],
+    }
+    assert containers(edited)["c0"] is pod["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize(("by_name_only", "expected"), [(False, ["run"]), (True, None)])
+def test_the_only_container_is_meant_whatever_its_name(
+    by_name_only: bool, expected: list[str] | None
+) -> None:
+    pod = pod_of("p")
+    del pod["spec"]["containers"][1]
+    edits = PodEdits(containers=[ContainerEdits("x", ("run",), by_name_only=by_name_only)])
+
+    assert command_of(apply(pod, edits), "c0") == expected
+
+
+def test_nobody_is_meant_by_a_name_that_none_of_several_has() -> None:
+    pod = pod_of("p")
+
+    assert apply(pod, PodEdits(containers=[ContainerEdits("x", ("run",))])) is pod
+
+
+def test_the_earlier_of_two_commands_counts() -> None:
+    edits = PodEdits(containers=[ContainerEdits("c0", ("a",)), ContainerEdits("c0", ("b",))])
+
+    edited = apply(pod_of("p"), edits)
+
+    assert command_of(edited, "c0") == ["a"]
+    assert apply(edited, edits) is edited
+
+
+def test_on_the_hosts_network_a_port_is_declared_once() -> None:
+    pod = pod_of("p")
+    pod["spec"]["hostNetwork"] = True
+    pod["spec"]["containers"][1]["ports"] = [{"containerPort": 2}]
+    edits = PodEdits(
+        ports=[Port("p", 1, init_containers=True), Port("q", 2)],
+        containers=[ContainerEdits("c1", ports=[Port("r", 3)])],
+    )
+
+    edited = apply(pod, edits)
+
+    found = {name: each.get("ports", []) for name, each in containers(edited).items()}
+    numbers = {name: [port["containerPort"] for port in ports] for name, ports in found.items()}
+    assert numbers == {"c0": [1], "c1": [2, 3], "i0": []}
+    assert apply(edited, edits) is edited
+
+
 def test_nothing_wanted_gives_the_same_pod() -> None:
     pod = pod_of("p")
 
@@ -219,6 +282,7 @@ PODS = optional(
                 "containers": CONTAINERS,
                 "initContainers": CONTAINERS,
                 "volumes": items("name", NAMES),
+                "hostNetwork": st.just(True),
             }
         ),
     }
@@ -232,6 +296,16 @@ EDITS = st.builds(
     volumes=items("name", NAMES),
     mounts=st.lists(st.builds(Mount, NAMES, st.sampled_from(["/a", "/b", "/c"]), FLAG), max_size=3),
     ports=st.lists(st.builds(Port, NAMES, st.integers(1, 4), FLAG), max_size=3),
+    containers=st.lists(
+        st.builds(
+            ContainerEdits,
+            NAMES,
+            st.sampled_from([(), ("sh", "-c", "a"), ("sh", "-c", "b")]),
+            st.lists(st.builds(Port, NAMES, st.integers(1, 4)), max_size=2),
+            FLAG,
+        ),
+        max_size=2,
+    ),
     init_containers=items("name", NAMES),
     labels=st.dictionaries(NAMES, NAMES, max_size=2),
     annotations=st.none() | st.dictionaries(NAMES, NAMES, max_size=2),
@@ -246,7 +320,7 @@ def test_any_edits_lose_nothing_and_repeat_nothing(pod: Raw, edits: PodEdits) ->
 
     assert pod == before
     assert loses_nothing(before, edited)
-    assert repeats(edited) == []
+    assert repeats(edited) == repeats(before)
 
 
 @given(PODS, EDITS, st.booleans())

@@ -13,7 +13,8 @@ and expects, where it says so,
   `init_env`, `init_has`: the same of every init container;
 - `ports` ("name:number", or the number alone) and `command`, `args` by container; `init_containers`: names;
 - `wait`: the wait step; `annotations` of the pod; `unchanged`; `refused`: what the error says;
-- `objects`: "Kind/name"; `service`: [port, target] by port; `policy`: the last NetworkPolicy;
+- `objects`: "Kind/name"; `service`: [port, target] by port; `policy`: the last NetworkPolicy; `files`: data of the
+  plugin's own ConfigMap, null where it wants none;
 - `errors`, `warnings`: codes that admission gives, none unless said.
 
 `upstream` is what strict-upstream gives where it differs. Rows keep the ids of the reference.
@@ -135,6 +136,9 @@ def test_objects_are_wanted_as_the_table_says(plugin: str, row: Raw, strict_upst
 
     names = [f"{each['kind']}/{each['metadata']['name']}" for each in made]
     assert names == expected.get("objects", names)
+    if "files" in expected:
+        own = [each["data"] for each in made if each["metadata"]["name"].endswith(f"-{plugin}")]
+        assert own == ([] if expected["files"] is None else [expected["files"]])
     if "service" in expected:
         service = next(each for each in made if each["metadata"]["name"].endswith("-head-svc"))
         assert service["spec"]["selector"] == head(row)

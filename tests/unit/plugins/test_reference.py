@@ -1,12 +1,14 @@
 """The plugin pages are what the plugins are."""
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from pumice.plugins import builtin
+from pumice.plugins import builtin, problems
 from pumice.plugins.reference import filled, main
+from tests.unit.plugins.support import job, task
 
 PAGES = Path(__file__).parents[3] / "docs" / "plugins"
 
@@ -87,3 +89,17 @@ def test_a_block_that_asks_for_nothing_there_is_an_error(
 
     with pytest.raises(ValueError, match=message):
         filled(page, builtin(), tmp_path)
+
+
+def recipes() -> list[list[str]]:
+    rows = (PAGES / "roles.md").read_text(encoding="utf-8").partition("## Recipes")[2].splitlines()
+    return [re.findall(r"`([^`]+)`", row) for row in rows if row.count("`") >= 2 and row[0] == "|"]
+
+
+@pytest.mark.parametrize("arguments", recipes(), ids=lambda arguments: arguments[0])
+def test_the_recipes_of_roles_can_be_followed(arguments: list[str]) -> None:
+    tasks = re.findall(r"(\w+)(?:,|$)", arguments[0])
+    own = job("j", *(task(name, 2) for name in tasks), plugins={"roles": arguments})
+
+    assert len(arguments) == 2
+    assert problems(own, builtin()) == ((), ())

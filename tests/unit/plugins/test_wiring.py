@@ -8,6 +8,7 @@ from pumice.plugins import (
     JobPlugin,
     PluginError,
     PodEdits,
+    Raw,
     Values,
     Wiring,
     builtin,
@@ -15,7 +16,10 @@ from pumice.plugins import (
     wanted_objects,
     wire,
 )
+from tests.tables import table
 from tests.unit.plugins.support import containers, env, job, pod_of, task, wired
+
+DISPATCH = table("plugins/dispatch")
 
 
 def test_variables_stand_in_the_order_of_the_plugins() -> None:
@@ -35,34 +39,40 @@ def test_variables_stand_in_the_order_of_the_plugins() -> None:
     assert pod["metadata"]["annotations"]["pumice.dev/wired"] == "svc,env,tensorflow"
 
 
-def test_a_pod_carries_what_env_and_svc_give() -> None:
-    """DP-1."""
-    train = job("Job1", task("w"), plugins={"env": [], "svc": []}, namespace="test")
-
-    container = containers(wired(train, pod_of("Job1-w-0", "w")))["c0"]
-
-    assert container["env"]
-    assert [mount["name"] for mount in container["volumeMounts"]] == ["Job1-svc"]
+def bare(row: Raw) -> dict[str, list[str]]:
+    """The row's plugins without arguments."""
+    return {name: [] for name in row["plugins"]}
 
 
-def test_the_objects_of_a_job_are_wanted_once() -> None:
-    """DP-3."""
-    made = wanted_objects(job("job1", task("w"), plugins={"svc": [], "env": []}), builtin())
+@pytest.mark.parametrize("row", DISPATCH["pods"], ids=lambda row: row["id"])
+def test_a_pod_carries_what_its_plugins_give(row: Raw) -> None:
+    train = job(row["job"], task("w"), plugins=bare(row), namespace="test")
 
-    assert [(each["kind"], each["metadata"]["name"]) for each in made] == [
-        ("ConfigMap", "job1-svc"),
-        ("Service", "job1"),
-        ("NetworkPolicy", "job1"),
-    ]
+    container = containers(wired(train, pod_of(f"{row['job']}-w-0", "w")))["c0"]
+
+    assert [name for name, _ in env(container)] == row["variables"]
+    assert (
+        list(dict.fromkeys(mount["name"] for mount in container["volumeMounts"])) == row["volumes"]
+    )
+
+
+@pytest.mark.parametrize("row", DISPATCH["jobs"], ids=lambda row: row["id"])
+def test_the_objects_of_a_job_are_wanted_once(row: Raw) -> None:
+    train = job(row["job"], task("w"), plugins=bare(row))
+    wiring = Wiring(train, builtin())
+
+    made = [f"{each['kind']}/{each['metadata']['name']}" for each in wiring.objects()]
+
+    assert made + [f"Secret/{each.name}" for each in wiring.secrets()] == row["objects"]
 
 
 def test_an_unknown_plugin_is_named() -> None:
-    """DP-2, DP-4, DP-6."""
-    train = job("j", task("w"), plugins={"new": []})
+    row = DISPATCH["unknown"]
+    train = job("j", task("w"), plugins={row["plugin"]: []})
 
-    with pytest.raises(PluginError, match='job "j": unknown plugin "new"'):
+    with pytest.raises(PluginError, match=f'job "j": {row["message"]}'):
         wire(train, builtin(), pod_of("j-w-0"), train.tasks[0], 0)
-    with pytest.raises(PluginError, match='unknown plugin "new"'):
+    with pytest.raises(PluginError, match=row["message"]):
         wanted_objects(train, builtin())
 
 

@@ -11,7 +11,16 @@ from typing import Any
 import jsonpatch
 import yaml
 
-from pumice.api.kinds import HYPER_NODE, NAMESPACE, POD_GROUP, PRIORITY_CLASS, QUEUE
+from pumice.api.kinds import (
+    HYPER_NODE,
+    INDEXED_JOB,
+    JOB_SET,
+    LEADER_WORKER_SET,
+    NAMESPACE,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+)
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.groups.parsing import parse
@@ -31,6 +40,9 @@ STATE_KINDS = {
     "priorityClasses": PRIORITY_CLASS,
     "podGroups": POD_GROUP,
     "hyperNodes": HYPER_NODE,
+    "indexedJobs": INDEXED_JOB,
+    "jobSets": JOB_SET,
+    "leaderWorkerSets": LEADER_WORKER_SET,
 }
 """Keys of a table's `state`, and what stands under each."""
 

@@ -1,5 +1,6 @@
 """Environment variables: names, and where their values come from."""
 
+from operator import itemgetter
 from typing import Any
 
 from pumice.api.fields import did_you_mean
@@ -38,6 +39,7 @@ TPL_ENV_FROM = Rule(
 
 RULES = (TPL_ENV, TPL_ENV_VALUE, TPL_ENV_FROM)
 
+_NAMED = itemgetter("name")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _FROM = ("configMapRef", "secretRef")
 
@@ -45,13 +47,12 @@ _FROM = ("configMapRef", "secretRef")
 def environment(site: Site, container: Raw, pod: Surroundings) -> None:
     """Check `env`."""
     found = container["env"]
-    if _are_named(found):
-        variables = [(index, each) for index, each in enumerate(found) if "valueFrom" in each]
-    else:
-        variables = entries(found)
-        for index, variable in variables:
+    if not _are_named(found):
+        for index, variable in enumerate(found):
             _name(site, variable.get("name"), f"env[{index}].name")
-    for index, variable in variables:
+    elif not [each for each in found if "valueFrom" in each]:
+        return
+    for index, variable in enumerate(found):
         source = variable.get("valueFrom")
         if isinstance(source, dict):
             _source(site, variable, source, pod, f"env[{index}].valueFrom")
@@ -72,9 +73,9 @@ def environment_from(site: Site, container: Raw, _pod: Surroundings) -> None:
 def _are_named(variables: Any) -> bool:
     """Whether every variable has a good name: a single look, since there are many and few are bad."""
     try:
-        names = [variable["name"] for variable in variables]
+        names = list(map(_NAMED, variables))
         return all(names) and env_name_problem("".join(names)) is None
-    except (KeyError, TypeError):
+    except KeyError:
         return False
 
 

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
 from pumice.api.quantities import MILLI, format_milli, parse_milli
-from pumice.webhook.rules.resource_names import HUGE_PAGES, is_integer, is_shared, page_size
+from pumice.webhook.rules.resource_names import (
+    HUGE_PAGES,
+    is_integer,
+    is_shared,
+    misspelt,
+    page_size,
+)
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 
@@ -27,6 +33,13 @@ TPL_RESOURCE = Rule(
     "resources are cpu, memory, ephemeral-storage, hugepages-SIZE or VENDOR/NAME",
     "No node has another, so the pod would never be created.",
     "resources: {limits: {gpu: 1}}",
+)
+TPL_RESOURCE_NAME = Rule(
+    "TPL-RESOURCE-NAME",
+    "names of devices are spelt right",
+    "No node has a device of another name, so the pod waits for ever.",
+    "resources: {limits: {nvdia.com/gpu: 1}}",
+    level="warn",
 )
 TPL_QUANTITY = Rule(
     "TPL-QUANTITY",
@@ -54,7 +67,14 @@ TPL_HUGEPAGES = Rule(
     compares=True,
 )
 
-RULES = (TPL_RESOURCE, TPL_QUANTITY, TPL_LIMIT, TPL_LIMIT_EQUAL, TPL_HUGEPAGES)
+RULES = (
+    TPL_RESOURCE,
+    TPL_RESOURCE_NAME,
+    TPL_QUANTITY,
+    TPL_LIMIT,
+    TPL_LIMIT_EQUAL,
+    TPL_HUGEPAGES,
+)
 
 _NEVER_AMOUNTS = (bool, dict, list)
 
@@ -156,6 +176,8 @@ def _judged(name_problem: Callable[[str], str | None], name: str, value: object)
     problems: list[tuple[Rule, str]] = []
     if problem := name_problem(name):
         problems.append((TPL_RESOURCE, problem))
+    elif "/" in name and (hint := misspelt(name)):
+        problems.append((TPL_RESOURCE_NAME, f'resource "{name}" is not known{hint}'))
     try:
         amount = 0 if value is None else parse_milli(value)
     except ValueError as error:

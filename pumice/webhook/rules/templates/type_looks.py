@@ -83,11 +83,17 @@ def _read(kind: type, found: Any) -> Any:
     Raises:
         ValueError: It cannot be read; nobody sees the message.
     """
-    if not (_is_time if kind is _Time else _is_quantity)(found):
+    if kind is _Time:
+        if not _is_time(found):
+            raise ValueError
+    elif type(found) in _AMOUNTS:
+        parse_milli(found)
+    else:
         raise ValueError
     return _READ[kind]
 
 
+_AMOUNTS = (str, int, float)
 _READ: dict[type, object] = {kind: kind() for kind in (_Quantity, _Time)}
 
 
@@ -101,7 +107,7 @@ def quantity_problem(found: Any) -> str | None:
 
 
 def _is_quantity(found: Any) -> bool:
-    return type(found) in (str, int, float) and quantity_problem(found) is None
+    return type(found) in _AMOUNTS and quantity_problem(found) is None
 
 
 def _is_time(found: Any) -> bool:

@@ -46,7 +46,9 @@ def volumes(site: Site, spec: Raw) -> None:
         name = volume.get("name", "")
         if name in seen or label_problem(name):
             _name(site, name, seen.get(name), f"volumes[{index}].name")
-        seen.setdefault(name, index)
+            seen.setdefault(name, index)
+        else:
+            seen[name] = index
         for source, given in volume.items():
             check = SOURCES.get(source)
             if check is None:

@@ -1,0 +1,120 @@
+"""A load generator of its own, in a process of its own: asks over TLS, reads whole answers, keeps time.
+
+It reads orders from its standard input, one JSON object a line, and answers each with one. An order has
+`port`, `path` and `body` (a file), and either `count`, to ask one review after the other on every
+connection, or `rate` and `seconds`, to ask at a fixed rate. Answers have the seconds that it took, and
+with a rate the latencies at `shares` of all reviews, from the moment at which each was due, so that a
+review that waits for a late one before it counts with what it waited.
+"""
+
+import json
+import os
+import socket
+import ssl
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+SHARES = (0.5, 0.99, 0.999)
+
+
+class Connection:
+    """A kept connection that asks the same review again and again."""
+
+    def __init__(self, port: int, trusting: ssl.SSLContext, path: str, body: bytes) -> None:
+        head = (
+            f"POST {path}?timeout=5s HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+            "User-Agent: kube-apiserver-admission\r\nAccept: application/json, */*\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            "Accept-Encoding: gzip\r\n\r\n"
+        )
+        self._request = head.encode() + body
+        plain = socket.create_connection(("127.0.0.1", port))
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = trusting.wrap_socket(plain, server_hostname="127.0.0.1")
+
+    def ask(self) -> bytes:
+        """Send the review and read its answer."""
+        self._socket.sendall(self._request)
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += self._more()
+        head, _, rest = received.partition(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise ConnectionError(head.decode())
+        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+        while len(rest) < length:
+            rest += self._more()
+        return rest
+
+    def _more(self) -> bytes:
+        found = self._socket.recv(65536)
+        if not found:
+            raise ConnectionError("the server has closed the connection")
+        return found
+
+    def close(self) -> None:
+        """End it."""
+        self._socket.close()
+
+
+def steadily(connections: list[Connection], count: int) -> dict[str, Any]:
+    """Ask one review after the other on every connection."""
+    each = count // len(connections)
+
+    def work(connection: Connection) -> None:
+        for _ in range(each):
+            connection.ask()
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in connections]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"seconds": time.perf_counter() - start, "count": each * len(connections)}
+
+
+def at_rate(connections: list[Connection], rate: float, seconds: float) -> dict[str, Any]:
+    """Ask at a fixed rate, the connections in turn."""
+    found = []
+    start = time.perf_counter()
+    for number in range(int(seconds * rate)):
+        due = start + number / rate
+        while (now := time.perf_counter()) < due:
+            time.sleep(max(0.0, due - now - 0.0002))
+        connections[number % len(connections)].ask()
+        found.append(time.perf_counter() - due)
+    found.sort()
+    latencies = [found[int(len(found) * share)] for share in SHARES]
+    return {"seconds": time.perf_counter() - start, "count": len(found), "latencies": latencies}
+
+
+def main() -> None:
+    """Carry out orders until there are no more."""
+    authority, count, processors = sys.argv[1:]
+    if processors:
+        os.sched_setaffinity(0, {int(each) for each in processors.split(",")})
+    trusting = ssl.create_default_context(cafile=authority)
+    open_ones: dict[tuple[int, str], list[Connection]] = {}
+    for line in sys.stdin:
+        order = json.loads(line)
+        key = order["port"], order["path"]
+        if key not in open_ones:
+            body = Path(order["body"]).read_bytes()
+            open_ones[key] = [Connection(key[0], trusting, key[1], body) for _ in range(int(count))]
+        connections = open_ones[key]
+        if "rate" in order:
+            answer = at_rate(connections, order["rate"], order["seconds"])
+        else:
+            answer = steadily(connections, order["count"])
+        print(json.dumps(answer), flush=True)
+    for connections in open_ones.values():
+        for each in connections:
+            each.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What plugins want beside the pods of other controllers: Services, ConfigMaps, Secrets, policies.
+
+The pods are wired on their way in, by admission; their names and numbers are their own controller's. All that
+is left to do here is to keep these objects as wanted while their owner lives. They go with it, by
+their owner references; and those of a group that is gone, as soon as it is.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pumice.api import keys
+from pumice.api.kinds import of_object
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.controller.key_secrets import manifests, settle_keys
+from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
+from pumice.controller.owners import controls_raw
+from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
+from pumice.controller.sync import CONFLICT_SECONDS
+from pumice.plugins.native import NativeWirings, Owner, RequestError, Wired
+from pumice.plugins.native.units import kind_of
+
+__all__ = ["plan_native"]
+
+
+def plan_native(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) -> Plan:
+    """The plan that brings the objects of an owner to what its plugins want.
+
+    Args:
+        owner: The owner.
+        wirings: Its plugins.
+        present: Objects of its namespace that are its own, or have a name that it needs.
+    """
+    if owner.ended or owner.metadata.deletion_timestamp:
+        return Plan()
+    kind = kind_of(owner)
+    meta = ObjectMeta(
+        name=owner.metadata.name, namespace=owner.metadata.namespace, uid=owner.metadata.uid
+    )
+    try:
+        found = wirings.of(owner)
+        usable = [each for each in found if not each.errors]
+        plain = owned(meta, _objects(usable), kind)
+        secrets = [secret for each in usable for secret in each.wiring.secrets()]
+    except (RequestError, UnknownKindError) as error:
+        return Plan.of([_warning("PluginError", str(error))])
+    except Exception as error:
+        text = f"a plugin failed with {type(error).__name__}: {error}"
+        return Plan.of([_warning("PluginError", text)])
+    settled = settle(meta, plain, present)
+    # Pods are not watched here, so a Secret is never taken from under them.
+    made, _ = settle_keys(meta, secrets, present, pods=True, kind=kind)
+    creates = [*settled.creates, *made.creates]
+    conflicts = (*settled.conflicts, *made.conflicts)
+    return Plan.of(
+        _events(found, conflicts, new=bool(creates)),
+        [*creates, *settled.updates, *made.updates],
+        _surplus(meta, [*plain, *manifests(meta, secrets, kind)], present),
+        [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
+    )
+
+
+def _objects(units: Iterable[Wired]) -> list[Raw]:
+    return [manifest for each in units for manifest in each.wiring.objects()]
+
+
+def _events(
+    units: Sequence[Wired], conflicts: Sequence[Conflict], *, new: bool
+) -> list[RecordEvent]:
+    """What the owner's user should know; what is merely doubtful, once."""
+    errors = dict.fromkeys(error for each in units for error in each.errors)
+    doubts = dict.fromkeys(doubt for each in units for doubt in each.doubts) if new else {}
+    return [
+        *(_warning("PluginError", error) for error in errors),
+        *(_warning("PluginArgument", doubt) for doubt in doubts),
+        *(_warning("NameConflict", conflict.message) for conflict in conflicts),
+    ]
+
+
+def _surplus(meta: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> list[DeleteObject]:
+    """The owner's objects that no unit wants any more."""
+    names = {(each["kind"], each["metadata"]["name"]) for each in wanted}
+    deletes = []
+    for each in present:
+        found, kind = each["metadata"], of_object(each)
+        if (
+            kind is not None
+            and keys.WIRED_FOR in (found.get("labels") or {})
+            and controls_raw(meta, each)
+            and (kind.kind, found["name"]) not in names
+            and not found.get("deletionTimestamp")
+        ):
+            deletes.append(DeleteObject(kind, meta.namespace, found["name"], found.get("uid", "")))
+    return deletes
+
+
+def _warning(reason: str, message: str) -> RecordEvent:
+    return RecordEvent("Warning", reason, message)

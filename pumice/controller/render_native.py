@@ -1,0 +1,76 @@
+"""Everything that plugins make of an object of another controller, without a cluster: objects, and wired pods."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from pumice.api.kinds import Kind
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.controller.objects import owned
+from pumice.controller.render import NO_UID, without_keys
+from pumice.plugins import PluginSettings, Registry
+from pumice.plugins.foreign import ForeignTask
+from pumice.plugins.native import OWNERS, NativeWirings, RequestError, Wired
+from pumice.plugins.settings import DEFAULT
+
+__all__ = ["render_native"]
+
+
+def render_native(
+    kind: Kind, manifest: Raw, registry: Registry, settings: PluginSettings = DEFAULT
+) -> list[Raw]:
+    """The objects that the plugins want, and the pods as they would be stored; none for a template without plugins.
+
+    A pod has its hostname for its name: what its controller makes of that is not known.
+
+    Args:
+        kind: Kind of the owner, one of those that plugins can wire.
+        manifest: The owner. Without a uid, one of zeros stands in references.
+        registry: The job plugins.
+        settings: What the cluster's operator has decided about plugins.
+
+    Raises:
+        RequestError: An annotation cannot be understood, or the plugins refuse the pods.
+        PluginError: A plugin cannot wire a pod.
+        UnknownKindError: A plugin wants an object of a kind that Pumice does not know.
+    """
+    stated: dict[str, Any] = {"namespace": "default", "uid": NO_UID} | (
+        manifest.get("metadata") or {}
+    )
+    owner = msgspec.convert({**manifest, "metadata": stated}, OWNERS[kind])
+    meta = ObjectMeta(name=stated["name"], namespace=stated["namespace"], uid=stated["uid"])
+    made: list[Raw] = []
+    for wired in NativeWirings(registry, settings).of(owner):
+        if wired.errors:
+            raise RequestError("; ".join(wired.errors))
+        made += owned(meta, wired.wiring.objects(), kind)
+        made += [without_keys(meta, secret, kind) for secret in wired.wiring.secrets()]
+        made += _pods(wired)
+    return made
+
+
+def _pods(wired: Wired) -> Iterator[Raw]:
+    job = wired.unit.job
+    for tasks in wired.unit.groups.values():
+        for task in tasks:
+            if task.template is not None:
+                for index in range(task.size):
+                    pod = _pod(job.metadata.namespace, task, index, job.labels or {})
+                    if job.has_service:
+                        pod["spec"]["subdomain"] = job.subdomain
+                    yield wired.wiring.pod(task, index, pod)
+
+
+def _pod(namespace: str, task: ForeignTask, index: int, labels: dict[str, str]) -> Raw:
+    """A pod as its controller makes it, as far as that can be told."""
+    template = task.pod_metadata()
+    hostname = task.hostnames.at(index)
+    metadata: Raw = {
+        "name": hostname,
+        "namespace": namespace,
+        "labels": {**(template.get("labels") or {}), **labels, **(task.labels or {})},
+        "annotations": {**(template.get("annotations") or {})},
+    }
+    spec = {**task.pod_spec(), "hostname": hostname}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

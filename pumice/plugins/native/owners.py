@@ -1,0 +1,240 @@
+"""Objects whose pods other controllers make, as far as plugins look at them.
+
+A cluster has Jobs by the ten thousand, of which few name plugins. So a pod template without the
+annotation is forgotten as soon as it is read.
+"""
+
+from typing import Any
+
+import msgspec
+
+from pumice.api import keys, kinds
+from pumice.api.kinds import Kind
+from pumice.api.meta import ApiStruct
+
+__all__ = ["OWNERS", "IndexedJob", "JobSet", "LeaderWorkerSet", "Owner", "OwnerKey", "Template"]
+
+Template = dict[str, Any]
+"""A pod template as raw JSON."""
+
+OwnerKey = tuple[Kind, str, str]
+"""Kind, namespace and name."""
+
+
+def annotation(template: Template | None, key: str) -> str:
+    """An annotation of a pod template, empty when there is none."""
+    metadata = (template or {}).get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    found = annotations.get(key) if isinstance(annotations, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _remembered(template: Template | None) -> Template | None:
+    return template if annotation(template, keys.PLUGINS) else None
+
+
+class OwnerMeta(ApiStruct, frozen=True):
+    """Which object it is, and in which state."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+
+
+class _Condition(ApiStruct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _JobStatus(ApiStruct, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class IndexedJobSpec(ApiStruct, frozen=True):
+    """What a Job asks for."""
+
+    completions: int | None = None
+    parallelism: int | None = None
+    completion_mode: str = ""
+    template: Template | None = None
+
+    def __post_init__(self) -> None:
+        """Forget a template that names no plugins."""
+        msgspec.structs.force_setattr(self, "template", _remembered(self.template))
+
+    @property
+    def indexed(self) -> bool:
+        """Whether its pods have an index."""
+        return self.completion_mode == "Indexed"
+
+    @property
+    def size(self) -> int:
+        """Number of indexes; one where nothing is said, as in Kubernetes."""
+        if self.completions is None:
+            return 1 if self.parallelism is None else 0
+        return max(self.completions, 0)
+
+
+class IndexedJob(ApiStruct, frozen=True):
+    """`batch/v1` Job."""
+
+    metadata: OwnerMeta = OwnerMeta()
+    spec: IndexedJobSpec = IndexedJobSpec()
+    status: _JobStatus = _JobStatus()
+
+    @property
+    def wants_plugins(self) -> bool:
+        """Whether some template names plugins."""
+        return self.spec.template is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether there will be no more pods."""
+        return any(
+            each.type in ("Complete", "Failed") and each.status == "True"
+            for each in self.status.conditions or ()
+        )
+
+
+class _JobTemplate(ApiStruct, frozen=True):
+    spec: IndexedJobSpec = IndexedJobSpec()
+
+
+class ReplicatedJob(ApiStruct, frozen=True):
+    """Some equal Jobs of a JobSet."""
+
+    name: str = ""
+    replicas: int = 1
+    template: _JobTemplate = _JobTemplate()
+
+    @property
+    def per_job(self) -> int:
+        """Pods of each Job."""
+        return self.template.spec.size
+
+    @property
+    def size(self) -> int:
+        """Pods of all its Jobs."""
+        return max(self.replicas, 0) * self.per_job
+
+
+class Network(ApiStruct, frozen=True):
+    """Names of a JobSet's pods."""
+
+    enable_dns_hostnames: bool | None = msgspec.field(default=None, name="enableDNSHostnames")
+    subdomain: str = ""
+
+
+class _JobSetSpec(ApiStruct, frozen=True):
+    replicated_jobs: list[ReplicatedJob] | None = None
+    network: Network | None = None
+
+
+class _JobSetStatus(ApiStruct, frozen=True):
+    terminal_state: str = ""
+
+
+class JobSet(ApiStruct, frozen=True):
+    """`jobset.x-k8s.io/v1alpha2` JobSet."""
+
+    metadata: OwnerMeta = OwnerMeta()
+    spec: _JobSetSpec = _JobSetSpec()
+    status: _JobSetStatus = _JobSetStatus()
+
+    @property
+    def replicated_jobs(self) -> list[ReplicatedJob]:
+        """Its groups of Jobs."""
+        return self.spec.replicated_jobs or []
+
+    @property
+    def wants_plugins(self) -> bool:
+        """Whether some template names plugins."""
+        return any(each.template.spec.template is not None for each in self.replicated_jobs)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there will be no more pods."""
+        return bool(self.status.terminal_state)
+
+
+class _LeaderWorkerTemplate(ApiStruct, frozen=True):
+    leader_template: Template | None = None
+    worker_template: Template | None = None
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Forget templates that name no plugins; the workers' stands for the leader's where that is missing."""
+        leader = self.worker_template if self.leader_template is None else self.leader_template
+        msgspec.structs.force_setattr(self, "leader_template", _remembered(leader))
+        msgspec.structs.force_setattr(self, "worker_template", _remembered(self.worker_template))
+
+
+class _NetworkConfig(ApiStruct, frozen=True):
+    subdomain_policy: str = ""
+
+
+class _RollingUpdate(ApiStruct, frozen=True):
+    max_surge: int | str = 0
+
+
+class _RolloutStrategy(ApiStruct, frozen=True):
+    rolling_update_configuration: _RollingUpdate | None = None
+
+
+class _LeaderWorkerSetSpec(ApiStruct, frozen=True):
+    replicas: int | None = None
+    leader_worker_template: _LeaderWorkerTemplate = _LeaderWorkerTemplate()
+    network_config: _NetworkConfig | None = None
+    rollout_strategy: _RolloutStrategy | None = None
+
+
+class LeaderWorkerSet(ApiStruct, frozen=True):
+    """`leaderworkerset.x-k8s.io/v1` LeaderWorkerSet."""
+
+    metadata: OwnerMeta = OwnerMeta()
+    spec: _LeaderWorkerSetSpec = _LeaderWorkerSetSpec()
+
+    @property
+    def wants_plugins(self) -> bool:
+        """Whether some template names plugins."""
+        templates = self.spec.leader_worker_template
+        return templates.leader_template is not None or templates.worker_template is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether there will be no more pods: it runs for ever."""
+        return False
+
+    @property
+    def groups(self) -> int:
+        """Groups that there may be at once, those of a rolling update included."""
+        replicas = 1 if self.spec.replicas is None else max(self.spec.replicas, 0)
+        strategy = self.spec.rollout_strategy
+        rolling = strategy.rolling_update_configuration if strategy is not None else None
+        return replicas + (_surge(rolling.max_surge, replicas) if rolling is not None else 0)
+
+    @property
+    def size(self) -> int:
+        """Pods of a group."""
+        size = self.spec.leader_worker_template.size
+        return 1 if size is None else max(size, 0)
+
+
+def _surge(found: int | str, replicas: int) -> int:
+    if isinstance(found, int):
+        return max(found, 0)
+    percent = found.removesuffix("%")
+    # A part of a group counts as one.
+    return -(-int(percent) * replicas // 100) if percent.isascii() and percent.isdigit() else 0
+
+
+Owner = IndexedJob | JobSet | LeaderWorkerSet
+
+OWNERS: dict[Kind, type[Owner]] = {
+    kinds.INDEXED_JOB: IndexedJob,
+    kinds.JOB_SET: JobSet,
+    kinds.LEADER_WORKER_SET: LeaderWorkerSet,
+}
+"""The struct of each kind."""

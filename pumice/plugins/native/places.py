@@ -1,0 +1,107 @@
+"""Which pod of which owner a pod is, by the labels and references that its controller has put on it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pumice.api import kinds
+from pumice.api.kinds import Kind
+
+__all__ = [
+    "COMPLETION_INDEX",
+    "GROUP_INDEX",
+    "JOB_NAME",
+    "JOB_SET_NAME",
+    "REPLICATED_JOB",
+    "SET_NAME",
+    "WORKER_INDEX",
+    "Place",
+    "place",
+]
+
+JOB_NAME = "batch.kubernetes.io/job-name"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+JOB_SET_NAME = "jobset.sigs.k8s.io/jobset-name"
+REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
+SET_NAME = "leaderworkerset.sigs.k8s.io/name"
+GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
+WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+_JOB_SET_UID = "jobset.sigs.k8s.io/jobset-uid"
+_JOB_INDEX = "jobset.sigs.k8s.io/job-index"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pod's place.
+
+    Attributes:
+        kind: Kind of the owner.
+        owner: Its name.
+        uid: Its uid; empty where the pod does not tell.
+        unit: Number of the unit among those of the owner.
+        group: Replicated job that the pod belongs to; empty where the owner has no such groups.
+        job: Number of the Job among those of the group.
+        index: Number of the pod in its Job or group; None where it has none.
+    """
+
+    kind: Kind
+    owner: str
+    uid: str = ""
+    unit: int = 0
+    group: str = ""
+    job: int = 0
+    index: int | None = None
+
+
+def place(pod: dict[str, Any]) -> Place | None:
+    """Where a pod stands; None for one that none of these controllers has made."""
+    metadata = _object(pod.get("metadata"))
+    labels = _object(metadata.get("labels"))
+    if name := _text(labels.get(SET_NAME)):
+        unit = _number(labels.get(GROUP_INDEX))
+        index = _number(labels.get(WORKER_INDEX)) if unit is not None else None
+        return Place(kinds.LEADER_WORKER_SET, name, unit=unit or 0, index=index)
+    owner = _controller(metadata)
+    of_job = (owner.get("apiVersion"), owner.get("kind")) == (
+        kinds.INDEXED_JOB.api_version,
+        kinds.INDEXED_JOB.kind,
+    )
+    index = _completion_index(metadata, labels)
+    if name := _text(labels.get(JOB_SET_NAME)):
+        job = _number(labels.get(_JOB_INDEX))
+        return Place(
+            kinds.JOB_SET,
+            name,
+            _text(labels.get(_JOB_SET_UID)),
+            group=_text(labels.get(REPLICATED_JOB)),
+            job=job or 0,
+            index=index if job is not None else None,
+        )
+    if not of_job:
+        return None
+    return Place(kinds.INDEXED_JOB, _text(owner.get("name")), _text(owner.get("uid")), index=index)
+
+
+def _completion_index(metadata: dict[str, Any], labels: dict[str, Any]) -> int | None:
+    """The annotation is older than the label."""
+    annotations = _object(metadata.get("annotations"))
+    return _number(annotations.get(COMPLETION_INDEX, labels.get(COMPLETION_INDEX)))
+
+
+def _controller(metadata: dict[str, Any]) -> dict[str, Any]:
+    references = metadata.get("ownerReferences")
+    for each in references if isinstance(references, list) else ():
+        if isinstance(each, dict) and each.get("controller") is True:
+            return each
+    return {}
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

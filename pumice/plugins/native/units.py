@@ -1,0 +1,279 @@
+"""Units: the Jobs that plugins see in an object of another controller.
+
+All pods of an Indexed Job, and all of a JobSet, are one unit; each group of a LeaderWorkerSet is one of its
+own. The tasks of a unit are a JobSet's replicated jobs where it has several; pods of one template are
+divided by index. `pumice.dev/tasks` says how; without it, index 0 plays the part that the framework's plugin
+leads with (master, head, chief), and the others are its workers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pumice.api import keys, kinds
+from pumice.api.jobs import JobSpec
+from pumice.api.kinds import Kind
+from pumice.api.meta import ObjectMeta
+from pumice.plugins.applied import read_arguments
+from pumice.plugins.foreign import ForeignJob, ForeignTask, Hostnames
+from pumice.plugins.native import places
+from pumice.plugins.native.owners import (
+    IndexedJob,
+    JobSet,
+    LeaderWorkerSet,
+    Owner,
+    Template,
+    annotation,
+)
+from pumice.plugins.native.places import Place
+from pumice.plugins.native.request import Plugins, RequestError, read_plugins, read_tasks
+from pumice.plugins.registry import Registry, dependencies
+
+__all__ = ["LEADS", "Unit", "kind_of", "units"]
+
+LEADS = {
+    "pytorch": "master",
+    "mpi": "master",
+    "tensorflow": "chief",
+    "ray": "head",
+    "hcclrank": "master",
+}
+"""Plugins that have one pod lead and the others work: the argument that names the leading task."""
+
+_WORKERS = "worker"
+"""The argument that names the task of the others, and that task where no plugin has a say."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Pods that are numbered through.
+
+    Attributes:
+        name: Name of the replicated job, empty where there is none.
+        size: Number of pods.
+        hostnames: How they are called.
+        templates: Template of the first pod, and of the others.
+        labels: Labels that only they have.
+        index_label: Label with a pod's number; empty where several pods may have the same.
+    """
+
+    name: str
+    size: int
+    hostnames: Hostnames
+    templates: tuple[Template | None, Template | None]
+    labels: dict[str, str]
+    index_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Pods that are wired as one Job.
+
+    Attributes:
+        job: The Job as plugins see it.
+        groups: Names of groups to the tasks that divide them, in the order of indexes.
+        doubts: What is legal and unlikely to work.
+    """
+
+    job: ForeignJob
+    groups: dict[str, tuple[ForeignTask, ...]]
+    doubts: tuple[str, ...] = ()
+
+    def find(self, place: Place) -> tuple[ForeignTask, int] | None:
+        """The task that a pod belongs to and its index in it; None when the unit does not have it."""
+        tasks = self.groups.get(place.group, ())
+        if not tasks or place.index is None:
+            return None
+        per_job = tasks[0].hostnames.per_job
+        if per_job and place.index >= per_job:
+            return None
+        position = place.job * per_job + place.index
+        for task in tasks:
+            index = position - task.hostnames.first
+            if 0 <= index < task.size:
+                return task, index
+        return None
+
+
+def kind_of(owner: Owner) -> Kind:
+    """Kind of an owner."""
+    if isinstance(owner, IndexedJob):
+        return kinds.INDEXED_JOB
+    return kinds.JOB_SET if isinstance(owner, JobSet) else kinds.LEADER_WORKER_SET
+
+
+def units(owner: Owner, registry: Registry) -> tuple[Unit, ...]:
+    """The units of an owner; none when no template of it names plugins.
+
+    Raises:
+        RequestError: An annotation cannot be understood, or the pods have no index to go by.
+    """
+    if not owner.wants_plugins:
+        return ()
+    if isinstance(owner, IndexedJob):
+        return (_of_indexed_job(owner, registry),)
+    if isinstance(owner, JobSet):
+        return (_of_job_set(owner, registry),)
+    return tuple(_of_group(owner, index, registry) for index in range(owner.groups))
+
+
+def _of_indexed_job(owner: IndexedJob, registry: Registry) -> Unit:
+    name, spec = owner.metadata.name, owner.spec
+    if not spec.indexed:
+        raise RequestError(
+            f"{keys.PLUGINS}: the pods of Job {name} have no index to be told apart by; set "
+            "spec.completionMode to Indexed"
+        )
+    group = _Group(
+        "",
+        spec.size,
+        Hostnames(name),
+        (spec.template, spec.template),
+        {},
+        places.COMPLETION_INDEX,
+    )
+    doubts = []
+    if spec.parallelism is not None and spec.parallelism < spec.size:
+        doubts.append(
+            f"{spec.parallelism} of {spec.size} pods run at once, so those that wait for all others wait "
+            "for ever; set spec.parallelism to spec.completions"
+        )
+    job = ForeignJob(
+        metadata=_metadata(owner, name), labels={places.JOB_NAME: name}, subdomain=name
+    )
+    return _unit(job, [group], registry, doubts)
+
+
+def _of_job_set(owner: JobSet, registry: Registry) -> Unit:
+    name, network = owner.metadata.name, owner.spec.network
+    resolves = network is None or network.enable_dns_hostnames is not False
+    subdomain = network.subdomain if resolves and network is not None else ""
+    groups, doubts = [], []
+    for each in owner.replicated_jobs:
+        spec = each.template.spec
+        groups.append(
+            _Group(
+                each.name,
+                each.size,
+                Hostnames(f"{name}-{each.name}", per_job=each.per_job),
+                (spec.template, spec.template),
+                {places.REPLICATED_JOB: each.name},
+                places.COMPLETION_INDEX if each.replicas == 1 else "",
+            )
+        )
+        if spec.template is None:
+            doubts.append(
+                f"replicated job {each.name} is not wired: its pod template lacks {keys.PLUGINS}"
+            )
+    job = ForeignJob(
+        metadata=_metadata(owner, name),
+        labels={places.JOB_SET_NAME: name},
+        subdomain=subdomain or name,
+        has_service=resolves,
+    )
+    return _unit(job, groups, registry, doubts)
+
+
+def _of_group(owner: LeaderWorkerSet, index: int, registry: Registry) -> Unit:
+    name, templates = owner.metadata.name, owner.spec.leader_worker_template
+    config = owner.spec.network_config
+    own_domain = config is not None and config.subdomain_policy == "UniquePerReplica"
+    stem = f"{name}-{index}"
+    group = _Group(
+        "",
+        owner.size,
+        Hostnames(stem, leader=True),
+        (templates.leader_template, templates.worker_template),
+        {},
+        places.WORKER_INDEX,
+    )
+    job = ForeignJob(
+        metadata=_metadata(owner, stem),
+        labels={places.SET_NAME: name, places.GROUP_INDEX: str(index)},
+        subdomain=stem if own_domain else name,
+        has_service=True,
+    )
+    return _unit(job, [group], registry, [], lead="leader")
+
+
+def _metadata(owner: Owner, name: str) -> ObjectMeta:
+    meta = owner.metadata
+    return ObjectMeta(name=name, namespace=meta.namespace, uid=meta.uid, generation=meta.generation)
+
+
+def _unit(
+    job: ForeignJob,
+    groups: Sequence[_Group],
+    registry: Registry,
+    doubts: Sequence[str],
+    *,
+    lead: str = "",
+) -> Unit:
+    plugins = _plugins(groups, registry)
+    divided = {}
+    for group in groups:
+        parts = _parts(group, plugins, registry, alone=len(groups) == 1, lead=lead)
+        divided[group.name] = _tasks(group, parts)
+    tasks = [task for each in divided.values() for task in each]
+    # Structs are frozen, and what plugins see of the Job beside its name is this.
+    whole = ForeignJob(
+        metadata=job.metadata,
+        spec=JobSpec(plugins=plugins, tasks=list(tasks)),
+        labels=job.labels,
+        subdomain=job.subdomain,
+        has_service=job.has_service,
+    )
+    return Unit(whole, divided, tuple(doubts))
+
+
+def _plugins(groups: Sequence[_Group], registry: Registry) -> Plugins:
+    """The plugins of all templates, the first to name one saying its arguments, and what these require."""
+    plugins: Plugins = {}
+    for group in groups:
+        for template in group.templates:
+            if text := annotation(template, keys.PLUGINS):
+                plugins = {**read_plugins(text), **plugins}
+    return plugins | dependencies(plugins, registry)
+
+
+def _parts(
+    group: _Group, plugins: Plugins, registry: Registry, *, alone: bool, lead: str
+) -> list[tuple[str, int]]:
+    """Tasks of a group, each with its number of pods."""
+    for template in group.templates:
+        if text := annotation(template, keys.TASKS):
+            return read_tasks(text, group.size)
+    if not alone:
+        return [(group.name, group.size)]
+    first, others = _leading(plugins, registry) or (lead, _WORKERS)
+    if not first or first == others:
+        return [(group.name or others, group.size)]
+    return [(first, 1), (others, group.size - 1)] if group.size > 1 else [(first, group.size)]
+
+
+def _leading(plugins: Plugins, registry: Registry) -> tuple[str, str] | None:
+    """What the first plugin that has one pod lead calls the tasks; None when there is no such plugin."""
+    for plugin in registry.plugins:
+        if plugin.name in plugins and plugin.name in LEADS:
+            values = read_arguments(
+                plugin.arguments, plugins[plugin.name], strict_upstream=False
+            ).values
+            return values[LEADS[plugin.name]], values[_WORKERS]
+    return None
+
+
+def _tasks(group: _Group, parts: Sequence[tuple[str, int]]) -> tuple[ForeignTask, ...]:
+    tasks = []
+    first = 0
+    for name, size in parts:
+        labels = dict(group.labels)
+        if size == 1 and group.index_label:
+            labels[group.index_label] = str(first)
+        names = Hostnames(
+            group.hostnames.stem, first, group.hostnames.per_job, group.hostnames.leader
+        )
+        template = group.templates[0 if first == 0 else 1]
+        tasks.append(
+            ForeignTask(name=name, replicas=size, template=template, hostnames=names, labels=labels)
+        )
+        first += size
+    return tuple(tasks)

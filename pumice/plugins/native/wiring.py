@@ -1,0 +1,113 @@
+"""A pod of another controller, wired as the controller wires its own: once, and by the same plugins."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pumice.api import keys
+from pumice.plugins.errors import PluginError
+from pumice.plugins.findings import problems
+from pumice.plugins.native.owners import Owner
+from pumice.plugins.native.places import Place
+from pumice.plugins.native.request import RequestError
+from pumice.plugins.native.units import Unit, kind_of, units
+from pumice.plugins.registry import Registry
+from pumice.plugins.settings import DEFAULT, PluginSettings
+from pumice.plugins.wiring import Wiring
+
+__all__ = ["NativeWirings", "Wired"]
+
+_KEPT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """A unit with its plugins.
+
+    Attributes:
+        unit: The unit.
+        wiring: Its plugins.
+        errors: Why its pods must not start like this; empty when they may.
+        doubts: What is doubtful about them.
+    """
+
+    unit: Unit
+    wiring: Wiring
+    errors: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+
+class NativeWirings:
+    """Wires pods, and remembers what the pods of one owner share.
+
+    Args:
+        registry: The plugins that there are.
+        settings: What the cluster's operator has decided.
+    """
+
+    def __init__(self, registry: Registry, settings: PluginSettings = DEFAULT) -> None:
+        self._registry = registry
+        # There is nothing of Volcano's that these pods could be wired like.
+        self._settings = replace(settings, strict_upstream=False)
+        self._known: OrderedDict[tuple[object, ...], tuple[Wired, ...]] = OrderedDict()
+
+    def of(self, owner: Owner) -> tuple[Wired, ...]:
+        """The units of an owner with their plugins; none when no template of it names plugins.
+
+        Raises:
+            RequestError: An annotation cannot be understood, or names what is no plugin.
+        """
+        meta = owner.metadata
+        if not (meta.uid and meta.generation):
+            return self._made(owner)
+        key = (kind_of(owner), meta.uid, meta.generation)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._made(owner)
+            if len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        else:
+            self._known.move_to_end(key)
+        return found
+
+    def find(self, owner: Owner, place: Place) -> Wired | None:
+        """The unit that a pod belongs to; None when the owner does not have it, or not any more.
+
+        Raises:
+            RequestError: An annotation cannot be understood, or names what is no plugin.
+        """
+        if place.uid and owner.metadata.uid and place.uid != owner.metadata.uid:
+            return None
+        known = self.of(owner)
+        if place.unit >= len(known) or known[place.unit].unit.find(place) is None:
+            return None
+        return known[place.unit]
+
+    def pod(self, wired: Wired, place: Place, pod: dict[str, Any]) -> dict[str, Any]:
+        """Wire a pod that `find` has found the unit of; one that is wired stays as it is.
+
+        Raises:
+            PluginError: A plugin cannot wire it.
+        """
+        annotations = (pod.get("metadata") or {}).get("annotations") or {}
+        found = wired.unit.find(place)
+        if keys.WIRED in annotations or found is None:
+            return pod
+        task, index = found
+        return wired.wiring.pod(task, index, pod)
+
+    def _made(self, owner: Owner) -> tuple[Wired, ...]:
+        return tuple(self._wired(unit) for unit in units(owner, self._registry))
+
+    def _wired(self, unit: Unit) -> Wired:
+        try:
+            wiring = Wiring(unit.job, self._registry, settings=self._settings)
+        except PluginError as error:
+            raise RequestError(f"{keys.PLUGINS}: {error}") from None
+        found = problems(unit.job, self._registry)
+        return Wired(
+            unit,
+            wiring,
+            tuple(map(str, found.errors)),
+            (*unit.doubts, *map(str, found.warnings)),
+        )

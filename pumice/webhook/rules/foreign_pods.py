@@ -1,0 +1,193 @@
+"""Pods of other controllers that name job plugins: wired on their way in.
+
+A pod that names plugins and cannot be wired is refused: without its variables it would wait for peers that
+it cannot find, on hardware that others could use. Its controller tries again and tells its owner's user
+why, in an event.
+"""
+
+from typing import Any
+
+from pumice.api import keys
+from pumice.api.kinds import JOB
+from pumice.plugins import PluginError
+from pumice.plugins.native import Owner, Place, RequestError, Wired, place
+from pumice.webhook.patches import Patch, escape
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftPod
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["RULES", "foreign_owner", "foreign_pod", "wants_plugins"]
+
+Raw = dict[str, Any]
+
+POD_PLUGINS_FORM = Rule(
+    "POD-PLUGINS-FORM",
+    f"the annotation {keys.PLUGINS} can be understood and fits the pods of its owner",
+    "A pod without its plugins' variables waits for peers that it cannot find.",
+    "annotations: {pumice.dev/plugins: '{\"pytroch\": []}'}",
+    stricter=True,
+)
+POD_PLUGINS_OWNER = Rule(
+    "POD-PLUGINS-OWNER",
+    f"a pod with the annotation {keys.PLUGINS} is one of an Indexed Job, a JobSet or a LeaderWorkerSet",
+    "Plugins go by a pod's index, and by how many there are; other pods have neither.",
+    "annotations: {pumice.dev/plugins: pytorch}, ownerReferences: [{kind: ReplicaSet, name: web}]",
+    stricter=True,
+)
+POD_PLUGINS_UNKNOWN = Rule(
+    "POD-PLUGINS-UNKNOWN",
+    f"the owner of a pod with the annotation {keys.PLUGINS} is there, and the pod is one of those it wants",
+    "How many pods there are stands in the owner; its controller tries again.",
+    "a pod of index 8 of a Job that has 8",
+    reason="FieldValueNotFound",
+    stricter=True,
+)
+POD_PLUGINS_VOLCANO = Rule(
+    "POD-PLUGINS-VOLCANO",
+    f"a pod of a Volcano Job does not name plugins by {keys.PLUGINS}",
+    "Its Job names them in spec.plugins; the annotation has no effect.",
+    "annotations: {pumice.dev/plugins: pytorch} in a task's template",
+    level="warn",
+)
+
+POD_PLUGINS_DOUBT = Rule(
+    "POD-PLUGINS-DOUBT",
+    "the plugins of an Indexed Job, a JobSet or a LeaderWorkerSet can do what they are for",
+    "Its pods start, and probably wait for each other in vain; `pumice lint` and an event of the owner say so.",
+    "completions: 4, parallelism: 2, annotations: {pumice.dev/plugins: pytorch}",
+    level="warn",
+)
+
+RULES = (
+    POD_PLUGINS_FORM,
+    POD_PLUGINS_OWNER,
+    POD_PLUGINS_UNKNOWN,
+    POD_PLUGINS_VOLCANO,
+    POD_PLUGINS_DOUBT,
+)
+
+_PATH = f"metadata.annotations[{keys.PLUGINS}]"
+_OWNERS_PATH = f"spec.template.{_PATH}"
+
+
+def wants_plugins(pod: DraftPod) -> bool:
+    """Whether a pod names plugins that have not been applied yet."""
+    annotations = pod.metadata.annotations
+    return annotations is not None and keys.PLUGINS in annotations and keys.WIRED not in annotations
+
+
+def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
+    """Write what plugins do to a pod into the case's patch.
+
+    Args:
+        case: Where the patch and the problems go.
+        pod: A pod that names plugins.
+        namespace: Its namespace, which may stand in the review only.
+    """
+    if _is_volcanos(pod):
+        case.report(
+            POD_PLUGINS_VOLCANO,
+            _PATH,
+            "has no effect here: name plugins in spec.plugins of the Job",
+        )
+        return
+    found = place(pod)
+    if found is None or found.index is None:
+        owner = "one that has no index" if found else "one that none of these controllers made"
+        message = f"names plugins for a pod of an Indexed Job, a JobSet or a LeaderWorkerSet, and this is {owner}"
+        case.report(POD_PLUGINS_OWNER, _PATH, message)
+        return
+    try:
+        wired = _wired(case, found, namespace)
+        if wired is None:
+            return
+        for error in wired.errors:
+            case.report(POD_PLUGINS_FORM, _PATH, error)
+        if not case.errors:
+            _change(case.patch, "", pod, case.wirings.pod(wired, found, pod))
+    except (RequestError, PluginError) as error:
+        case.report(POD_PLUGINS_FORM, _PATH, str(error))
+
+
+def foreign_owner(case: Case, owner: Owner) -> None:
+    """Judge the plugins of an owner, as its pods would find them.
+
+    No API server asks about owners; this is for whoever judges them at a desk.
+    """
+    try:
+        known = case.wirings.of(owner)
+    except RequestError as error:
+        case.report(POD_PLUGINS_FORM, _OWNERS_PATH, str(error))
+        return
+    for error_text in dict.fromkeys(each for wired in known for each in wired.errors):
+        case.report(POD_PLUGINS_FORM, _OWNERS_PATH, error_text)
+    for doubt in dict.fromkeys(each for wired in known for each in wired.doubts):
+        case.report(POD_PLUGINS_DOUBT, _OWNERS_PATH, doubt)
+
+
+def _wired(case: Case, found: Place, namespace: str) -> Wired | None:
+    """The unit that a pod belongs to; what is missing is reported.
+
+    Raises:
+        RequestError: An annotation of the owner's cannot be understood.
+    """
+    key = found.kind, namespace, found.owner
+    owner = case.owner(key)
+    wired = case.wirings.find(owner, found) if owner is not None else None
+    if wired is not None:
+        return wired
+    what = f'{found.kind.kind} "{found.owner}"'
+    if owner is None:
+        message = f"cannot be wired: there is no {what} that says how many pods there are"
+    else:
+        case.missing_owners.append(key)  # it may have changed a moment ago
+        message = f"cannot be wired: {what} has no pod {_described(found)} with plugins"
+    case.report(POD_PLUGINS_UNKNOWN, _PATH, message)
+    return None
+
+
+def _described(found: Place) -> str:
+    if found.group:
+        return f"{found.group}-{found.job}-{found.index}"
+    return f"{found.unit}-{found.index}" if found.unit else str(found.index)
+
+
+def _is_volcanos(pod: Raw) -> bool:
+    references = pod["metadata"].get("ownerReferences")
+    return any(
+        isinstance(each, dict)
+        and (each.get("apiVersion"), each.get("kind")) == (JOB.api_version, JOB.kind)
+        for each in (references if isinstance(references, list) else ())
+    )
+
+
+def _change(patch: Patch, pointer: str, before: Raw, after: Raw) -> None:
+    """Set what is new or another, as deep down as it lies; plugins take nothing away."""
+    for key, value in after.items():
+        here = f"{pointer}/{escape(key)}"
+        old = before.get(key)
+        if old is value:
+            continue
+        if isinstance(old, dict) and isinstance(value, dict):
+            _change(patch, here, old, value)
+        elif _are_alike(old, value):
+            for position, (each, other) in enumerate(zip(old or (), value, strict=True)):
+                if each is not other:
+                    _change(patch, f"{here}/{position}", each, other)
+        elif old != value:
+            patch.set(here, value)
+
+
+def _are_alike(old: Any, new: Any) -> bool:
+    """Whether two lists hold the same objects, of which fields may differ."""
+    return (
+        isinstance(old, list)
+        and isinstance(new, list)
+        and len(old) == len(new)
+        and all(
+            isinstance(each, dict)
+            and isinstance(other, dict)
+            and each.get("name") == other.get("name")
+            for each, other in zip(old, new, strict=True)
+        )
+    )
