@@ -24,10 +24,11 @@ dev: $(READY) ## Start an in-process cluster for kubectl
 	@$(PY) -m pumice dev
 
 test: $(READY_DEV) controlplane ## Run every test, those on a real control plane included
-	$(PY) -m pytest
+	$(PY) -m pytest -n 3 --dist worksteal -m "not controlplane"
+	$(PY) -m pytest -m controlplane
 
-test-quick: $(READY_DEV) ## Run the tests that need no control plane (a minute)
-	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane"
+test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (a minute)
+	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not slow"
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
 	$(PY) -m ruff format --check .

@@ -1,8 +1,30 @@
-"""Fixtures that several folders share."""
+"""Fixtures that several folders share, and which tests are too slow for the quick suite."""
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["tests.support.fixtures"]
 
 settings.register_profile("quick", max_examples=15, deadline=None)
 settings.register_profile("deep", max_examples=2000, deadline=None)
+
+SLOW = (
+    "tests/docs/test_commands.py",
+    "tests/fuzz/",
+    "tests/integration/certs/test_rotation.py",
+    "tests/integration/cli/",
+    "tests/integration/controller/test_stopped.py",
+    "tests/packaging/",
+    "tests/unit/certs/test_strange_secrets.py",
+    "tests/unit/cli/test_lint_speed.py",
+    "tests/unit/cli/test_review_table.py",
+    "tests/unit/cli/test_wild.py",
+)
+"""Tests that start whole processes, or tell a story or a table once for each of its steps."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what the quick suite leaves out."""
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)

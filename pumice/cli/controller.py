@@ -1,15 +1,11 @@
 """`pumice controller`: the Job controller as a process."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from pumice.cli import exits
 from pumice.cli.components import connected, identity, report_ignored, run, serving_health
 from pumice.cli.options import Kubeconfig, LeaderElect, LeaseNamespace, MetricsPort, Server
-
-if TYPE_CHECKING:
-    from pumice.plugins import PluginSettings
 
 __all__ = ["EXAMPLES", "controller"]
 
@@ -55,11 +51,11 @@ def controller(
     Any number of these processes may run; one of them leads.
     """
     from pumice.cli import logs
-    from pumice.cli.court import registry
+    from pumice.cli.court import read_plugin_settings, registry
     from pumice.cluster.lifecycle import run_until_stopped
     from pumice.controller.loop import ControllerSettings, ControllerWorker
 
-    chosen = _plugin_settings(settings)
+    chosen = read_plugin_settings(settings, "--set")
     logs.configure()
     report_ignored(context.args)
     plugins = registry()
@@ -79,13 +75,3 @@ def controller(
                 await run_until_stopped(worker.tasks())
 
     run(work)
-
-
-def _plugin_settings(assignments: list[str] | None) -> "PluginSettings":
-    from pumice.plugins import PluginSettings
-    from pumice.plugins.settings import PluginSettingError
-
-    try:
-        return PluginSettings.from_assignments(assignments or ())
-    except PluginSettingError as error:
-        raise exits.UserError(f"--set: {error}") from None

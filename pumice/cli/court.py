@@ -12,7 +12,7 @@ from pumice.cli.manifests import Manifest, Raw, read_bytes
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.plugins import Registry
+    from pumice.plugins import PluginSettings, Registry
     from pumice.webhook.admission import Admission
     from pumice.webhook.groups.model import ResourceGroups
     from pumice.webhook.offline import Judgement
@@ -24,6 +24,7 @@ __all__ = [
     "admission",
     "placed",
     "read_groups",
+    "read_plugin_settings",
     "read_settings",
     "registry",
     "snapshot",
@@ -57,6 +58,25 @@ def read_settings(assignments: Sequence[str] | None) -> "AdmissionSettings":
         return AdmissionSettings.from_assignments(assignments or ())
     except SettingError as error:
         raise UserError(f"--set: {error}") from None
+
+
+def read_plugin_settings(assignments: Sequence[str] | None, flag: str) -> "PluginSettings":
+    """Settings of job plugins from `NAME=VALUE` texts.
+
+    Args:
+        assignments: The texts.
+        flag: The flag that they were given by.
+
+    Raises:
+        UserError: There is no such setting or it has no such value.
+    """
+    from pumice.plugins import PluginSettings
+    from pumice.plugins.settings import PluginSettingError
+
+    try:
+        return PluginSettings.from_assignments(assignments or ())
+    except PluginSettingError as error:
+        raise UserError(f"{flag}: {error}") from None
 
 
 def read_groups(file: str | None) -> "ResourceGroups":

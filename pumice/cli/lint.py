@@ -72,15 +72,31 @@ def _uncollected() -> Iterator[None]:
 
 def _judged(manifests: list[Manifest]) -> list[Manifest]:
     """Those manifests that admission has a word on; of the others it is said that they are skipped."""
-    from pumice.api.kinds import NATIVE, POD, VOLCANO, of_object
+    from pumice.api.kinds import POD, VOLCANO, of_object
 
     judged = []
     for manifest in manifests:
-        if of_object(manifest.object) in (*VOLCANO, *NATIVE, POD):
+        if of_object(manifest.object) in (*VOLCANO, POD) or _wants_plugins(manifest):
             judged.append(manifest)
         else:
             note(f"skipped {manifest.identity}: {manifest.object['apiVersion']} is not judged")
     return judged
+
+
+def _wants_plugins(manifest: Manifest) -> bool:
+    """Whether it is an object of another controller whose pods name plugins."""
+    import msgspec
+
+    from pumice.api.kinds import of_object
+    from pumice.plugins.native import OWNERS
+
+    kind = of_object(manifest.object)
+    if kind is None or kind not in OWNERS:
+        return False
+    try:
+        return msgspec.convert(manifest.object, OWNERS[kind]).wants_plugins
+    except msgspec.ValidationError:
+        return True  # which is told when it is judged
 
 
 def _as_json(manifest: Manifest, found: "Judgement") -> dict[str, Any]:

@@ -101,6 +101,15 @@ _DrainSecondsOption = Annotated[
 ]
 
 
+_PluginSettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set-plugins",
+        metavar="NAME=VALUE",
+        help="A setting of job plugins for pods of other controllers, as `pumice controller --set` has it.",
+        show_default=False,
+    ),
+]
 _CheckConfigOption = Annotated[
     bool,
     typer.Option("--check-config", help="Check flags, settings and files, and end: 0 or 2."),
@@ -123,6 +132,7 @@ def webhook(
     secret: _SecretOption = "pumice-webhook-certs",
     url: _UrlOption = None,
     drain_seconds: _DrainSecondsOption = None,
+    plugin_assignments: _PluginSettingsOption = None,
     check_config: _CheckConfigOption = False,
     kubeconfig: Kubeconfig = None,
     server: Server = None,
@@ -141,7 +151,7 @@ def webhook(
 
     with lean.importing():
         from pumice.cli import logs
-        from pumice.cli.court import read_groups, registry, snapshot
+        from pumice.cli.court import read_groups, read_plugin_settings, registry, snapshot
         from pumice.cli.manifests import read_objects
         from pumice.cli.serving import Names, compared, from_files, of_our_own
         from pumice.cluster.lifecycle import run_until_stopped
@@ -154,6 +164,7 @@ def webhook(
 
     flags, ignored = _settings_among(context.args)
     admission = _admission_settings(flags, scheduler_name or (), settings or ())
+    plugin_settings = read_plugin_settings(plugin_assignments, "--set-plugins")
     paths = _paths(enabled)
     if (certificate is None) != (key is None):
         raise UserError("--tls-cert-file and --tls-private-key-file go together, one is missing")
@@ -179,7 +190,14 @@ def webhook(
         try:
             if view is not None:
                 offline = OfflineWorker(
-                    view, registry(), admission, listening, files, paths=paths, conf=conf
+                    view,
+                    registry(),
+                    admission,
+                    listening,
+                    files,
+                    paths=paths,
+                    conf=conf,
+                    plugin_settings=plugin_settings,
                 )
                 await run_until_stopped(offline.tasks())
                 return
@@ -189,7 +207,14 @@ def webhook(
                     compared(files, client, names) if files else of_our_own(client, names)
                 )
                 worker = WebhookWorker(
-                    client, registry(), admission, listening, certificates, paths=paths, conf=conf
+                    client,
+                    registry(),
+                    admission,
+                    listening,
+                    certificates,
+                    paths=paths,
+                    conf=conf,
+                    plugin_settings=plugin_settings,
                 )
                 await run_until_stopped(worker.tasks())
         except InsecureAddressError as error:

@@ -99,7 +99,6 @@ _ENTRIES = st.builds(
 _CONTAINERS = st.fixed_dictionaries(
     {"name": st.sampled_from(("main", "side"))},
     optional={
-        "command": st.just(["run"]),
         "env": _unique(_ENTRIES, "name"),
         "future": st.just(1),
         "ports": st.just([{"containerPort": 8080, "future": 1}]),

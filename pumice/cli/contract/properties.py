@@ -100,6 +100,7 @@ def _idempotent(subject: Subject, example: Example) -> str:
 
 
 def _keeps(subject: Subject, example: Example) -> str:
+    # Commands are not among it: a plugin may start a container its own way (`ContainerEdits`).
     job = job_of(subject, example)
     pod = deepcopy(example.pod)
     wired = Wiring(job, subject.registry).pod(job.tasks[example.position], example.index, pod)
@@ -158,7 +159,11 @@ PROPERTIES = (
     Property("total", "raises nothing, whatever the Job holds", _raises_nothing, odd=True),
     Property("pure", "goes by its arguments alone and changes nothing that it is given", _pure),
     Property("idempotent", "wiring a wired pod changes nothing", _idempotent),
-    Property("keeps", "what the template says stays, unknown fields too", _keeps),
+    Property(
+        "keeps",
+        "what the template says stays, unknown fields too; commands may be replaced",
+        _keeps,
+    ),
     Property("unique", "asks for nothing twice", _repeats_nothing),
     Property("edits", "asks for nothing that a pod cannot have", _edits),
     Property("objects", "wants objects of known kinds, each Job its own", _objects),

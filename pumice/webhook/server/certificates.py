@@ -8,7 +8,9 @@ from pumice.certs.reload import FileReloader, ServingCertificate
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.lifecycle import Eternal
 
-if TYPE_CHECKING:  # late: who serves files, or no TLS at all, has no use for what makes certificates
+if (
+    TYPE_CHECKING
+):  # late: who serves files, or no TLS at all, has no use for what makes certificates
     from pumice.certs.injection import Injector
     from pumice.certs.keeper import Keeper
 

@@ -89,6 +89,12 @@ class Listener:
         """Where probes and metrics are served over plain HTTP, once they are."""
         return _port(self._side)
 
+    @property
+    def connections(self) -> int:
+        """How many connections are open on the main port."""
+        server = self._main.server if self._main is not None else None
+        return len(server.connections) if server is not None else 0
+
     async def run(self) -> None:
         """Listen until cancelled, then drain.
 

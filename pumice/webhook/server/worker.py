@@ -8,7 +8,8 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.lifecycle import Eternal
 from pumice.cluster.probes import Check, Probes
-from pumice.plugins import Registry
+from pumice.plugins import PluginSettings, Registry
+from pumice.plugins.settings import DEFAULT
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.groups.model import ResourceGroups
 from pumice.webhook.server.cached_view import CachedView
@@ -47,6 +48,7 @@ class _Worker:
         checks: dict[str, Check],
         paths: Sequence[str] | None = None,
         conf: Path | None = None,
+        plugin_settings: PluginSettings = DEFAULT,
         clock: Clock | None = None,
     ) -> None:
         self.metrics = metrics
@@ -54,7 +56,9 @@ class _Worker:
         if certificates is not None:
             checks["certificate"] = lambda: certificates.problem
             metrics.certificate_expiry.set_function(lambda: certificates.expires)
-        judging = Admission(admission, view, plugins, on_crash=self._crashed)
+        judging = Admission(
+            admission, view, plugins, plugin_settings=plugin_settings, on_crash=self._crashed
+        )
 
         def use(groups: ResourceGroups) -> None:
             judging.groups = groups
@@ -103,6 +107,7 @@ class OfflineWorker(_Worker):
         *,
         paths: Sequence[str] | None = None,
         conf: Path | None = None,
+        plugin_settings: PluginSettings = DEFAULT,
         clock: Clock | None = None,
     ) -> None:
         """Describe a worker.
@@ -115,6 +120,7 @@ class OfflineWorker(_Worker):
             certificates: What is presented; plain HTTP on loopback when None.
             paths: Where reviews are answered; everywhere when None.
             conf: File of resource groups, which need not be there yet; none when None.
+            plugin_settings: What the cluster's operator has decided about job plugins.
             clock: Waits and measures.
 
         Raises:
@@ -130,6 +136,7 @@ class OfflineWorker(_Worker):
             checks={},
             paths=paths,
             conf=conf,
+            plugin_settings=plugin_settings,
             clock=clock,
         )
 
@@ -147,6 +154,7 @@ class WebhookWorker(_Worker):
         *,
         paths: Sequence[str] | None = None,
         conf: Path | None = None,
+        plugin_settings: PluginSettings = DEFAULT,
         clock: Clock | None = None,
     ) -> None:
         """Describe a worker.
@@ -159,6 +167,7 @@ class WebhookWorker(_Worker):
             certificates: What is presented; plain HTTP on loopback when None.
             paths: Where reviews are answered; everywhere when None.
             conf: File of resource groups, which need not be there yet; none when None.
+            plugin_settings: What the cluster's operator has decided about job plugins.
             clock: Waits and measures.
 
         Raises:
@@ -180,6 +189,7 @@ class WebhookWorker(_Worker):
             checks={"caches": lambda: view.problem},
             paths=paths,
             conf=conf,
+            plugin_settings=plugin_settings,
             clock=clock,
         )
         self._view = view
