@@ -223,6 +223,20 @@ class Structural:
         self.drop(value, (), dropped)
         return [render(path) for path in dropped]
 
+    def names_beside(self, path: str) -> list[str]:
+        """Names that the schema has where a path leads, its last part left out.
+
+        Args:
+            path: A path as `prune_paths` gives it.
+        """
+        node: Structural | None = self
+        for part in path.split(".")[:-1]:
+            name, *indexes = part.split("[")
+            node = node.properties.get(name, node.additional) if node is not None else None
+            for _ in indexes:
+                node = node.items if node is not None else None
+        return sorted(node.properties) if node is not None else []
+
     def check(self, value: Json, path: Path, errors: list[FieldError]) -> None:
         """Add all violations in a value."""
         kind = type(value)

@@ -103,10 +103,14 @@ def read_groups(file: str | None) -> "ResourceGroups":
     return groups
 
 
-def snapshot(state: Iterable[Raw]) -> "Snapshot":
+def snapshot(state: Iterable[Raw], *, whole: bool = False) -> "Snapshot":
     """A state as admission sees it; queues `root` and `default` are there without being given.
 
     Where no queue is given at all, nobody can tell which exist: naming one is then a warning.
+
+    Args:
+        state: The objects.
+        whole: Whether they are all that there is, whatever is given.
 
     Raises:
         UserError: An object of the state that rules look at does not decode.
@@ -114,7 +118,7 @@ def snapshot(state: Iterable[Raw]) -> "Snapshot":
     from pumice.webhook.view import Snapshot
 
     objects = list(state)
-    complete = any(kinds.of_object(each) == kinds.QUEUE for each in objects)
+    complete = whole or any(kinds.of_object(each) == kinds.QUEUE for each in objects)
     try:
         return Snapshot.of(objects, complete=complete)
     except msgspec.ValidationError as error:
@@ -122,16 +126,20 @@ def snapshot(state: Iterable[Raw]) -> "Snapshot":
 
 
 def admission(
-    state: Iterable[Raw], settings: "AdmissionSettings", groups: "ResourceGroups"
+    state: Iterable[Raw],
+    settings: "AdmissionSettings",
+    groups: "ResourceGroups",
+    *,
+    whole: bool = False,
 ) -> "Admission":
-    """The rules over a state.
+    """The rules over a state, which is `whole` where a server answers from it.
 
     Raises:
         UserError: An object of the state that rules look at does not decode.
     """
     from pumice.webhook.admission import Admission
 
-    return Admission(settings, snapshot(state), registry(), groups=groups)
+    return Admission(settings, snapshot(state, whole=whole), registry(), groups=groups)
 
 
 def placed(manifest: Manifest) -> Raw:

@@ -79,8 +79,22 @@ def _judged(manifests: list[Manifest]) -> list[Manifest]:
         if of_object(manifest.object) in (*VOLCANO, POD) or _wants_plugins(manifest):
             judged.append(manifest)
         else:
-            note(f"skipped {manifest.identity}: {manifest.object['apiVersion']} is not judged")
+            note(f"skipped {manifest.identity}: {_unknown(manifest)}")
     return judged
+
+
+def _unknown(manifest: Manifest) -> str:
+    """Say that a kind is not judged, with the one that may have been meant."""
+    from pumice.api.fields import did_you_mean
+    from pumice.api.kinds import VOLCANO
+
+    version, kind = str(manifest.object["apiVersion"]), str(manifest.object["kind"])
+    groups = {each.group: each for each in VOLCANO}
+    if version.split("/")[0] not in groups:
+        return f"{version} is not judged"
+    spelt = f"{version} {kind}"
+    hint = did_you_mean(spelt, [f"{each.api_version} {each.kind}" for each in VOLCANO])
+    return f"{spelt} is no kind that an API server would know{hint}"
 
 
 def _wants_plugins(manifest: Manifest) -> bool:

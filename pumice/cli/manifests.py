@@ -19,6 +19,7 @@ Raw = dict[str, Any]
 """An object as JSON gives it."""
 
 STDIN = "-"
+SUFFIXES = (".yaml", ".yml", ".json")
 GENERATED_STEM = 58
 """Characters of a `generateName` that the API server keeps, so that the name fits into a label."""
 
@@ -85,13 +86,16 @@ class Manifest:
 def read(files: Sequence[str | Path]) -> list[Manifest]:
     """Read every object of files; Lists are taken apart.
 
+    Of a directory all files are read that are named like manifests, those below it included, in the
+    order of their paths.
+
     Raises:
         UserError: A file cannot be read, is empty, is no YAML, or holds something that is no object.
     """
     names = [str(file) for file in files]
     if names.count(STDIN) > 1:
         raise UserError("stdin (-) can be read only once")
-    return [manifest for name in names for manifest in _read_one(name)]
+    return [manifest for name in names for file in _files(name) for manifest in _read_one(file)]
 
 
 def read_objects(files: Sequence[str | Path]) -> list[Raw]:
@@ -116,6 +120,21 @@ def named(manifests: Iterable[Manifest]) -> list[Manifest]:
         else:
             found.append(manifest)
     return found
+
+
+def _files(name: str) -> list[str]:
+    """The file itself, or the manifests of a directory."""
+    try:
+        if name == STDIN or not Path(name).is_dir():
+            return [name]
+    except ValueError:
+        return [name]  # which is told when it is read
+    found = sorted(
+        path for path in Path(name).rglob("*") if path.suffix in SUFFIXES and path.is_file()
+    )
+    if not found:
+        raise UserError(f"{name}: holds no manifests, expected files *{', *'.join(SUFFIXES)}")
+    return [str(path) for path in found]
 
 
 def read_bytes(file: str | Path) -> bytes:

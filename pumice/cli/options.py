@@ -23,7 +23,9 @@ __all__ = [
 Files = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE", help="Manifests, YAML or JSON; - reads stdin.", show_default=False
+        metavar="FILE",
+        help="Manifests, YAML or JSON, or a directory of them; - reads stdin.",
+        show_default=False,
     ),
 ]
 State = Annotated[

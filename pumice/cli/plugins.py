@@ -134,7 +134,7 @@ def _check(reference: str, count: int, output: Format) -> None:
 
 
 def _need_hypothesis(folder: str) -> None:
-    if "hypothesis" in sys.modules:
+    if sys.modules.get("hypothesis"):
         return
     # It would otherwise leave a folder with what it has learnt behind, wherever one stands.
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", folder)

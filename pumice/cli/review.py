@@ -31,7 +31,7 @@ def review(
 ) -> None:
     """Answer the AdmissionReview on stdin as the server would.
 
-    Queues `root` and `default` are there without being given. Exit code 1: refused; 2: the review could
+    Queues `root` and `default` are there without being given; others are not, unless --state has them. Exit code 1: refused; 2: the review could
     not be understood (the answer says why).
     """
     from pumice.cli.court import admission, read_groups, read_settings
@@ -40,7 +40,7 @@ def review(
     chosen = read_settings(settings)
     if state and "-" in state:
         raise exits.UserError("--state -: stdin holds the review, give the state as a file")
-    judge = admission(read_objects(state or ()), chosen, groups)
+    judge = admission(read_objects(state or ()), chosen, groups, whole=True)
     if path not in judge.paths:
         raise exits.UserError(f"{path}: there is no such path, known are {', '.join(judge.paths)}")
     body = sys.stdin.buffer.read()

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from pumice.api import kinds
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.kinds import Kind
 from pumice.api.names import dns_subdomain_problem
 from pumice.api.reviews import GroupVersionResource, Request
+from pumice.api.structural import Structural
 from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
 from pumice.webhook.patches import applied
@@ -131,10 +132,12 @@ def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
         return []
     dropped = known.prune_paths(manifest)
     known.default(manifest)
-    return [
-        FieldError(path, "is not a field of this kind and is dropped", "SCHEMA-UNKNOWN")
-        for path in dropped
-    ]
+    return [FieldError(path, _unknown(known, path), "SCHEMA-UNKNOWN") for path in dropped]
+
+
+def _unknown(known: Structural, path: str) -> str:
+    hint = did_you_mean(path.rpartition(".")[2], known.names_beside(path))
+    return f"is not a field of this kind and is dropped{hint}"
 
 
 def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:

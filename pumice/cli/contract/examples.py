@@ -1,16 +1,16 @@
 """Jobs and pods made up by hypothesis: usual ones, and ones that no rule would let through."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
 from pumice.api.names import dns_label_problem, pod_name
+from pumice.cli.contract.subject import Example
 from pumice.plugins import JobPlugin, Raw
 from pumice.plugins.arguments import shown
 
-__all__ = ["Example", "examples"]
+__all__ = ["JOB_NAME", "examples"]
 
 JOB_NAME = "train"
 
@@ -19,23 +19,6 @@ _VALUES = ("worker", "ps", "a-b", "8080", "-1", "1:3", "true", "maybe", "", "ps,
 _VARIABLES = ("MINE", "RANK", "VC_TASK_INDEX", "TF_CONFIG", "PATH")
 _FIELDS = ("containers", "initContainers", "volumes", "hostname", "subdomain", "hostNetwork")
 _IN_LISTS = ("name", "env", "ports", "volumeMounts", "resources", "command")
-
-
-@dataclass(frozen=True)
-class Example:
-    """One of a Job's pods, before it is wired.
-
-    Attributes:
-        job: The Job, which names the plugin.
-        position: Position of the pod's task in the Job.
-        index: Index of the pod in its task.
-        pod: The pod.
-    """
-
-    job: Raw
-    position: int
-    index: int
-    pod: Raw
 
 
 def examples(plugin: JobPlugin, *, odd: bool) -> st.SearchStrategy[Example]:

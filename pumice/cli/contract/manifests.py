@@ -45,8 +45,8 @@ def _fault_of_fields(edits: Any) -> str:
         if problem := names.dns_label_problem(str(volume.get("name", ""))):
             return f'volume "{volume.get("name", "")}" {problem}'
     for mount in edits.mounts:
-        if not mount.path or ":" in mount.path:
-            return f'mount path "{mount.path}" must be a path without a colon'
+        if not mount.path:
+            return f'volume "{mount.volume}" is mounted nowhere: its path is empty'
         if mount.volume not in volumes:
             return f'mounts volume "{mount.volume}", which its volumes do not hold'
     for container in edits.init_containers:

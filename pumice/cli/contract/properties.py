@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from pumice.api.fields import closest
-from pumice.cli.contract.examples import JOB_NAME, Example
+from pumice.cli.contract.examples import JOB_NAME
 from pumice.cli.contract.manifests import faults_of_edits, faults_of_objects, repeated
-from pumice.cli.contract.subject import Subject, job_of, said
+from pumice.cli.contract.subject import Example, Subject, job_of, said
 from pumice.cli.contract.watching import watching
 from pumice.plugins import Raw, Wiring, addresses, dependencies
 
@@ -231,7 +231,7 @@ def _names_of(found: dict[str, Any]) -> set[tuple[str, str]]:
 
 def _variables(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [
-        (variable.name, variable.value)
+        (variable.name, str(variable.value))
         for what, edits in found.items()
         if what.startswith("the edits")
         for variable in edits.env
@@ -247,7 +247,7 @@ def _unresolved(pod: Raw) -> str:
     """A reference to a variable that no plugin has set before; the user's come later still."""
     known: set[str] = set()
     for entry in pod["spec"]["containers"][0].get("env", ()):
-        for name in _REFERENCE.findall(entry.get("value", "")):
+        for name in _REFERENCE.findall(str(entry.get("value", ""))):
             if name not in known:
                 return (
                     f"{entry['name']} refers to $({name}), which no plugin that it requires and comes "

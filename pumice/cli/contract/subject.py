@@ -1,4 +1,4 @@
-"""The plugin under test, and everything that it says about an example."""
+"""The plugin under test, an example to try it on, and everything that it says about it."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -8,11 +8,27 @@ from typing import Any
 import msgspec
 
 from pumice.api.jobs import Job
-from pumice.cli.contract.examples import Example
-from pumice.plugins import JobPlugin, PodEdits, Registry, Values, dependencies
+from pumice.plugins import JobPlugin, PodEdits, Raw, Registry, Values, dependencies
 from pumice.plugins.applied import read_arguments
 
-__all__ = ["Subject", "arguments", "job_of", "said"]
+__all__ = ["Example", "Subject", "arguments", "job_of", "said"]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One of a Job's pods, before it is wired.
+
+    Attributes:
+        job: The Job, which names the plugin.
+        position: Position of the pod's task in the Job.
+        index: Index of the pod in its task.
+        pod: The pod.
+    """
+
+    job: Raw
+    position: int
+    index: int
+    pod: Raw
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Flaky
 
-from pumice.cli.contract.examples import Example, examples
+from pumice.cli.contract.examples import examples
 from pumice.cli.contract.hashing import answers_by_hash
 from pumice.cli.contract.properties import PROPERTIES, Property, declaration
-from pumice.cli.contract.subject import Subject
+from pumice.cli.contract.subject import Example, Subject
 from pumice.plugins import JobPlugin, PluginError, Registry, builtin
 from pumice.plugins.registry import Registered
 

@@ -109,5 +109,11 @@ class NativeWirings:
             unit,
             wiring,
             tuple(map(str, found.errors)),
-            (*unit.doubts, *map(str, found.warnings)),
+            (*unit.doubts, *_idle(wiring), *map(str, found.warnings)),
         )
+
+
+def _idle(wiring: Wiring) -> list[str]:
+    """What plugins want of a Job, and nobody reads on the owner of these pods."""
+    wanted = ", ".join(wiring.job_annotations())
+    return [f"no scheduler reads {wanted} here: only Volcano Jobs have a PodGroup"] if wanted else []

@@ -208,3 +208,46 @@ def test_an_object_that_does_not_decode_stops_no_other(pumice: Pumice, kind: str
     found = {each["object"].partition("/")[0]: each for each in ran.json}
     assert found["Job"]["allowed"] is True
     assert kind not in found or found[kind]["allowed"] is False
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "word"),
+    [
+        (("Indexed", "NonIndexed"), 1, "POD-PLUGINS-FORM"),
+        (("parallelism: 4", "parallelism: 2"), 0, "POD-PLUGINS-DOUBT"),
+        (("completions: 4", "completions: many"), 1, "SCHEMA-TYPE"),
+        (("pumice.dev/plugins", "example.com/plugins"), 0, "skipped Job/default/resnet"),
+    ],
+)
+def test_plugins_of_an_indexed_job_are_judged(
+    pumice: Pumice, change: tuple[str, str], code: int, word: str
+) -> None:
+    example = Path(__file__).parents[3] / "examples/indexed-job-pytorch.yaml"
+    ran = pumice("lint", "-", stdin=example.read_text().replace(*change))
+    assert ran.code == code
+    assert word in ran.out + ran.err
+
+
+def test_misspelt_fields_and_kinds_are_told_with_what_was_meant(pumice: Pumice) -> None:
+    misspelt = job("train", [task("worker", 1)])
+    misspelt["spec"]["minAvalable"] = 1
+    kind = {**job("other", [task("worker", 1)]), "kind": "Jobb"}
+
+    ran = pumice("lint", "-", stdin=texts(misspelt, kind))
+
+    assert ran.code == 0
+    assert (
+        'spec.minAvalable: is not a field of this kind and is dropped (did you mean "minAvailable"?)'
+        in ran.out
+    )
+    assert '(did you mean "batch.volcano.sh/v1alpha1 Job"?)' in ran.err
+
+
+def test_a_directory_is_linted_file_by_file(pumice: Pumice, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        text = texts(job(name, [task("worker", 1)]))
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+    ran = pumice("lint", tmp_path, "-o", "json")
+
+    assert [each["object"] for each in ran.json] == ["Job/default/one", "Job/default/two"]

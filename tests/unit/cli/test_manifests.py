@@ -98,7 +98,23 @@ def test_mistakes_are_one_line_with_the_place(
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         read([tmp_path / "missing.yaml"])
-    with pytest.raises(UserError, match="is a directory"):
+    with pytest.raises(UserError, match="holds no manifests"):
         read([tmp_path])
     with pytest.raises(UserError, match="cannot be read"):
         read(["a\0b"])
+
+
+def test_a_directory_stands_for_its_manifests_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for name in ("b.yaml", "below/a.json", "a.yml", "notes.txt"):
+        kind = name.split(".")[0].split("/")[-1]
+        text = f'{{"apiVersion": "v1", "kind": "{kind.upper()}", "metadata": {{"name": "x"}}}}'
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    found = read([tmp_path])
+
+    assert [each.source.file.removeprefix(f"{tmp_path}/") for each in found] == [
+        "a.yml",
+        "b.yaml",
+        "below/a.json",
+    ]

@@ -99,3 +99,44 @@ def test_secrets_keep_their_keys_and_lose_their_values(field: str) -> None:
     assert _redacted(secret) == secret | {field: {"id_rsa": REDACTED}}
     config = {"kind": "ConfigMap", "data": {"a": "b"}}
     assert _redacted(config) is config
+
+
+def test_an_indexed_job_becomes_what_its_plugins_want_and_wired_pods(pumice: Pumice) -> None:
+    ran = pumice("render", EXAMPLES / "indexed-job-pytorch.yaml", "-o", "json")
+    assert ran.code == 0
+    objects = ran.json["items"]
+    assert kinds(objects) == {"ConfigMap": 1, "Service": 1, "NetworkPolicy": 1, "Pod": 4}
+    [service] = [each for each in objects if each["kind"] == "Service"]
+    [owner] = service["metadata"]["ownerReferences"]
+    assert (owner["apiVersion"], owner["kind"], owner["name"]) == ("batch/v1", "Job", "resnet")
+    pods = [each for each in objects if each["kind"] == "Pod"]
+    for index, pod in enumerate(pods):
+        variables = {
+            each["name"]: each.get("value") for each in pod["spec"]["containers"][0]["env"]
+        }
+        assert (variables["RANK"], variables["MASTER_ADDR"]) == (str(index), "resnet-0.resnet")
+        labels = pod["metadata"]["labels"]
+        assert service["spec"]["selector"].items() <= labels.items()
+        assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == (f"resnet-{index}", "resnet")
+
+
+def test_a_job_set_becomes_wired_pods_whose_keys_are_not_shown(pumice: Pumice) -> None:
+    ran = pumice("render", EXAMPLES / "jobset-mpi.yaml", "-o", "json")
+    objects = ran.json["items"]
+    assert kinds(objects) == {"ConfigMap": 2, "NetworkPolicy": 1, "Secret": 1, "Pod": 5}
+    [secret] = [each for each in objects if each["kind"] == "Secret"]
+    assert set(secret["data"].values()) == {REDACTED}
+    launcher = next(each for each in objects if each["metadata"]["name"] == "pi-launcher-0-0")
+    variables = {
+        each["name"]: each.get("value") for each in launcher["spec"]["containers"][0]["env"]
+    }
+    assert (variables["MPI_HOST"] or "").split(",")[-1] == "pi-node-1-1.pi"
+    assert launcher["spec"]["subdomain"] == "pi"
+
+
+def test_an_indexed_job_that_cannot_be_wired_is_refused(pumice: Pumice) -> None:
+    text = (EXAMPLES / "indexed-job-pytorch.yaml").read_text().replace('"pytorch"', '"pytroch"')
+    ran = pumice("render", "-", stdin=text)
+    assert ran.code == 1
+    assert 'did you mean "pytorch"' in ran.err
+    assert "POD-PLUGINS-FORM" in ran.err

@@ -81,3 +81,10 @@ def test_what_is_no_review_gets_an_answer_too(pumice: Pumice, text: str) -> None
     assert ran.code == 2
     assert ran.json["response"]["allowed"] is False
     assert ran.json["response"]["status"]["message"]
+
+
+def test_a_queue_that_no_state_has_is_refused_as_a_server_would(pumice: Pumice) -> None:
+    ran = pumice("review", "/jobs/validate", stdin=review(job(queue="jobQueue")))
+    assert ran.code == 1
+    [cause] = ran.json["response"]["status"]["details"]["causes"]
+    assert (cause["field"], "JOB-QUEUE-MISSING" in cause["message"]) == ("spec.queue", True)

@@ -80,3 +80,10 @@ def test_flags_of_volcano_are_settings(
     arguments: list[str], settings: list[str], others: list[str]
 ) -> None:
     assert _settings_among(arguments) == (settings, others)
+
+
+def test_settings_of_job_plugins_are_checked(pumice: Pumice) -> None:
+    assert pumice("webhook", "--check-config", "--set-plugins", "wait-image=mine:1").code == 0
+    ran = pumice("webhook", "--check-config", "--set-plugins", "wait-imag=mine:1")
+    assert ran.code == 2
+    assert "--set-plugins: there is no setting" in ran.err

@@ -102,14 +102,9 @@ BROKEN = {
     ),
     "remembers the first Job": (
         """\
-        first = ""
-
         def job_annotations(self, job, values):
-            self.first = self.first or str(job.tasks[0].name) + job.metadata.name
-            return {"first": self.first} if len(self.first) > 11 else {}
-
-        def __init__(self):
-            self.first = "something"
+            self.first = getattr(self, "first", job.tasks[0].name)
+            return {"first": self.first}
         """,
         "pure",
         "answers otherwise than a new one of its kind does: job_annotations",
@@ -238,13 +233,13 @@ def test_a_plugin_that_breaks_the_contract_is_told_how(
 ) -> None:
     file = written(tmp_path, body)
 
-    ran = pumice("plugins", "check", file, "--examples", "30", "-o", "json")
+    ran = pumice("plugins", "check", file, "--examples", "20", "-o", "json")
 
     assert ran.code == 1
     [found] = ran.json
     failed = {each["name"]: each["problem"] for each in found["properties"] if not each["passed"]}
     assert problem in failed[name]
-    assert set(failed) <= {name, "pure", "edits"}
+    assert set(failed) <= {name, "pure"}
 
 
 def test_the_smallest_example_is_shown(pumice: Pumice, tmp_path: Path) -> None:
@@ -295,7 +290,7 @@ def test_the_example_keeps_the_contract(pumice: Pumice) -> None:
 @pytest.mark.parametrize("plugin", builtin().plugins, ids=lambda each: each.name)
 def test_the_built_in_ones_keep_it(pumice: Pumice, plugin: object) -> None:
     reference = f"{type(plugin).__module__}:{type(plugin).__name__}"
-    ran = pumice("plugins", "check", reference, "--examples", "40")
+    ran = pumice("plugins", "check", reference, "--examples", "15")
     assert ran.code == 0, ran.out
 
 
