@@ -94,6 +94,7 @@ class WatchCache(Generic[T]):
         backoff: Backoff | None = None,
         page_size: int = PAGE_SIZE,
         watch_seconds: float = WATCH_SECONDS,
+        optional: bool = False,
     ) -> None:
         """Describe a cache; nothing is read before `run`.
 
@@ -108,6 +109,7 @@ class WatchCache(Generic[T]):
             backoff: How long these waits are.
             page_size: Objects a page of the list.
             watch_seconds: How long one watch lasts before it is renewed.
+            optional: Whether a server without this kind is nothing to speak of; it is asked again and again.
         """
         self.kind = kind
         self.synced = asyncio.Event()
@@ -121,6 +123,7 @@ class WatchCache(Generic[T]):
         self._backoff = backoff or Backoff(base=0.5, cap=30.0, seed=kind.plural)
         self._page_size = page_size
         self._watch_seconds = watch_seconds
+        self._optional = optional
         self._objects: dict[Key, T] = {}
         self._versions: dict[Key, str] = {}
         self._version = ""
@@ -191,8 +194,12 @@ class WatchCache(Generic[T]):
                 logger.info("watch of %s is too old, listing anew", self.kind.resource)
                 self._version = ""
             except (ApiError, msgspec.MsgspecError) as error:
+                expected = self._optional and isinstance(error, NotFound)
+                if expected:
+                    self._contact = self._clock.monotonic()  # that was an answer
                 if attempt == 0:
-                    logger.warning("watching %s: %s; trying again", self.kind.resource, error)
+                    level = logging.DEBUG if expected else logging.WARNING
+                    logger.log(level, "watching %s: %s; trying again", self.kind.resource, error)
                 if isinstance(error, NotFound):
                     self._version = ""  # the kind went away; what comes back is another one
             if self._clock.monotonic() - started >= LASTING_SECONDS:

@@ -10,7 +10,8 @@ Running pods see a changed ConfigMap in the files; variables keep the values of 
 from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
-from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SERVICE, Kind
+from pumice.api.kinds import NETWORK_POLICY, SERVICE, Kind
+from pumice.plugins import shards
 from pumice.plugins.addresses import (
     addresses,
     domain,
@@ -26,7 +27,7 @@ from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 
-__all__ = ["CONFIG_MAP_LIMIT", "HOSTS_VARIABLE_LIMIT", "MOUNT_PATH", "Svc"]
+__all__ = ["CONFIG_MAP_LIMIT", "DATA_LIMIT", "HOSTS_VARIABLE_LIMIT", "MOUNT_PATH", "Svc"]
 
 MOUNT_PATH = "/etc/volcano"
 """Directory in which every container finds the hosts files."""
@@ -35,9 +36,13 @@ HOSTS_VARIABLE_LIMIT = 96 * 1024
 """Bytes of addresses above which a task's hosts are a file only: Linux refuses to start a program with
 a variable of 128 KiB, name and `=` included, and the rest is room for the Job to grow."""
 
-CONFIG_MAP_LIMIT = 1_000_000
-"""Bytes of data above which the addresses are not held twice: Kubernetes takes 1 MiB at most."""
+CONFIG_MAP_LIMIT = shards.LIMIT
+"""Bytes of data above which the addresses are not held twice, and then are spread over ConfigMaps."""
 
+DATA_LIMIT = 8 * CONFIG_MAP_LIMIT
+"""Bytes of data above which a Job is refused: every pod mounts all of it, in its node's memory."""
+
+_FILE = ".host"
 _FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "mxnet", "ray", "roles")
 """Plugins whose pods talk to each other before they are ready."""
 
@@ -75,8 +80,8 @@ class Svc(JobPlugin):
         return Findings(errors, _address_warnings(job, values))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
-        """ConfigMap `<job>-svc`, Service `<job>` and, unless disabled, NetworkPolicy `<job>`."""
-        wanted = [_config_map(job)]
+        """ConfigMap `<job>-svc` (several of a large Job), Service `<job>`, NetworkPolicy `<job>`."""
+        wanted = _config_maps(job)
         if not _has_service(job):
             wanted.append(_service(job, _publishes_not_ready(job, values)))
         if not values["disable-network-policy"]:
@@ -86,9 +91,10 @@ class Svc(JobPlugin):
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """Hostname, subdomain, hosts variables and the hosts files."""
         volume = names.hosts_config_map(job.metadata.name)
-        volumes = ({"name": volume, "configMap": {"name": volume}},)
+        spread = _config_maps(job) if _is_spread(job) else []
+        volumes = (shards.volume(volume, spread) if spread else _volume(volume),)
         mounts = (Mount(volume, MOUNT_PATH),)
-        env = _variables(job, volume) if values["inject-hosts-env"] else ()
+        env = _variables(job, volume, spread) if values["inject-hosts-env"] else ()
 
         def edit(task: Task, index: int) -> PodEdits:
             return PodEdits(
@@ -102,19 +108,29 @@ class Svc(JobPlugin):
         return edit
 
 
-def _variables(job: Job, config_map: str) -> tuple[EnvVar, ...]:
+def _volume(name: str) -> Raw:
+    return {"name": name, "configMap": {"name": name}}
+
+
+def _variables(job: Job, config_map: str, spread: list[Raw]) -> tuple[EnvVar, ...]:
+    """The variables, from the ConfigMap or from those over which the addresses are spread."""
     variables = []
     for task in job.tasks:
         hosts, number = _variable_names(task)
-        if not _too_large_for_variable(job, task):
-            variables.append(EnvVar(hosts, config_map=config_map))
-        variables.append(EnvVar(number, config_map=config_map))
+        wanted = (number,) if _too_large_for_variable(job, task) else (hosts, number)
+        for each in wanted:
+            source = shards.place(spread, each) if spread else config_map
+            variables.append(EnvVar(each, config_map=source))
     return tuple(variables)
 
 
 def _variable_names(task: Task) -> tuple[str, str]:
     stem = f"VC_{_file_stem(task).upper()}"
     return f"{stem}_HOSTS", f"{stem}_NUM"
+
+
+def _file(task: Task) -> str:
+    return f"{_file_stem(task)}{_FILE}"
 
 
 def _file_stem(task: Task) -> str:
@@ -125,9 +141,18 @@ def _too_large_for_variable(job: Job, task: Task) -> bool:
     return joined_size(job, task) > HOSTS_VARIABLE_LIMIT
 
 
-def _config_map(job: Job) -> Raw:
-    manifest = _manifest(CONFIG_MAP, job, names.hosts_config_map(job.metadata.name))
-    return {**manifest, "data": _hosts(job)}
+def _config_maps(job: Job) -> list[Raw]:
+    data = _hosts(job)
+    if _is_spread(job):
+        # Pods from before the Job grew so large read their variables from the first ConfigMap.
+        files = {key: text for key, text in data.items() if key.endswith(_FILE)}
+        data = {key: text for key, text in data.items() if key not in files} | files
+    name = names.hosts_config_map(job.metadata.name)
+    return shards.config_maps(name, job.metadata.namespace, data)
+
+
+def _is_spread(job: Job) -> bool:
+    return not is_small(job) and _size(job, _holds_once(job)) > CONFIG_MAP_LIMIT
 
 
 def _hosts(job: Job) -> dict[str, str]:
@@ -136,7 +161,7 @@ def _hosts(job: Job) -> dict[str, str]:
     for task in job.tasks:
         found = addresses(job, task)
         hosts, number = _variable_names(task)
-        data[f"{_file_stem(task)}.host"] = "\n".join(found)
+        data[_file(task)] = "\n".join(found)
         if task.name not in once:
             data[hosts] = ",".join(found)
         data[number] = str(len(found))
@@ -160,7 +185,7 @@ def _size(job: Job, once: frozenset[str]) -> int:
     for task in job.tasks:
         hosts, number = _variable_names(task)
         size = joined_size(job, task)
-        total += len(f"{_file_stem(task)}.host") + size + len(number) + len(str(task.size))
+        total += len(_file(task)) + size + len(number) + len(str(task.size))
         if task.name not in once:
             total += len(hosts) + size
     return total
@@ -227,18 +252,18 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
     if is_small(job):
         return ()
     size = _size(job, _holds_once(job))
-    if size <= CONFIG_MAP_LIMIT:
+    if size <= DATA_LIMIT:
         return ()
     text = (
-        f"plugin svc would write {size} bytes of addresses for {job.replicas} pods, and a ConfigMap holds "
-        f"{CONFIG_MAP_LIMIT}; use shorter names or fewer pods"
+        f"plugin svc would write {size} bytes of addresses for {job.replicas} pods, and every pod would mount "
+        f"them; {DATA_LIMIT} is the most: use shorter names or fewer pods"
     )
     return (FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE"),)
 
 
 def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
     warnings = []
-    may_be_large = values["inject-hosts-env"] and not is_small(job)
+    may_be_large = not is_small(job)
     for position, task in enumerate(job.tasks):
         spec = f"spec.tasks[{position}].template.spec"
         if task.size > 1 and fixed_hostname(task):
@@ -261,14 +286,24 @@ def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
                     "JOB-PLUGIN-SUBDOMAIN",
                 )
             )
-        if may_be_large and _too_large_for_variable(job, task):
-            hosts, _ = _variable_names(task)
-            warnings.append(
-                FieldError(
-                    f"spec.tasks[{position}].replicas",
-                    f"the addresses of {task.size} pods do not fit into a variable: {hosts} is not set; "
-                    f"read {MOUNT_PATH}/{_file_stem(task)}.host",
-                    "JOB-PLUGIN-SIZE",
-                )
-            )
+        if may_be_large and (text := _large_text(job, task, values)):
+            path = f"spec.tasks[{position}].replicas"
+            warnings.append(FieldError(path, text, "JOB-PLUGIN-SIZE"))
     return tuple(warnings)
+
+
+def _large_text(job: Job, task: Task, values: Values) -> str:
+    """Where a large task's addresses are to be read; empty where they are all in their usual place."""
+    hosts, _ = _variable_names(task)
+    file = f"{MOUNT_PATH}/{_file(task)}"
+    if shards.is_in_parts(_file(task), joined_size(job, task)):
+        return (
+            f"the addresses of {task.size} pods fit neither into a variable nor into one file: read "
+            f"{file}.0001 and those after it, as in `cat {file}.*`"
+        )
+    if not values["inject-hosts-env"] or not _too_large_for_variable(job, task):
+        return ""
+    return (
+        f"the addresses of {task.size} pods do not fit into a variable: {hosts} is not set; "
+        f"read {file}"
+    )

@@ -40,16 +40,16 @@ class TensorFlow(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Warn where roles are not played, or a user's own variable stands in the way."""
+        """Warn where roles are not played or a user's own variable stands, refuse what no program can read."""
         if not _is_distributed(job):
             return Findings()
-        return Findings(
-            warnings=(
-                *_role_warnings(job, values),
-                *kept_warnings(job, values, (VARIABLE,)),
-                *_size_warnings(job, values),
-            )
-        )
+        kept = kept_warnings(job, values, (VARIABLE,))
+        warnings = [*_role_warnings(job, values), *kept]
+        too_large = _size_problems(job, values)
+        if kept or values.strict_upstream:
+            # Containers with a variable of their own start, and Volcano admits the others as well.
+            return Findings(warnings=(*warnings, *too_large))
+        return Findings(tuple(too_large), tuple(warnings))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """`TF_CONFIG` on every container; Volcano leaves init containers out."""
@@ -114,15 +114,17 @@ def _role_warnings(job: Job, values: Values) -> list[FieldError]:
     return [FieldError("spec.plugins.tensorflow", text, "JOB-PLUGIN-ROLE") for text in warnings]
 
 
-def _size_warnings(job: Job, values: Values) -> list[FieldError]:
+def _size_problems(job: Job, values: Values) -> list[FieldError]:
     if is_small(job):
         return []
     size = len(VARIABLE) + sum(_list_size(job, task, values) for task in job.tasks)
     if size < VARIABLE_LIMIT:
         return []
+    fitting = job.replicas * VARIABLE_LIMIT // size
     text = (
-        f"{VARIABLE} would have more than {size} bytes for {job.replicas} pods, and programs do not start "
-        f"with a variable of {VARIABLE_LIMIT}; use fewer pods or shorter names"
+        f"{VARIABLE} would have more than {size} bytes for {job.replicas} pods, Linux starts no program with a "
+        f"variable of {VARIABLE_LIMIT}, and TensorFlow reads the cluster from nothing else; use fewer pods "
+        f"(about {fitting} of such names fit) or shorter names"
     )
     return [FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE")]
 

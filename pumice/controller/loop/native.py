@@ -51,7 +51,7 @@ class NativeCaches:
             clock: Waits between attempts.
         """
         self.owners: dict[Kind, WatchCache[Any]] = {
-            kind: WatchCache(client, kind, type_, namespace=namespace, clock=clock)
+            kind: WatchCache(client, kind, type_, namespace=namespace, clock=clock, optional=True)
             for kind, type_ in OWNERS.items()
         }
         self.objects: dict[Kind, WatchCache[Raw]] = {

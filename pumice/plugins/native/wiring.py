@@ -116,4 +116,6 @@ class NativeWirings:
 def _idle(wiring: Wiring) -> list[str]:
     """What plugins want of a Job, and nobody reads on the owner of these pods."""
     wanted = ", ".join(wiring.job_annotations())
-    return [f"no scheduler reads {wanted} here: only Volcano Jobs have a PodGroup"] if wanted else []
+    return (
+        [f"no scheduler reads {wanted} here: only Volcano Jobs have a PodGroup"] if wanted else []
+    )

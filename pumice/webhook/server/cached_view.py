@@ -51,7 +51,8 @@ class CachedView:
             self._gangs,
         )
         self._owners: dict[Kind, WatchCache[Any]] = {
-            kind: WatchCache(client, kind, type_, clock=clock) for kind, type_ in OWNERS.items()
+            kind: WatchCache(client, kind, type_, clock=clock, optional=True)
+            for kind, type_ in OWNERS.items()
         }
         self.caches: tuple[WatchCache[Any], ...] = (
             *self._needed,

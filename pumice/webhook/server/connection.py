@@ -105,6 +105,8 @@ class Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """Forget the client."""
         super().connection_lost(exc)
+        if self._answered and not self._content.is_eof():
+            self._spoil(self._content)
         if self._late is not None:
             self._late.cancel()
             self._late = None
@@ -159,9 +161,11 @@ class Connection(web.RequestHandler):
         """
         self._deaf = True
         sent = await sending
-        if self.transport is not None and self.transport.can_write_eof():
-            with suppress(OSError):  # the client may be gone
-                self.transport.write_eof()
+        if self.transport is not None:
+            self.transport.resume_reading()  # aiohttp stops where it has too much to answer
+            if self.transport.can_write_eof():
+                with suppress(OSError):  # the client may be gone
+                    self.transport.write_eof()
         end = self._loop.time() + _LINGER_SECONDS
         self._heard = True
         while self._heard and not self._sealed and self._loop.time() < end:

@@ -223,6 +223,21 @@ async def test_what_cannot_be_wired_is_told(
     assert not [each for each in stage.names(CONFIG_MAP) if each.endswith("-svc")]
 
 
+async def test_a_server_without_these_kinds_is_nothing_to_speak_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        EmbeddedCluster(all_crds()) as bare,
+        Client.connect(server=bare.url) as client,
+        Stage(bare, client).controller() as worker,
+    ):
+        await worker.caches.wait_synced()
+        await Stage(bare, client).calm()
+    assert "jobsets" not in "".join(
+        each.getMessage() for each in caplog.records if each.levelno >= 30
+    )
+
+
 async def test_doubts_are_told(stage: Stage, client: Client) -> None:
     await submit(client, INDEXED_JOB, indexed_job("svc", parallelism=1))
     await stage.until(lambda: any("1 of 3 pods" in each for each in messages(stage)), "an event")

@@ -8,10 +8,11 @@ import pytest
 
 from pumice.api.crds import all_crds
 from pumice.api.kinds import INDEXED_JOB, JOB_SET, LEADER_WORKER_SET, Kind
+from pumice.api.reviews import PatchOperation
 from pumice.cluster.client import Client
 from pumice.cluster.embedded import EmbeddedCluster
 from pumice.plugins import builtin
-from pumice.webhook.patches import PatchOperation, applied
+from pumice.webhook.patches import applied
 from pumice.webhook.server import WebhookWorker
 from tests.integration.controller.test_native import crd, indexed_job, template
 from tests.integration.webhook.serving import QUICK, Raw, running

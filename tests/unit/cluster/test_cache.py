@@ -235,6 +235,35 @@ async def test_it_waits_out_a_server_that_refuses(
         assert caplog.text.count("not yours") == 1
 
 
+async def test_a_server_without_an_optional_kind_is_not_complained_about(
+    client: Client, api: TinyApi, fast: FastClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="pumice.cluster.cache")
+    cache = WatchCache(client, POD, Thing, clock=fast, optional=True)
+    for _ in range(4):
+        api.answer_next(404, status(404, "NotFound", "no such kind"))
+    fast.now += 500
+    await api.put(PODS, thing("a"))
+    async with running(cache):
+        assert sizes(cache) == {"a": 1}
+    told = [each for each in caplog.records if "no such kind" in each.getMessage()]
+    assert [each.levelno for each in told] == [logging.DEBUG]
+
+
+async def test_a_refusal_for_want_of_an_optional_kind_is_an_answer(
+    client: Client, api: TinyApi, fast: FastClock
+) -> None:
+    cache = WatchCache(client, POD, Thing, clock=fast, optional=True)
+    fast.now += 500
+    for _ in range(50):
+        api.answer_next(404, status(404, "NotFound", "no such kind"))
+    following = asyncio.create_task(cache.run())
+    await until(lambda: len(fast.slept) > 3)
+    assert cache.age < 60
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+
+
 async def test_age_grows_while_nothing_is_heard(
     cache: WatchCache[Thing], api: TinyApi, fast: FastClock
 ) -> None:

@@ -114,7 +114,7 @@ def pod_of(shape: Raw, where: Raw) -> Raw:
         spec["hostname"] = where["hostname"]
     if "env" in where:
         spec["containers"][0]["env"] = [{"name": n, "value": v} for n, v in where["env"].items()]
-    metadata = {
+    metadata: Raw = {
         "namespace": "ns",
         "generateName": "x-",
         "labels": labels,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api.jobs import Job
-from pumice.plugins import Raw, Wiring, builtin, problems, wanted_objects
+from pumice.plugins import Raw, Wiring, addresses, builtin, problems, wanted_objects
 from pumice.plugins.svc import CONFIG_MAP_LIMIT, HOSTS_VARIABLE_LIMIT
 from tests.tables import table
 from tests.unit.plugins.support import containers, env, job, pod_of, rows, task, wired
@@ -172,9 +172,55 @@ def test_a_config_map_that_would_be_too_large_holds_the_addresses_once() -> None
     assert problems(large, builtin()).errors == ()
 
 
-def test_addresses_that_no_config_map_holds_are_refused() -> None:
-    large = job("j" * 40, task("w" * 20, 12_000), plugins={"svc": []})
+def test_addresses_that_no_config_map_holds_are_spread_over_several() -> None:
+    """One directory still holds them all, and running pods find their variables where they were."""
+    tasks = [task("w" * 20 + str(number), 6_000) for number in range(3)]
+    large = job("j" * 40, *tasks, task("x", 2), plugins={"svc": []})
+    wiring = Wiring(large, builtin())
+
+    made = [each for each in wiring.objects() if each["kind"] == "ConfigMap"]
+    pod = wiring.pod(large.tasks[3], 0, pod_of("j-x-0", "x"))
+
+    first = "j" * 40 + "-svc"
+    names = [first, f"{first}-1", f"{first}-2"]
+    assert [each["metadata"]["name"] for each in made] == names
+    assert all(bytes_of(each) <= CONFIG_MAP_LIMIT for each in made)
+    assert {"VC_X_HOSTS", "VC_X_NUM"} < set(made[0]["data"])
+    (volume,) = pod["spec"]["volumes"]
+    assert volume == {
+        "name": first,
+        "projected": {
+            "sources": [{"configMap": {"name": name}} for name in names],
+        },
+    }
+    files = {key: text for each in made for key, text in each["data"].items() if ".host" in key}
+    assert files == {f"{each.name}.host": "\n".join(addresses(large, each)) for each in large.tasks}
+    references = dict(env(containers(pod)["c0"]))
+    assert references["VC_X_HOSTS"] == (first, "VC_X_HOSTS")
+    assert problems(large, builtin()).errors == ()
+
+
+def test_a_task_that_no_config_map_holds_is_a_file_in_parts() -> None:
+    large = job("j" * 40, task("w" * 20, 25_000), plugins={"svc": ["--inject-hosts-env=false"]})
+
+    made = [each for each in wanted_objects(large, builtin()) if each["kind"] == "ConfigMap"]
+
+    file = "w" * 20 + ".host"
+    parts = {key: text for each in made for key, text in each["data"].items() if file in key}
+    assert list(parts) == [f"{file}.0001", f"{file}.0002", f"{file}.0003"]
+    assert "".join(parts.values()).split("\n") == addresses(large, large.tasks[0])
+    assert all(bytes_of(each) <= CONFIG_MAP_LIMIT for each in made)
+    (warning,) = problems(large, builtin()).warnings
+    assert f"cat /etc/volcano/{file}.*" in warning.message
+
+
+def test_more_than_a_node_should_hold_is_refused() -> None:
+    large = job("j" * 40, task("w" * 20, 130_000), plugins={"svc": []})
 
     (error,) = problems(large, builtin()).errors
 
     assert (error.path, error.code) == ("spec.tasks", "JOB-PLUGIN-SIZE")
+
+
+def bytes_of(config_map: Raw) -> int:
+    return sum(len(key) + len(text) for key, text in config_map["data"].items())

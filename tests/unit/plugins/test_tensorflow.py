@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pumice.plugins import PluginError, builtin, dependencies, problems
+from pumice.plugins import Findings, PluginError, builtin, dependencies, problems
 from tests.unit.plugins.support import containers, env, job, job_of, pod_of, rows, task, wired
 
 
@@ -109,10 +109,27 @@ def test_roles_that_nobody_plays_are_warned_about(
     assert fragment in warning.message
 
 
-def test_a_cluster_too_large_for_a_variable_is_warned_about() -> None:
-    def codes(replicas: int) -> list[str]:
+def test_a_cluster_too_large_for_a_variable_is_refused() -> None:
+    def found(replicas: int) -> Findings:
         train = job("tj", task("worker", replicas), plugins={"tensorflow": []})
-        return [warning.code for warning in problems(train, builtin()).warnings]
+        return problems(train, builtin())
 
-    assert codes(1000) == []
-    assert codes(6000) == ["JOB-PLUGIN-SIZE"]
+    assert found(1000) == ((), ())
+    (error,) = found(6000).errors
+    assert error.code == "JOB-PLUGIN-SIZE"
+    fitting = int(error.message.partition("about ")[2].split()[0])
+    assert found(fitting).errors == ()
+    assert found(fitting + fitting // 10).errors != ()
+
+
+def test_where_the_variable_is_not_what_counts_its_size_only_warns() -> None:
+    own = [{"name": "c", "env": [{"name": "TF_CONFIG", "value": "{}"}]}]
+    plain = job("tj", task("worker", 6000), plugins={"tensorflow": []})
+    kept = job("tj", task("worker", 6000, containers=own), plugins={"tensorflow": []})
+
+    for found in (
+        problems(plain, builtin(), strict_upstream=True),
+        problems(kept, builtin()),
+    ):
+        assert found.errors == ()
+        assert "JOB-PLUGIN-SIZE" in [each.code for each in found.warnings]

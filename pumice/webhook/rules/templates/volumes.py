@@ -1,5 +1,7 @@
 """Volumes of a pod: names, and where each comes from."""
 
+from operator import itemgetter
+
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.labels import label_problem
 from pumice.webhook.rules.templates.site import Raw, Site
@@ -33,6 +35,10 @@ TPL_VOLUME_SOURCES = Rule(
 
 RULES = (TPL_VOLUME, TPL_VOLUME_DUP, TPL_VOLUME_SOURCES)
 
+_NAME = itemgetter("name")
+_CLAIM = "persistentVolumeClaim"
+_NO_MORE = {2}
+
 
 def by_name(spec: Raw) -> dict[str, Raw]:
     """Volumes of a pod by name; of several with one name the first."""
@@ -41,6 +47,8 @@ def by_name(spec: Raw) -> dict[str, Raw]:
 
 def volumes(site: Site, spec: Raw) -> None:
     """Check `volumes`."""
+    if _are_claims(spec["volumes"]):
+        return
     seen: dict[str, int] = {}
     for index, volume in enumerate(spec["volumes"]):
         name = volume.get("name", "")
@@ -61,6 +69,21 @@ def volumes(site: Site, spec: Raw) -> None:
             _one_source(site, volume, f"volumes[{index}]")
         if "iscsi" in volume and (problem := initiator_problem(name, volume["iscsi"])):
             site.report(TPL_VOLUME, problem, f"volumes[{index}].name")
+
+
+def _are_claims(found: list[Raw]) -> bool:
+    """Whether all volumes are claims by name, under names of their own: a single look, since many are so."""
+    try:
+        names = set(map(_NAME, found))
+        claims = [volume[_CLAIM]["claimName"] for volume in found]
+    except KeyError:
+        return False
+    return (
+        len(names) == len(found)
+        and set(map(len, found)) == _NO_MORE
+        and all(claims)
+        and not any(map(label_problem, names))
+    )
 
 
 def _name(site: Site, name: str, first: int | None, field: str) -> None:

@@ -1,0 +1,46 @@
+"""A server starts quickly and small, and leaves the process as it was."""
+
+import gc
+import subprocess
+import sys
+
+from pumice.cli import lean
+
+LOADING = """
+import sys
+from pumice.cli import lean
+with lean.importing():
+    import structlog
+hidden = "rich" not in sys.modules
+import rich
+structlog.dev.ConsoleRenderer()
+print(hidden, rich.__name__)
+"""
+
+
+def test_logs_do_without_what_draws_tracebacks_for_people() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADING], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["True", "rich"], ran.stderr
+
+
+def test_collecting_garbage_goes_on_as_before() -> None:
+    before = gc.get_threshold()
+    with lean.importing():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with lean.settled():
+        assert gc.get_threshold()[0] > before[0]
+        assert gc.get_freeze_count() > 0
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+
+def test_who_collects_no_garbage_does_not_begin_to() -> None:
+    gc.disable()
+    try:
+        with lean.importing():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
