@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 from benchmarks.subjects import cluster, job, pod, queue, review, view
 from pumice.certs.authority import Authority, generate_key
@@ -45,7 +45,6 @@ RATE = 1000
 CONNECTIONS = 4
 CONSTANT = "/constant"
 CONSTANT_ANSWER = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"705ab4f5-6393-11e8-b7cc-42010a800002","allowed":true}}'
-PUMICE = Path(sys.executable).with_name("pumice")
 _ADDRESS = re.compile(r"https://127\.0\.0\.1:(\d+)")
 
 BATCH = ("batch.volcano.sh", "v1alpha1", "jobs", "Job")
@@ -196,12 +195,12 @@ class Server:
         self._process.communicate()
 
 
-def _text(stream: TextIO | None) -> TextIO:
+def _text(stream: IO[str] | None) -> IO[str]:
     assert stream is not None
     return stream
 
 
-def _port(log: TextIO) -> int:
+def _port(log: IO[str]) -> int:
     for line in log:
         if found := _ADDRESS.search(line):
             return int(found[1])
@@ -212,7 +211,7 @@ def _port(log: TextIO) -> int:
 def webhook(where: Site, state: str) -> Iterator[Server]:
     """`pumice webhook` over a state."""
     flags = ["--state", str(where.file(state)), "--port", "0", "--drain-seconds", "0"]
-    server = Server(where, [str(PUMICE), "webhook", *flags, *where.tls])
+    server = Server(where, [sys.executable, "-m", "pumice", "webhook", *flags, *where.tls])
     try:
         yield server
     finally:

@@ -4,8 +4,9 @@ Run as `python -m tools.settings_page [--check] PAGE`.
 """
 
 import argparse
+import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import typer
 from pumice.cli.app import app
 from pumice.plugins import builtin
 from pumice.plugins.arguments import shown
+from pumice.plugins.settings import DESCRIPTIONS, PluginSettings
 from pumice.scheduler.config import DEFAULT
 from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import ActionSpec, PluginSpec
@@ -74,6 +76,9 @@ PLUGINS = """\
 
 What `spec.plugins` of a Job may name, each with a list of arguments, for example `tensorflow: ["--port=5000"]`. `pumice plugins` lists
 those too that other packages bring.
+
+What the plugins take for granted is set for the whole cluster: `--set NAME=VALUE` of `pumice controller`, `--set-plugins NAME=VALUE` of
+`pumice webhook` for pods of other controllers, `pluginSettings` of the chart for both.
 """
 
 SCHEDULER = """\
@@ -126,8 +131,17 @@ def _option(option: Any) -> tuple[str, str, str]:
     return ", ".join(spelt), default, f"{option.help}{again}"
 
 
+def _as_given(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, Mapping) else shown(value)
+
+
 def _job_plugins() -> Iterator[str]:
     yield PLUGINS
+    defaults = PluginSettings().as_defaults()
+    rows = [
+        (f"`{name}`", f"`{_as_given(defaults[name])}`", text) for name, text in DESCRIPTIONS.items()
+    ]
+    yield _table(("setting", "default", "what it does"), rows)
     for plugin in builtin().plugins:
         yield f"### {plugin.name}\n\n{plugin.summary}{_adds(plugin.requires)}\n"
         rows = [

@@ -8,6 +8,7 @@ thing itself.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from pumice.plugins.settings import DESCRIPTIONS, PluginSettings
 from pumice.webhook.levels import LEVELS
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.rules.rule import Rule
@@ -94,6 +95,19 @@ def _admission_settings() -> Schema:
     return _object(**{name: _shaped(field, shapes.get(name)) for name, field in settings()})
 
 
+def _plugin_settings() -> Schema:
+    defaults = PluginSettings().as_defaults()
+    return _object(
+        **{
+            name: {"description": text, "type": _JSON_TYPES[type(defaults[name])]}
+            for name, text in DESCRIPTIONS.items()
+        }
+    )
+
+
+_JSON_TYPES: dict[type, str] = {str: "string", bool: "boolean", dict: "object"}
+
+
 def _shaped(field: Schema, shape: Schema | None) -> Schema:
     if shape is None:
         return field
@@ -130,5 +144,6 @@ SHAPES: dict[str, Callable[[], Schema]] = {
         )
     ),
     "admissionSettings": _admission_settings,
+    "pluginSettings": _plugin_settings,
 }
 """The shapes by name; what is not given there comes from the default's own type."""

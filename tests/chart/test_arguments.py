@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from pumice.cli.app import app
+from pumice.plugins import PluginSettings
 from pumice.webhook.settings import AdmissionSettings
 from tests.chart.manifests import (
     NAMESPACE,
@@ -42,6 +43,21 @@ def test_every_argument_is_understood(manifests: list[Manifest]) -> None:
 
 def test_a_flag_that_does_not_exist_would_be_noticed() -> None:
     assert parsed(["controller", "--leader-elekt"]).args == ["--leader-elekt"]
+
+
+def test_controller_and_webhook_wire_pods_by_the_same_settings(render: Render) -> None:
+    manifests = render(
+        None,
+        "pluginSettings.wait-image=mine:1",
+        "pluginSettings.wait-resources.limits.cpu=1",
+        "pluginSettings.strict-upstream=true",
+    )
+    expected = PluginSettings(
+        wait_image="mine:1", wait_resources={"limits": {"cpu": 1}}, strict_upstream=True
+    )
+    for component, option in (("controller", "settings"), ("webhook", "plugin_assignments")):
+        given = parsed(arguments_of(one(manifests, "Deployment", component))).params[option]
+        assert PluginSettings.from_assignments(given) == expected
 
 
 def test_the_webhook_accepts_its_settings(manifests: list[Manifest]) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "quoted",
     "readable",
     "texts",
+    "whole",
     "word",
 ]
 
@@ -156,6 +157,16 @@ def is_simple(value: str) -> str:
 def readable(value: str) -> str:
     """Whether a value is a quantity."""
     return f"({is_simple(value)} && isQuantity(string({value})))"
+
+
+def whole(value: str) -> str:
+    """Whether a value that is readable is a whole number, also where it is written in thousandths."""
+    found = amount(value)
+    near = f"{found}.asApproximateFloat()"
+    return (
+        f"({found}.isInteger() || ({near} > -9e15 && {near} < 9e15 && "
+        f"{found}.compareTo(quantity(string(int({near})))) == 0))"
+    )
 
 
 def amount(value: str) -> str:

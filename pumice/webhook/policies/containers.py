@@ -17,6 +17,7 @@ from pumice.webhook.policies.cel import (
     mapped,
     readable,
     texts,
+    whole,
     word,
 )
 from pumice.webhook.policies.form import Form
@@ -240,7 +241,7 @@ def _resources() -> tuple[Form, ...]:
     known = is_simple("v")
     wrong = (
         f"{known} && (!isQuantity(string(v)) || sign({asked}) < 0 || "
-        f"(!{asked}.isInteger() && {integral('k')}))"
+        f"(!{whole('v')} && {integral('k')}))"
     )
     bad = joined(
         "'must be a quantity of 0 or more, whole where things are counted, found '", word("v")
@@ -272,7 +273,7 @@ def _resources() -> tuple[Form, ...]:
 def _numa() -> Form:
     which = "(c.requests == {} ? c.limits : c.requests)"
     cpu = f"{which}.?cpu.orValue(null)"
-    whole = f"{readable(cpu)} && {amount(cpu)}.isInteger() && sign({amount(cpu)}) > 0"
+    right = f"{readable(cpu)} && {whole(cpu)} && sign({amount(cpu)}) > 0"
     pinned = "!($tasks[c.i].?topologyPolicy.orValue('') in ['', 'none'])"
     message = (
         f"'topologyPolicy needs a whole number of CPUs, 1 or more, found ' + "
@@ -280,5 +281,5 @@ def _numa() -> Form:
     )
     return Form(
         "JOB-NUMA-CPU",
-        _container(f"{pinned} && !({whole})", "resources", message),
+        _container(f"{pinned} && !({right})", "resources", message),
     )

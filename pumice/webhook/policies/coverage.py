@@ -78,6 +78,9 @@ PARTLY = {
         "more", "told of the queue root beside a share that must not change"
     ),
     "Q-DES-GT-CAP": Partly("more", "told of the queue root beside a share that must not change"),
+    "TPL-QUANTITY": Partly(
+        "less", "of requests and limits alone, and as large as the API server can read them"
+    ),
     "HN-REGEX": Partly(
         "less",
         "told only of a HyperNode that breaks no other rule, since a pattern is judged by its failure",

@@ -1,6 +1,15 @@
 """PodGroups in CEL: the gang's numbers, its topology, and its parts."""
 
-from pumice.webhook.policies.cel import each, integral, is_qualified, joined, measured, one, word
+from pumice.webhook.policies.cel import (
+    each,
+    integral,
+    is_qualified,
+    joined,
+    measured,
+    one,
+    whole,
+    word,
+)
 from pumice.webhook.policies.form import Form, Room
 from pumice.webhook.policies.jobs import both_tiers
 from pumice.webhook.policies.selectors import selector_problems
@@ -19,7 +28,7 @@ def _place() -> tuple[Form, ...]:
         "$spec.?minResources.orValue({})",
         "k, v",
         "isQuantity(string(v)) && (sign(quantity(string(v))) < 0 || "
-        f"(!quantity(string(v)).isInteger() && {integral('k')}))",
+        f"(!{whole('v')} && {integral('k')}))",
         "'spec.minResources.' + k",
         joined("'must be 0 or more, and whole where things are counted, found '", word("v")),
     )

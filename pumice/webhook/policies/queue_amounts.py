@@ -1,6 +1,6 @@
 """Amounts of a Queue in CEL: capability, deserved and guarantee, each for itself and in their order."""
 
-from pumice.webhook.policies.cel import amount, each, integral, joined, measured, word
+from pumice.webhook.policies.cel import amount, each, integral, joined, measured, whole, word
 from pumice.webhook.policies.form import Form
 
 __all__ = ["VARIABLES", "forms", "orders"]
@@ -29,7 +29,7 @@ def forms() -> tuple[Form, ...]:
         Form(
             "Q-INT",
             _in_all(
-                f"{_IS} && !{amount('v')}.isInteger() && {integral('k')}",
+                f"{_IS} && !{whole('v')} && {integral('k')}",
                 joined("'must be a whole number, found '", word("v")),
             ),
         ),
