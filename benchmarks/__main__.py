@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-BENCHMARKS = ("admission", "linting", "scheduling")
+BENCHMARKS = ("admission", "linting", "plugins", "scheduling")
 
 
 def main() -> int:

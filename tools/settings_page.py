@@ -138,10 +138,10 @@ def _as_given(value: Any) -> str:
 def _job_plugins() -> Iterator[str]:
     yield PLUGINS
     defaults = PluginSettings().as_defaults()
-    rows = [
+    cluster_wide = [
         (f"`{name}`", f"`{_as_given(defaults[name])}`", text) for name, text in DESCRIPTIONS.items()
     ]
-    yield _table(("setting", "default", "what it does"), rows)
+    yield _table(("setting", "default", "what it does"), cluster_wide)
     for plugin in builtin().plugins:
         yield f"### {plugin.name}\n\n{plugin.summary}{_adds(plugin.requires)}\n"
         rows = [

@@ -136,21 +136,24 @@ class PodEdits:
     annotations: Mapping[str, str] | None = None
 
 
+_FIELDS = tuple(each.name for each in fields(PodEdits))
+
+
 def merge(edits: Iterable[PodEdits]) -> PodEdits:
     """All edits as one, in the order given; where two want the same thing, the earlier one wins."""
     merged: dict[str, Any] = {}
     for each in edits:
-        for field in fields(each):
-            value = getattr(each, field.name)
+        for name in _FIELDS:
+            value = getattr(each, name)
             if not value:
                 continue
-            earlier = merged.get(field.name)
+            earlier = merged.get(name)
             if earlier is None:
-                merged[field.name] = value
+                merged[name] = value
             elif isinstance(value, Mapping):
-                merged[field.name] = {**value, **earlier}
+                merged[name] = {**value, **earlier}
             elif not isinstance(value, str):
-                merged[field.name] = (*earlier, *value)
+                merged[name] = (*earlier, *value)
     return PodEdits(**merged)
 
 
