@@ -30,7 +30,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from benchmarks.subjects import cluster, job, pod, queue, review, view
+from benchmarks.load import numbered
+from benchmarks.subjects import MARK, cluster, job, pod, queue, review, view
 from pumice.certs.authority import Authority, generate_key
 from pumice.cli.lean import settled
 from pumice.plugins import builtin
@@ -45,15 +46,67 @@ RATE = 1000
 CONNECTIONS = 4
 CONSTANT = "/constant"
 CONSTANT_ANSWER = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"705ab4f5-6393-11e8-b7cc-42010a800002","allowed":true}}'
+SCRIPT = """
+local file = io.open("{body}", "rb")
+local body = file:read("*a")
+local number = {first}
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.body = body
+if number > 0 then
+  request = function()
+    number = number + 1
+    local changed = body:gsub("{mark}", string.format("%08d", number))
+    return wrk.format(nil, nil, nil, changed)
+  end
+end
+done = function(summary)
+  io.write(string.format("counted %d %d\\n", summary.requests, summary.duration))
+end
+"""
+"""What wrk sends: the review, with another number each time where it shall be a new one."""
+
 _ADDRESS = re.compile(r"https://127\.0\.0\.1:(\d+)")
 
 BATCH = ("batch.volcano.sh", "v1alpha1", "jobs", "Job")
-REVIEWS: dict[str, bytes] = {
-    "/jobs/mutate": review(*BATCH, job(defaulted=False)),
-    "/jobs/validate": review(*BATCH, job(defaulted=True)),
-    "/queues/validate": review("scheduling.volcano.sh", "v1beta1", "queues", "Queue", queue()),
-    "/pods/mutate": review("", "v1", "pods", "Pod", pod()),
-}
+DEFAULTED = review(*BATCH, job(defaulted=True))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is asked.
+
+    Attributes:
+        name: In the table.
+        path: Endpoint.
+        body: The review.
+        fresh: Whether every review brings templates that were never seen before. Otherwise it is the
+            same review again and again, as of Jobs that are made from one manifest.
+    """
+
+    name: str
+    path: str
+    body: bytes
+    fresh: bool = False
+
+    @property
+    def file(self) -> str:
+        """Name of a file for the review."""
+        return self.path.strip("/").replace("/", "-")
+
+
+SUBJECTS = (
+    Subject("/jobs/mutate", "/jobs/mutate", review(*BATCH, job(defaulted=False))),
+    Subject("/jobs/validate, known templates", "/jobs/validate", DEFAULTED),
+    Subject("/jobs/validate, new templates", "/jobs/validate", DEFAULTED, fresh=True),
+    Subject(
+        "/queues/validate",
+        "/queues/validate",
+        review("scheduling.volcano.sh", "v1beta1", "queues", "Queue", queue()),
+    ),
+    Subject("/pods/mutate, not ours", "/pods/mutate", review("", "v1", "pods", "Pod", pod())),
+)
+BESIDE = Subject("a constant", CONSTANT, SUBJECTS[0].body)
 
 
 @dataclass(frozen=True)
@@ -61,8 +114,8 @@ class Row:
     """One measurement; times in microseconds.
 
     Attributes:
-        what: `core`, `constant` or `server`.
-        path: Endpoint.
+        what: `core`, `server`, or `aiohttp` for the server that answers a constant.
+        asked: What was asked.
         bytes: Length of the review.
         cpu_us: CPU time of a review, median of the rounds.
         quartiles_us: Between these lies half of the rounds.
@@ -75,7 +128,7 @@ class Row:
     """
 
     what: str
-    path: str
+    asked: str
     bytes: int
     cpu_us: float
     quartiles_us: tuple[float, float]
@@ -96,21 +149,24 @@ def quartiles(found: Sequence[float]) -> tuple[float, float]:
 def pure(rounds: int, n: int) -> Iterator[Row]:
     """The core alone: bytes in, bytes out."""
     admission = Admission(AdmissionSettings(), view(), builtin())
-    costs: dict[str, list[float]] = {path: [] for path in REVIEWS}
-    for path, body in REVIEWS.items():
-        answer = json.loads(admission.review(path, body))["response"]
+    costs: dict[Subject, list[float]] = {subject: [] for subject in SUBJECTS}
+    for subject in SUBJECTS:
+        answer = json.loads(admission.review(subject.path, subject.body))["response"]
         assert answer["allowed"], answer
     with settled():
         for number in range(rounds + 1):
-            for path, body in REVIEWS.items():
+            for subject, found in costs.items():
+                bodies = [subject.body] * n
+                if subject.fresh:
+                    bodies = [numbered(subject.body, number * n + each) for each in range(n)]
                 before = time.process_time()
-                for _ in range(n):
-                    admission.review(path, body)
+                for body in bodies:
+                    admission.review(subject.path, body)
                 if number:  # the first round is for warming up
-                    costs[path].append((time.process_time() - before) / n * 1e6)
-    for path, found in costs.items():
+                    found.append((time.process_time() - before) / n * 1e6)
+    for subject, found in costs.items():
         least, median = round(min(found), 1), round(statistics.median(found), 1)
-        yield Row("core", path, len(REVIEWS[path]), median, quartiles(found), least)
+        yield Row("core", subject.name, len(subject.body), median, quartiles(found), least)
 
 
 @dataclass(frozen=True)
@@ -154,8 +210,8 @@ def site() -> Iterator[Site]:
         queues = {"apiVersion": "v1", "kind": "List", "items": cluster()}
         found.file("cluster.json").write_text(json.dumps(queues))
         found.file("queue.json").write_text(json.dumps(cluster()[0]))
-        for path, body in {**REVIEWS, CONSTANT: REVIEWS["/jobs/mutate"]}.items():
-            found.file(path.strip("/").replace("/", "-")).write_bytes(body)
+        for subject in (BESIDE, *SUBJECTS):
+            found.file(subject.file).write_bytes(subject.body)
         yield found
 
 
@@ -255,6 +311,7 @@ class Load:
         """Start it."""
         self._where = where
         self.wrk = shutil.which("wrk")
+        self._asked = 0
         processors = "" if where.asking is None else str(where.asking)
         authority = str(where.file("ca.crt"))
         self._process = subprocess.Popen(
@@ -270,51 +327,41 @@ class Load:
             text=True,
         )
 
-    def _order(self, path: str, port: int, **rest: float) -> Raw:
-        body = str(self._where.file(path.strip("/").replace("/", "-")))
+    def _order(self, subject: Subject, port: int, **rest: float) -> Raw:
+        body = str(self._where.file(subject.file))
+        order = {"port": port, "path": subject.path, "body": body, "fresh": subject.fresh}
         orders = self._process.stdin
         assert orders is not None
-        orders.write(json.dumps({"port": port, "path": path, "body": body, **rest}) + "\n")
+        orders.write(json.dumps(order | rest) + "\n")
         orders.flush()
         answer: Raw = json.loads(_text(self._process.stdout).readline())
         return answer
 
-    def work(self, path: str, port: int, count: int) -> tuple[int, float]:
+    def work(self, subject: Subject, port: int, count: int) -> tuple[int, float]:
         """Ask on all connections; how many reviews were answered, and in how many seconds."""
         if self.wrk is not None:
-            return self._wrk(self.wrk, path, port, count)
-        answer = self._order(path, port, count=count)
+            return self._wrk(self.wrk, subject, port)
+        answer = self._order(subject, port, count=count)
         return int(answer["count"]), float(answer["seconds"])
 
-    def _wrk(self, wrk: str, path: str, port: int, count: int) -> tuple[int, float]:
+    def _wrk(self, wrk: str, subject: Subject, port: int) -> tuple[int, float]:
+        self._asked += 1
+        first = self._asked * 1_000_000 if subject.fresh else 0
         script = self._where.file("post.lua")
-        body = self._where.file(path.strip("/").replace("/", "-"))
         script.write_text(
-            f'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n'
-            f'local file = io.open("{body}", "rb")\nwrk.body = file:read("*a")\n'
-            "done = function(summary) io.write(string.format("
-            '"counted %d %d\\n", summary.requests, summary.duration)) end\n'
+            SCRIPT.format(body=self._where.file(subject.file), mark=MARK, first=first)
         )
-        seconds = max(1, round(count / 3000))
-        address = f"https://127.0.0.1:{port}{path}?timeout=5s"
-        command = [
-            wrk,
-            "-t1",
-            f"-c{CONNECTIONS}",
-            f"-d{seconds}s",
-            "-s",
-            str(script),
-            address,
-        ]
+        address = f"https://127.0.0.1:{port}{subject.path}?timeout=5s"
+        command = [wrk, "-t1", f"-c{CONNECTIONS}", "-d1s", "-s", str(script), address]
         if self._where.asking is not None:
             command = ["taskset", "-c", str(self._where.asking), *command]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         counted = text.partition("counted ")[2].split()
         return int(counted[0]), int(counted[1]) / 1e6
 
-    def latencies(self, path: str, port: int, seconds: float) -> list[float]:
+    def latencies(self, subject: Subject, port: int, seconds: float) -> list[float]:
         """p50, p99 and p99.9 at the fixed rate, in seconds."""
-        found: list[float] = self._order(path, port, rate=RATE, seconds=seconds)["latencies"]
+        found: list[float] = self._order(subject, port, rate=RATE, seconds=seconds)["latencies"]
         return found
 
     def stop(self) -> None:
@@ -324,7 +371,7 @@ class Load:
 
 @dataclass
 class Sample:
-    """What the rounds found about one path."""
+    """What the rounds found about one subject."""
 
     cpu: list[float]
     per_second: list[float]
@@ -337,32 +384,32 @@ def served(where: Site, rounds: int, n: int, seconds: float) -> tuple[list[Row],
         theirs = stack.enter_context(constant(where))
         load = Load(where)
         stack.callback(load.stop)
-        asked = {CONSTANT: theirs, **dict.fromkeys(REVIEWS, ours)}
-        samples = {path: Sample([], []) for path in asked}
+        asked = {BESIDE: theirs, **dict.fromkeys(SUBJECTS, ours)}
+        samples = {subject: Sample([], []) for subject in asked}
         for number in range(rounds + 1):
-            for path, server in asked.items():
+            for subject, server in asked.items():
                 before = server.cpu()
-                count, took = load.work(path, server.port, n)
+                count, took = load.work(subject, server.port, n)
                 if number:  # the first round is for warming up
-                    samples[path].cpu.append((server.cpu() - before) / count * 1e6)
-                    samples[path].per_second.append(count / took)
+                    samples[subject].cpu.append((server.cpu() - before) / count * 1e6)
+                    samples[subject].per_second.append(count / took)
         rows = []
-        for path, server in asked.items():
-            late = load.latencies(path, server.port, seconds)
-            rows.append(_row(path, samples[path], samples[CONSTANT], late))
+        for subject, server in asked.items():
+            late = load.latencies(subject, server.port, seconds)
+            rows.append(_row(subject, samples[subject], samples[BESIDE], late))
         return rows, ours.rss_mib(), "wrk" if load.wrk else "load.py"
 
 
-def _row(path: str, sample: Sample, beside: Sample, late: Sequence[float]) -> Row:
+def _row(subject: Subject, sample: Sample, beside: Sample, late: Sequence[float]) -> Row:
     above = [one - other for one, other in zip(sample.cpu, beside.cpu, strict=True)]
     return Row(
-        "constant" if path == CONSTANT else "server",
-        path,
-        len(REVIEWS.get(path, REVIEWS["/jobs/mutate"])),
+        "aiohttp" if subject is BESIDE else "server",
+        subject.name,
+        len(subject.body),
         round(statistics.median(sample.cpu), 1),
         quartiles(sample.cpu),
         round(min(sample.cpu), 1),
-        None if path == CONSTANT else round(statistics.median(above), 1),
+        None if subject is BESIDE else round(statistics.median(above), 1),
         round(statistics.median(sample.per_second)),
         *(round(1e6 * each) for each in late),
     )
@@ -381,7 +428,7 @@ def starts(where: Site, times: int) -> tuple[list[float], float]:
 def table(rows: Sequence[Row]) -> str:
     """The rows as text."""
     names = ("CPU µs", "q1", "q3", "least", "+const", "/s", "p50 µs", "p99 µs", "p99.9 µs")
-    lines = [f"{'':9} {'path':17} {'bytes':>6} " + " ".join(f"{name:>8}" for name in names)]
+    lines = [f"{'':7} {'':31} {'bytes':>6} " + " ".join(f"{name:>8}" for name in names)]
     for each in rows:
         values = (
             each.cpu_us,
@@ -394,7 +441,7 @@ def table(rows: Sequence[Row]) -> str:
             each.p999_us,
         )
         cells = " ".join(f"{'' if value is None else f'{value:.0f}':>8}" for value in values)
-        lines.append(f"{each.what:9} {each.path:17} {each.bytes:6} {cells}")
+        lines.append(f"{each.what:7} {each.asked:31} {each.bytes:6} {cells}")
     return "\n".join(lines)
 
 

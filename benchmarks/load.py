@@ -1,7 +1,8 @@
 """A load generator of its own, in a process of its own: asks over TLS, reads whole answers, keeps time.
 
 It reads orders from its standard input, one JSON object a line, and answers each with one. An order has
-`port`, `path` and `body` (a file), and either `count`, to ask one review after the other on every
+`port`, `path`, `body` (a file) and `fresh` (whether each review has a number of its own where the body has
+the mark), and either `count`, to ask one review after the other on every
 connection, or `rate` and `seconds`, to ask at a fixed rate. Answers have the seconds that it took, and
 with a rate the latencies at `shares` of all reviews, from the moment at which each was due, so that a
 review that waits for a late one before it counts with what it waited.
@@ -14,16 +15,34 @@ import ssl
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from itertools import count as count_from
 from pathlib import Path
 from typing import Any
 
+from benchmarks.subjects import MARK
+
 SHARES = (0.5, 0.99, 0.999)
+_NUMBERS = 1_000_000
+"""Numbers that a connection has for itself."""
+
+
+def numbered(text: bytes, number: int) -> bytes:
+    """A review, or a request with one, with a number in the place of the mark."""
+    return text.replace(MARK.encode(), b"%08d" % number)
+
+
+def numbers(connection: int) -> Iterator[int]:
+    """Numbers that no other connection has."""
+    return count_from(connection * _NUMBERS)
 
 
 class Connection:
-    """A kept connection that asks the same review again and again."""
+    """A kept connection that asks the same review again and again, or always another one."""
 
-    def __init__(self, port: int, trusting: ssl.SSLContext, path: str, body: bytes) -> None:
+    def __init__(
+        self, port: int, trusting: ssl.SSLContext, path: str, body: bytes, numbers: Iterator[int]
+    ) -> None:
         head = (
             f"POST {path}?timeout=5s HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
             "User-Agent: kube-apiserver-admission\r\nAccept: application/json, */*\r\n"
@@ -31,13 +50,16 @@ class Connection:
             "Accept-Encoding: gzip\r\n\r\n"
         )
         self._request = head.encode() + body
+        self._numbers = numbers
         plain = socket.create_connection(("127.0.0.1", port))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = trusting.wrap_socket(plain, server_hostname="127.0.0.1")
 
     def ask(self) -> bytes:
         """Send the review and read its answer."""
-        self._socket.sendall(self._request)
+        number = next(self._numbers, None)
+        request = self._request if number is None else numbered(self._request, number)
+        self._socket.sendall(request)
         received = b""
         while b"\r\n\r\n" not in received:
             received += self._more()
@@ -98,13 +120,16 @@ def main() -> None:
     if processors:
         os.sched_setaffinity(0, {int(each) for each in processors.split(",")})
     trusting = ssl.create_default_context(cafile=authority)
-    open_ones: dict[tuple[int, str], list[Connection]] = {}
+    open_ones: dict[tuple[int, str, bool], list[Connection]] = {}
     for line in sys.stdin:
         order = json.loads(line)
-        key = order["port"], order["path"]
+        key = port, path, fresh = order["port"], order["path"], order["fresh"]
         if key not in open_ones:
             body = Path(order["body"]).read_bytes()
-            open_ones[key] = [Connection(key[0], trusting, key[1], body) for _ in range(int(count))]
+            open_ones[key] = [
+                Connection(port, trusting, path, body, numbers(each) if fresh else iter(()))
+                for each in range(int(count))
+            ]
         connections = open_ones[key]
         if "rate" in order:
             answer = at_rate(connections, order["rate"], order["seconds"])

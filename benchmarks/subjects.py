@@ -7,6 +7,9 @@ from pumice.webhook.view import Snapshot
 
 Raw = dict[str, Any]
 
+MARK = "########"
+"""Stands in every template; with a number in its place the template is a new one."""
+
 
 def task(name: str, replicas: int) -> Raw:
     """A task with the length of what people write: variables, mounts, volumes, tolerations."""
@@ -34,8 +37,9 @@ def task(name: str, replicas: int) -> Raw:
                         "ports": [{"name": "tfjob-port", "containerPort": 2222}],
                         "env": [
                             {"name": f"VARIABLE_{i}", "value": f"value-{i}-of-some-length"}
-                            for i in range(22)
-                        ],
+                            for i in range(21)
+                        ]
+                        + [{"name": "VARIABLE_21", "value": f"value-{MARK}-of-length"}],
                         "volumeMounts": [
                             {"name": f"v{i}", "mountPath": f"/data/{i}"} for i in range(6)
                         ],

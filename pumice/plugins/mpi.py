@@ -7,9 +7,9 @@ by Open MPI (4 and 5), and by Intel MPI and MPICH, whose launcher is Hydra.
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
-from pumice.api.kinds import CONFIG_MAP
+from pumice.plugins import shards
 from pumice.plugins.accelerators import accelerators, cpus
-from pumice.plugins.addresses import addresses, joined_size
+from pumice.plugins.addresses import addresses, is_small, joined_size
 from pumice.plugins.arguments import (
     BOOLEAN,
     INTEGER,
@@ -94,30 +94,17 @@ class Mpi(JobPlugin):
             text = f"--slots-per-worker={values['slots-per-worker']} counts as 0"
             warnings.append(FieldError("spec.plugins.mpi", text, "JOB-PLUGIN-ARGUMENT"))
         warnings += kept_warnings(job, values, ("MPI_HOST",))
-        if job.task(values["master"]) is not None:
-            return Findings(warnings=tuple(warnings))
-        return Findings((missing_task(job, self.name, values, "master"),), tuple(warnings))
+        errors = list(_size_error(job, worker, values))
+        if job.task(values["master"]) is None:
+            errors.insert(0, missing_task(job, self.name, values, "master"))
+        return Findings(tuple(errors), tuple(warnings))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
-        """ConfigMap `<job>-mpi` with both host files."""
+        """ConfigMap `<job>-mpi` with both host files; several where one is too small."""
         worker = job.task(values["worker"])
         if values.strict_upstream or worker is None:
             return []
-        slots = _slots(worker, values)
-        found = addresses(job, worker)
-        metadata = {"name": _config_map(job), "namespace": job.metadata.namespace}
-        data = {
-            HOST_FILE: "".join(f"{each} slots={slots}\n" for each in found),
-            MACHINE_FILE: "".join(f"{each}:{slots}\n" for each in found),
-        }
-        return [
-            {
-                "apiVersion": CONFIG_MAP.api_version,
-                "kind": CONFIG_MAP.kind,
-                "metadata": metadata,
-                "data": data,
-            }
-        ]
+        return _config_maps(job, worker, values)
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The port on every container; the workers' addresses on the master."""
@@ -150,12 +137,12 @@ def _master(job: Job, values: Values, cast: Cast, port: tuple[Port, ...]) -> Pod
         env.append(EnvVar("MPI_HOST", ",".join(addresses(job, worker))))
     if values.strict_upstream:
         return PodEdits(env=tuple(env), ports=port)
-    volume = _config_map(job)
+    name = f"{job.metadata.name}-mpi"
     return PodEdits(
         env=(*env, *(EnvVar(name, f"{MOUNT_PATH}/{file}") for name, file in _FILES)),
         ports=port,
-        volumes=({"name": volume, "configMap": {"name": volume}},),
-        mounts=(Mount(volume, MOUNT_PATH),),
+        volumes=(shards.volume(name, _config_maps(job, worker, values)),),
+        mounts=(Mount(name, MOUNT_PATH),),
         init_containers=_waiting(cast, values),
     )
 
@@ -182,5 +169,27 @@ def _too_large(job: Job, worker: Task) -> bool:
     return joined_size(job, worker) > HOSTS_VARIABLE_LIMIT
 
 
-def _config_map(job: Job) -> str:
-    return f"{job.metadata.name}-mpi"
+def _config_maps(job: Job, worker: Task, values: Values) -> list[Raw]:
+    slots = _slots(worker, values)
+    found = addresses(job, worker)
+    data = {
+        HOST_FILE: "".join(f"{each} slots={slots}\n" for each in found),
+        MACHINE_FILE: "".join(f"{each}:{slots}\n" for each in found),
+    }
+    return shards.config_maps(f"{job.metadata.name}-mpi", job.metadata.namespace, data)
+
+
+def _size_error(job: Job, worker: Task | None, values: Values) -> tuple[FieldError, ...]:
+    """Refuse what one host file cannot hold: the launchers read a file, not parts of one."""
+    if worker is None or is_small(job) or values.strict_upstream:
+        return ()
+    line = len(f" slots={_slots(worker, values)}")
+    size = joined_size(job, worker) + worker.size * line
+    if not shards.is_in_parts(HOST_FILE, size):
+        return ()
+    text = (
+        f"plugin mpi would write a host file of {size} bytes for {worker.size} workers, and a ConfigMap "
+        f"holds {shards.LIMIT}; use shorter names or fewer pods"
+    )
+    path = f"spec.tasks[{job.tasks.index(worker)}].replicas"
+    return (FieldError(path, text, "JOB-PLUGIN-SIZE"),)

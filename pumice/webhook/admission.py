@@ -31,6 +31,7 @@ from pumice.webhook.questions import (
 )
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.job_annotations import annotating
+from pumice.webhook.rules.templates.known import KnownTemplates
 from pumice.webhook.salvage import trusted, without
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.type_problems import brought_type_problems
@@ -57,7 +58,10 @@ class Crash:
 
 
 class Admission:
-    """Answers reviews by the rules. Safe to share: all it remembers is which crashes it has told."""
+    """Answers reviews by the rules.
+
+    Safe to share: all it remembers is which crashes it has told, and pod templates that are in order.
+    """
 
     def __init__(
         self,
@@ -87,6 +91,7 @@ class Admission:
         self._wirings = NativeWirings(plugins, plugin_settings)
         self._on_crash = on_crash
         self._told: set[tuple[str, str, int]] = set()
+        self._known = KnownTemplates()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -147,6 +152,7 @@ class Admission:
             annotating=self._annotating,
             wirings=self._wirings,
             groups=self.groups,
+            known=self._known,
             creating=question.operation == "CREATE",
             uid=question.uid,
             namespace=question.namespace,

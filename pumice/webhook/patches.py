@@ -8,7 +8,6 @@ is the only operation needed; a parent that is missing is made first.
 import copy
 from typing import Any
 
-import jsonpatch
 import msgspec
 
 from pumice.api.reviews import PatchOperation
@@ -71,6 +70,8 @@ def applied(document: dict[str, Any], operations: list[PatchOperation]) -> dict[
         return _with(document, operations)
     except (LookupError, TypeError, ValueError):
         # Not what `Patch` makes for this document: carried out, or refused, by the letter.
+        import jsonpatch  # late: few processes ever need it
+
         changed: dict[str, Any] = jsonpatch.apply_patch(document, msgspec.to_builtins(operations))
         return changed
 

@@ -98,6 +98,8 @@ SCHEMA = frozenset(
         "JOB-TASK-NAME",
         "PART-SIZE",
         "PART-TOTAL",
+        "PG-MIN-MEMBER",
+        "PG-PART-SIZE",
         "POL-BAD-EVENT",
         "Q-DEQUEUE",
         "Q-PRIORITY",

@@ -38,14 +38,6 @@ def _ways() -> tuple[Form, ...]:
             ),
         ),
         Form(
-            "HN-SELECTOR",
-            _member(
-                f"{_SELECTED} && {_WAYS}.size() != 1",
-                "",
-                "'must have one of exactMatch, regexMatch and labelMatch, and only one'",
-            ),
-        ),
-        Form(
             "HN-INEXACT",
             _member(
                 f"m.?type.orValue('') == 'HyperNode' && {_SELECTED} && {_WAYS}.size() > 0 && "

@@ -120,19 +120,6 @@ def _names(place: JobPlace) -> tuple[Form, ...]:
             one(bad, "'metadata.name'", "'must fit into a label, 63 characters at most'"),
         ),
         Form(
-            "JOB-TASK-NAME",
-            each(
-                "$names",
-                "i, n",
-                f"!{is_label('n')}",
-                path,
-                joined(
-                    "'must be a DNS label of at most 63 lower case letters, digits and -, found '",
-                    word("n"),
-                ),
-            ),
-        ),
-        Form(
             "JOB-DUP-TASK",
             each(
                 "$names",

@@ -67,14 +67,6 @@ def _counts() -> tuple[Form, ...]:
     total = f"{tasks}.map(k, int({tasks}[k])).sum()"
     return (
         Form(
-            "PG-MIN-MEMBER",
-            one(
-                f"{minimum} < 0",
-                "'spec.minMember'",
-                f"'must be 0 or more, found ' + string({minimum})",
-            ),
-        ),
-        Form(
             "PG-MIN-TASK",
             each(
                 tasks,
@@ -114,25 +106,6 @@ def _parts() -> tuple[Form, ...]:
                 "n != '' && $partNames.indexOf(n) != i",
                 f"{_PART}.name'",
                 joined(word("n"), "' is the name of a sub-group already'"),
-            ),
-        ),
-        Form(
-            "PG-PART-SIZE",
-            joined(
-                each(
-                    "$parts",
-                    "i, p",
-                    f"{size} < 1",
-                    f"{_PART}.subGroupSize'",
-                    f"'must be at least 1, found ' + string({size})",
-                ),
-                each(
-                    "$parts",
-                    "i, p",
-                    f"{counted} && {count} < 0",
-                    f"{_PART}.minSubGroups'",
-                    f"'must be 0 or more, found ' + string({count})",
-                ),
             ),
         ),
         Form(

@@ -13,6 +13,7 @@ from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.view import AdmissionView
 
 if TYPE_CHECKING:  # settings know all rules by their codes, and every rule knows its case
+    from pumice.webhook.rules.templates.known import KnownTemplates
     from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["Case", "Check", "run"]
@@ -33,6 +34,7 @@ class Case:
         annotating: Those of them that write annotations onto a Job.
         wirings: Wires pods of other controllers.
         groups: Resource groups that pods may belong to.
+        known: Pod templates that are in order; None to judge each anew.
         namespace: Of the object; empty for one that is in none.
         levels: How strict rules are that do not have their own level, by code.
         uid: Of the review, for messages about faults of ours.
@@ -54,6 +56,7 @@ class Case:
         "errors",
         "excesses",
         "groups",
+        "known",
         "levels",
         "missing_owners",
         "missing_queues",
@@ -76,6 +79,7 @@ class Case:
         annotating: Collection[str] = (),
         wirings: NativeWirings | None = None,
         groups: ResourceGroups = NO_GROUPS,
+        known: "KnownTemplates | None" = None,
         creating: bool = True,
         uid: str = "",
         namespace: str = "",
@@ -86,6 +90,7 @@ class Case:
         self.annotating = annotating
         self.wirings = wirings or NativeWirings(plugins)
         self.groups = groups
+        self.known = known
         self.creating = creating
         self.uid = uid
         self.namespace = namespace
@@ -170,6 +175,7 @@ class Case:
             annotating=self.annotating,
             wirings=self.wirings,
             groups=self.groups,
+            known=self.known,
             creating=self.creating,
             uid=self.uid,
             namespace=self.namespace,

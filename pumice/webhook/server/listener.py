@@ -2,8 +2,8 @@
 
 An API server that has been told that an address is gone may still use it for a moment, and it keeps
 connections open. So ending takes three steps: not ready, but answering as before, with each answer
-asking for its connection to be closed; then no new connections, while running reviews finish; then
-the end.
+asking for its connection to be closed; then no new connections, while running reviews finish and what
+was on its way arrives; then the end.
 """
 
 import asyncio
@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.02
 """How often it is looked whether the last review is answered."""
+
+_QUIET_SECONDS = 0.25
+"""When no review has come for so long, no more are expected."""
 
 
 class Listener:
@@ -138,13 +141,24 @@ class Listener:
             await self._clock.sleep(self._settings.drain_seconds)
         for site in tuple(runner.sites):
             await site.stop()
-        # What is on its way to an idle connection arrives meanwhile, and aiohttp would drop what
-        # still arrives of a review once it is told to end.
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.shutdown_seconds):
-                await asyncio.sleep(_LOOK_SECONDS)
-                while server.busy:  # noqa: ASYNC110 - rare, and an event would cost each review
-                    await asyncio.sleep(_LOOK_SECONDS)
+                await _quiet(server)
+
+
+async def _quiet(server: Server) -> None:
+    """Wait until nothing runs and nothing has come for a while.
+
+    Whatever comes is answered as the last of its connection, so that connections become fewer. Some
+    may be shaking hands, and a client may have chosen an idle one just now; aiohttp would drop what
+    comes once it is told to end.
+    """
+    loop = asyncio.get_running_loop()
+    begun, since = server.requests_count, loop.time()
+    while loop.time() - since < _QUIET_SECONDS:
+        await asyncio.sleep(_LOOK_SECONDS)
+        if server.busy or server.requests_count != begun:
+            begun, since = server.requests_count, loop.time()
 
 
 def _port(runner: web.ServerRunner | None) -> int:

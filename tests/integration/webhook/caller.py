@@ -22,8 +22,11 @@ __all__ = ["Caller", "Service"]
 IDLE = 25
 """Connections that kube-apiserver keeps for a host."""
 
-BURSTS = (1, 1, 2, 1, 1, 12, 1, 3, 1, 30)
+BURSTS = (1, 1, 2, 1, 1, 12, 1, 3, 1, 20)
 """How many reviews come at once, in turn; a Deployment or a queue of Jobs sends many."""
+
+MOST_AT_ONCE = 50
+"""Reviews that wait for their answer; kube-apiserver bounds the requests that it works on, too."""
 
 TIMEOUT_SECONDS = 10.0
 PATH = "/jobs/validate"
@@ -95,15 +98,16 @@ class Caller:
         self._asking: set[asyncio.Task[None]] = set()
 
     async def load(self, rate: float, stop: asyncio.Event) -> None:
-        """Ask so many reviews a second, whether or not earlier ones are answered, until told to stop."""
+        """Ask so many reviews a second, whether or not earlier ones are answered, until told to."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         for burst in itertools.cycle(BURSTS):
             if stop.is_set():
                 break
-            for _ in range(burst):
+            for _ in range(min(burst, MOST_AT_ONCE - len(self._asking))):
                 self.start()
-            due += burst / rate
+            # On a machine that is too busy there are fewer reviews, instead of ever more that wait.
+            due = max(due, loop.time() - 0.1) + burst / rate
             if (early := due - loop.time()) > 0:
                 await asyncio.sleep(early)
         await self.finish()

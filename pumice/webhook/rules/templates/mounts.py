@@ -111,9 +111,9 @@ def _are_plain(mounts: Any, volumes: Mapping[str, Raw]) -> bool:
             if mount["name"] in volumes
             and (len(mount) == 2 or (len(mount) == 3 and "readOnly" in mount))
         }
-    except KeyError:
+    except (KeyError, TypeError):
         return False
-    return len(paths) == len(mounts) and "" not in paths
+    return len(paths) == len(mounts) and all(paths)
 
 
 def _details(site: Site, container: Raw, mount: Raw, field: str) -> None:

@@ -72,15 +72,15 @@ def _ports(
     site: Site, container: Raw, pod: Surroundings, taken: dict[HostPort, tuple[str, bool]]
 ) -> None:
     names: dict[str, int] = {}
-    for index, port in enumerate(container["ports"]):
+    for index, port in entries(container["ports"]):
         name = port.get("name")
-        if name:
+        if name and isinstance(name, str):
             _name(site, name, index, names)
         number = port.get("containerPort")
-        if not number:
+        if number is None or number == 0:
             where = f"ports[{index}].containerPort"
             site.report(TPL_PORT, "must be set, found none", where, "FieldValueRequired")
-        elif problem := port_number_problem(number):
+        elif is_int(number) and (problem := port_number_problem(number)):
             site.report(TPL_PORT, problem, f"ports[{index}].containerPort")
         if protocol := port.get("protocol"):
             one_of(site, TPL_PORT, protocol, _PROTOCOLS, f"ports[{index}].protocol")

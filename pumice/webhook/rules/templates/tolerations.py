@@ -5,7 +5,7 @@ import re
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.features import TPL_FEATURE
 from pumice.webhook.rules.templates.labels import key_problem, value_problem
-from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import one_of, quoted
 
 __all__ = ["RULES", "tolerations"]
@@ -34,7 +34,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
 def tolerations(site: Site, spec: Raw) -> None:
     """Check `tolerations`."""
-    for index, toleration in enumerate(spec["tolerations"]):
+    for index, toleration in entries(spec["tolerations"]):
         _match(site, toleration, f"tolerations[{index}]")
         effect = toleration.get("effect", "")
         if effect:
