@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick check format generate manifests controlplane bench image-files clean
+.PHONY: help demo dev test test-quick fuzz check format generate manifests controlplane bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -29,6 +29,9 @@ test: $(READY_DEV) controlplane ## Run every test, those on a real control plane
 
 test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (a minute)
 	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not slow"
+
+fuzz: $(READY_DEV) ## Have admission answer a million mutated reviews, and say what became of them (8 min)
+	$(PY) -m tests.fuzz
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
 	$(PY) -m ruff format --check .

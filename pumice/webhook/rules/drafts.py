@@ -131,3 +131,23 @@ class DraftPod(ApiStruct, frozen=True):
 
     metadata: DraftPodMeta = DraftPodMeta()
     spec: DraftPodPlace | None = None
+
+
+def draft_of(job: dict[str, Any]) -> DraftJob:
+    """A Job that has been decoded, as defaulting reads it.
+
+    Templates stay raw when a Job is decoded, so that they may hold anything. Where one is not even an
+    object, which the rules on templates tell, defaulting looks at none of them.
+
+    Args:
+        job: The Job as `msgspec.to_builtins` gives it.
+    """
+    try:
+        return msgspec.convert(job, DraftJob)
+    except msgspec.ValidationError:
+        spec = job["spec"]
+        tasks = [
+            {name: value for name, value in task.items() if name != "template"}
+            for task in spec["tasks"]
+        ]
+        return msgspec.convert({**job, "spec": {**spec, "tasks": tasks}}, DraftJob)

@@ -18,7 +18,7 @@ from pumice.api.jobs import Job, JobSpec
 from pumice.webhook.patches import applied
 from pumice.webhook.rules import jobs
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.drafts import DraftJob
+from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.job_defaults import job_defaults
 from pumice.webhook.rules.queue_references import JOB_QUEUE
 from pumice.webhook.rules.rule import Level, Rule
@@ -108,7 +108,7 @@ def _judge(case: Case, job: Job, place: Place, part: Raw | None) -> None:
     raw: Raw = msgspec.to_builtins(job)
     defaulting, judging = case.sibling(), case.sibling()
     judging.creating = True  # the Jobs will be new, whatever becomes of the object
-    job_defaults(defaulting, msgspec.convert(raw, DraftJob))
+    job_defaults(defaulting, draft_of(raw))
     whole = msgspec.convert(applied(raw, defaulting.patch.operations), Job)
     jobs.validate_create(judging, whole)
     case.crashes.extend(judging.crashes)

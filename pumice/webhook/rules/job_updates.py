@@ -15,7 +15,7 @@ from pumice.api.jobs import Job
 from pumice.webhook.patches import applied
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import Difference, differences, shown_change
-from pumice.webhook.rules.drafts import DraftJob
+from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.job_defaults import job_defaults
 from pumice.webhook.rules.rule import Rule
 
@@ -59,7 +59,7 @@ def normal(case: Case, job: Job, old: Job | None = None) -> Job:
     if old is not None and not job.spec.scheduler_name and old.spec.scheduler_name:
         raw.setdefault("spec", {})["schedulerName"] = old.spec.scheduler_name
     writing = case.sibling()
-    job_defaults(writing, msgspec.convert(raw, DraftJob))
+    job_defaults(writing, draft_of(raw))
     return msgspec.convert(applied(raw, writing.patch.operations), Job)
 
 

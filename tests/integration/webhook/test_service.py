@@ -8,8 +8,19 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from pumice.cluster.lifecycle import run_until_stopped
-from pumice.webhook.server import FileCertificates, InsecureAddressError, ServerSettings
+from pumice.api.queues import Queue
+from pumice.cluster.lifecycle import Eternal, run_until_stopped
+from pumice.cluster.probes import Probes
+from pumice.plugins import builtin
+from pumice.webhook.admission import Admission
+from pumice.webhook.server import (
+    FileCertificates,
+    InsecureAddressError,
+    Listener,
+    ServerSettings,
+)
+from pumice.webhook.server.metrics import ServerMetrics
+from pumice.webhook.server.reviews import Reviews
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.builders import job
@@ -126,6 +137,47 @@ async def test_a_rule_that_raises_refuses_and_is_told_once(
         "pumice_admission_rule_crashes_total", {"rule": "JOB-QUEUE-MISSING"}
     )
     assert counted == 1
+    assert capsys.readouterr().out.count("a rule raised") == 1
+
+
+class Clueless:
+    """A lookup that does not do what lookups do."""
+
+    async def find(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
+        raise RuntimeError(f"no idea of {names} in {seconds > 0}")
+
+
+async def test_whatever_else_raises_refuses_too_and_is_told_once(
+    client: aiohttp.ClientSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = ServerMetrics()
+    reviews = Reviews(
+        Admission(AdmissionSettings(), Snapshot(), builtin()), metrics, QUICK, Clueless()
+    )
+    probes = Probes(metrics.registry, {})
+    listener = Listener(reviews, probes, ("/jobs/validate",), QUICK, metrics)
+    stop = asyncio.Event()
+    ending = asyncio.create_task(
+        run_until_stopped([Eternal("port", listener.run)], stop=stop, signals=())
+    )
+    await listener.started.wait()
+    for _ in range(2):
+        url = f"http://127.0.0.1:{listener.port}/jobs/validate"
+        async with client.post(url, data=REVIEW, headers=JSON) as answer:
+            assert answer.status == 200
+            response = (await answer.json())["response"]
+    stop.set()
+    await ending
+    assert (response["uid"], response["allowed"]) == (UID, False)
+    assert response["status"]["code"] == 500
+    assert (
+        "RuntimeError: no idea of ('default',) in True [JOBS-VALIDATE]"
+        in (response["status"]["message"])
+    )
+    crashes = metrics.registry.get_sample_value(
+        "pumice_admission_rule_crashes_total", {"rule": "JOBS-VALIDATE"}
+    )
+    assert crashes == 2
     assert capsys.readouterr().out.count("a rule raised") == 1
 
 
