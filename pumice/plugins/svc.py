@@ -265,6 +265,9 @@ def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
     warnings = []
     may_be_large = not is_small(job)
     for position, task in enumerate(job.tasks):
+        pod = task.pod_spec()
+        if "hostname" not in pod and "subdomain" not in pod and not may_be_large:
+            continue  # as nearly all, and there are many
         spec = f"spec.tasks[{position}].template.spec"
         if task.size > 1 and fixed_hostname(task):
             warnings.append(

@@ -23,6 +23,7 @@ from pumice.webhook.questions import (
     UNREADABLE,
     Question,
     Source,
+    UnreadableError,
     bare,
     read,
     review_problem,
@@ -222,6 +223,8 @@ class Admission:
         if not question.sub_resource:
             try:
                 endpoint.judge(case, question, source)
+            except UnreadableError as error:
+                return reviews.errored(400, f"the object cannot be read: {error}")
             except Exception as error:
                 case.crashed(endpoint.code, error)
         if case.crashes:

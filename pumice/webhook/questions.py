@@ -14,6 +14,7 @@ __all__ = [
     "Envelope",
     "Question",
     "Source",
+    "UnreadableError",
     "bare",
     "read",
     "review_problem",
@@ -63,6 +64,10 @@ class Envelope(ApiStruct, Generic[T], frozen=True):
     request: Question[T] | None = None
 
 
+class UnreadableError(ValueError):
+    """An object that is no JSON, or no UTF-8, in a place that nobody looked at before."""
+
+
 class Source:
     """Where a question came from, for the few who need its object as another type."""
 
@@ -76,8 +81,17 @@ class Source:
         """The object under review, or None when there is none.
 
         Raises:
-            msgspec.MsgspecError: A field has the wrong type.
+            msgspec.ValidationError: A field has the wrong type.
+            UnreadableError: Something is broken that the first reading had no need to look at.
         """
+        try:
+            return self._read(type_)
+        except msgspec.ValidationError:
+            raise
+        except UNREADABLE as error:
+            raise UnreadableError(str(error)) from error
+
+    def _read(self, type_: type[Other]) -> Other | None:
         wanted: Any = type_ | None
         if isinstance(self._source, Request):
             found: Other | None = read(self._source.object, wanted)

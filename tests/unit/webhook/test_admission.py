@@ -182,3 +182,19 @@ def test_nesting_without_end_is_answered(path: str, depth: int) -> None:
             assert json.loads(judging.review(path, review(asked)))["response"]["uid"] == UID
             asked = request(path, {"spec": spec})
             assert json.loads(judging.review(path, review(asked)))["response"]["uid"] == UID
+
+
+def test_what_only_a_second_reading_finds_broken_is_told_and_is_no_crash() -> None:
+    """A pod that names plugins is read again, whole; the first reading skips over most of it."""
+    crashes: list[Crash] = []
+    pod = {
+        "metadata": {"name": "p", "annotations": {"pumice.dev/plugins": "svc"}},
+        "spec": {"unknown": "KEY", "containers": [{"name": "c", "image": "i"}]},
+    }
+    body = review(request("/pods/mutate", pod)).replace(b"KEY", b"\xe5rs")
+
+    found = json.loads(admission(on_crash=crashes.append).review("/pods/mutate", body))
+
+    assert not found["response"]["allowed"]
+    assert found["response"]["status"]["code"] == 400
+    assert crashes == []
