@@ -30,7 +30,7 @@ test: $(READY_DEV) controlplane ## Run every test, those on a real control plane
 test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (a minute)
 	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not slow"
 
-fuzz: $(READY_DEV) ## Have admission answer a million mutated reviews, and say what became of them (8 min)
+fuzz: $(READY_DEV) ## Have admission answer a million mutated reviews, and say what became of them (4 min)
 	$(PY) -m tests.fuzz
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files

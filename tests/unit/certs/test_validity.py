@@ -1,5 +1,6 @@
 """When a certificate ends is read alike without the library that makes certificates."""
 
+import warnings
 from datetime import UTC, datetime
 
 import pytest
@@ -50,6 +51,8 @@ def test_readable_certificates_count_among_rubbish() -> None:
 @given(st.integers(0, len(LEAF) - 1), st.binary(min_size=1, max_size=3))
 def test_nothing_raises_and_what_both_read_ends_alike(at: int, noise: bytes) -> None:
     text = LEAF[:at] + noise + LEAF[at + len(noise) :]
-    found, read = end_of(text), certificates_in(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the library deprecates what the noise made of some fields
+        found, read = end_of(text), certificates_in(text)
     if read and found:
         assert found == not_after(read[0])
