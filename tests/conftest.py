@@ -5,6 +5,8 @@ from hypothesis import settings
 
 pytest_plugins = ["tests.support.fixtures"]
 
+settings.register_profile("whole", deadline=None)  # how long an example takes is no test's business
+settings.load_profile("whole")
 settings.register_profile("quick", max_examples=15, deadline=None)
 settings.register_profile("deep", max_examples=2000, deadline=None)
 
