@@ -6,6 +6,7 @@ webhook's. Which rules and defaults these are the coverage table says, and for e
 reason.
 """
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -192,11 +193,12 @@ async def _ask(row: Row, cluster: JudgedCluster, tally: Tally) -> None:
         tally.left["the API server answers by itself that there is no such object"] += 1
         return
     wanted = expected(row, cluster)
-    for _ in range(PATIENCE):
+    for attempt in range(PATIENCE):
         verdict = await cluster.ask(row)
         problem = _problem(row, wanted, verdict)
         if not problem:
             break
+        await asyncio.sleep(0.02 * attempt)
     if problem:
         tally.problems.append((row.name, problem, str(verdict.error or "")))
     tally.asked[_word(verdict)] += 1
