@@ -27,7 +27,7 @@ test: $(READY_DEV) controlplane ## Run every test, those on a real control plane
 	$(PY) -m pytest -n 3 --dist worksteal -m "not controlplane"
 	$(PY) -m pytest -m controlplane
 
-test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (a minute)
+test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (2 min)
 	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not slow"
 
 fuzz: $(READY_DEV) ## Have admission answer a million mutated reviews, and say what became of them (4 min)
