@@ -36,71 +36,42 @@ class ServerMetrics:
         """Register the counters."""
         self.registry = registry or CollectorRegistry()
         name = "pumice_admission_"
-        self.reviews = Counter(
-            f"{name}reviews",
-            "Reviews answered.",
-            ["path", "operation", "outcome", "code"],
-            registry=self.registry,
+
+        def counter(what: str, text: str, *labels: str) -> Counter:
+            return Counter(f"{name}{what}", text, labels, registry=self.registry)
+
+        def gauge(what: str, text: str, *labels: str) -> Gauge:
+            return Gauge(what, text, labels, registry=self.registry)
+
+        by_rule = ("path", "rule")
+        self.reviews = counter(
+            "reviews", "Reviews answered.", "path", "operation", "outcome", "code"
         )
-        self.refusals = Counter(
-            f"{name}refusals", "Refusals by rule.", ["path", "rule"], registry=self.registry
-        )
-        self.warnings = Counter(
-            f"{name}warnings", "Warnings by rule.", ["path", "rule"], registry=self.registry
-        )
-        self.tolerated = Counter(
-            f"{name}tolerated",
+        self.refusals = counter("refusals", "Refusals by rule.", *by_rule)
+        self.warnings = counter("warnings", "Warnings by rule.", *by_rule)
+        self.tolerated = counter(
+            "tolerated",
             "Warnings by rule that would be refusals, had settings not made the rule warn.",
-            ["path", "rule"],
-            registry=self.registry,
+            *by_rule,
         )
+        text = "Time to answer a review."
         self.seconds = Histogram(
-            f"{name}review_seconds",
-            "Time to answer a review.",
-            ["path"],
-            buckets=_SECONDS,
-            registry=self.registry,
+            f"{name}review_seconds", text, ["path"], buckets=_SECONDS, registry=self.registry
         )
-        self.crashes = Counter(
-            f"{name}rule_crashes", "Rules that raised.", ["rule"], registry=self.registry
-        )
-        self.lookups = Counter(
-            f"{name}queue_lookups",
-            "Live looks for a queue that the cache lacks.",
-            ["result"],
-            registry=self.registry,
-        )
-        self.owner_lookups = Counter(
-            f"{name}owner_lookups",
-            "Live looks for the owner of a pod that plugins wire.",
-            ["result"],
-            registry=self.registry,
-        )
-        self.cache_age = Gauge(
-            "pumice_cache_age_seconds",
-            "Seconds since the API server was last heard of.",
-            ["kind"],
-            registry=self.registry,
-        )
-        self.certificate_expiry = Gauge(
-            "pumice_certificate_expiry_timestamp_seconds",
-            "When the served certificate ends.",
-            registry=self.registry,
-        )
-        self.groups = Gauge(
-            f"{name}resource_groups", "Resource groups in force.", registry=self.registry
-        )
-        self.conf_unusable = Gauge(
-            f"{name}conf_unusable",
-            "Whether the file of resource groups is missing or wrong, so that the last good one holds.",
-            registry=self.registry,
-        )
-        self.conf_reads = Counter(
-            f"{name}conf_reads",
-            "Versions of the file of resource groups that were met.",
-            ["result"],
-            registry=self.registry,
-        )
+        self.crashes = counter("rule_crashes", "Rules that raised.", "rule")
+        text = "Live looks for a queue that the cache lacks."
+        self.lookups = counter("queue_lookups", text, "result")
+        text = "Live looks for the owner of a pod that plugins wire."
+        self.owner_lookups = counter("owner_lookups", text, "result")
+        text = "Seconds since the API server was last heard of."
+        self.cache_age = gauge("pumice_cache_age_seconds", text, "kind")
+        text = "When the served certificate ends."
+        self.certificate_expiry = gauge("pumice_certificate_expiry_timestamp_seconds", text)
+        self.groups = gauge(f"{name}resource_groups", "Resource groups in force.")
+        text = "Whether the file of resource groups is missing or wrong, so that the last good one holds."
+        self.conf_unusable = gauge(f"{name}conf_unusable", text)
+        text = "Versions of the file of resource groups that were met."
+        self.conf_reads = counter("conf_reads", text, "result")
         # Finding a labelled child costs more than counting, and there are few of them.
         self._counted: dict[tuple[str, str, str, int], Callable[[], None]] = {}
         self._timed: dict[str, Callable[[float], None]] = {}
