@@ -125,6 +125,7 @@ async def policed(
         settings: Settings of admission for each kind that is judged.
     """
     cluster = JudgedCluster(api, ensure)
+    await cluster.begin()
     objects = [each for kind, of_kind in settings.items() for each in manifests(of_kind, (kind,))]
     async with installed(api, objects):
         try:

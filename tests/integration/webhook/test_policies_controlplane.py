@@ -16,7 +16,7 @@ from typing import Any
 
 from pumice.api.kinds import JOB, POD, Kind
 from pumice.cluster.client import Client
-from pumice.cluster.errors import ApiError
+from pumice.cluster.errors import Forbidden, Invalid
 from pumice.webhook.policies.coverage import DEFAULTS_LEFT, PARTLY, SCHEMA, left_out
 from pumice.webhook.policies.manifests import policies
 from pumice.webhook.policies.mutations import mutations
@@ -186,7 +186,7 @@ async def _ask(row: Row, cluster: JudgedCluster, tally: Tally) -> None:
         return
     try:
         await cluster.become(row)
-    except ApiError:
+    except (Invalid, Forbidden):
         tally.left["no API server takes in what the row starts from"] += 1
         return
     if row.request["operation"] != "CREATE" and cluster.stored(row) is None:

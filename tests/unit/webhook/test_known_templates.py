@@ -86,6 +86,53 @@ def test_what_only_looks_alike_is_judged() -> None:
         assert not review(judge, {"containers": [alike]})["allowed"]
 
 
+SWEPT = {
+    "name": "main",
+    "image": "busybox",
+    "command": ["train"],
+    "args": ["--rate=0.1"],
+    "env": [{"name": "SEED", "value": "1"}, {"name": "RATE", "value": "0.1"}],
+}
+
+
+def test_jobs_that_differ_in_arguments_and_values_are_known(judged: list[str]) -> None:
+    judge = admission()
+    assert review(judge, {"containers": [SWEPT]})["allowed"]
+    env = [{"value": "2", "name": "SEED"}, {"name": "RATE", "value": ""}]
+    other = SWEPT | {"command": ["train", "--fast"], "args": [], "env": env}
+    assert review(judge, {"containers": [other]})["allowed"]
+    assert len(judged) == 1
+    renamed = SWEPT | {"env": [{"name": "RATE", "value": "0.1"}, {"name": "SEED", "value": "1"}]}
+    assert review(judge, {"containers": [renamed]})["allowed"]
+    assert len(judged) == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "other"),
+    [
+        ("command", "train"),
+        ("command", [1]),
+        ("command", {"train": 1}),
+        ("args", ["--rate", None]),
+        ("args", "--rate"),
+        ("env", ["SEED", "RATE"]),
+        ("env", {"SEED": "1", "RATE": "0.1"}),
+        ("env", [{"name": "SEED", "value": 1}, {"name": "RATE", "value": "0.1"}]),
+        ("env", [{"name": "SEED", "value": None}, {"name": "RATE", "value": "0.1"}]),
+        ("env", [{"name": "SEED=", "value": "1"}, {"name": "RATE", "value": "0.1"}]),
+        ("env", [{"name": "SEED", "valve": "1"}, {"name": "RATE", "value": "0.1"}]),
+        ("env", [{"name": "SEED", "value": "1", "x": 1}, {"name": "RATE"}]),
+        ("env", [{"name": "SEED", "valueFrom": {}}, {"name": "RATE", "value": "0.1"}]),
+    ],
+)
+def test_what_is_no_list_of_texts_is_judged(judged: list[str], field: str, other: Any) -> None:
+    judge = admission()
+    assert review(judge, {"containers": [SWEPT]})["allowed"]
+    spec = {"containers": [SWEPT | {field: other}]}
+    assert review(judge, spec) == review(admission(), spec)
+    assert len(judged) == 3
+
+
 def test_an_update_is_judged_by_the_template_that_it_brings() -> None:
     judge = admission()
     stored = job(tasks=[task()])
