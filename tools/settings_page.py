@@ -101,9 +101,9 @@ def _admission() -> Iterator[str]:
         for name, schema in settings()
         if name not in LEVELS_BY
     ]
-    fields = AdmissionSettings.model_fields
+    fields = AdmissionSettings.declared()
     rows += [
-        (f"`{spelt}`", "the rule's own", f"{fields[name].description}")
+        (f"`{spelt}`", "the rule's own", f"{fields[name].metadata['description']}")
         for name, spelt in LEVELS_BY.items()
     ]
     yield _table(("setting", "default", "what it does"), rows)

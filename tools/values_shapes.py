@@ -85,9 +85,12 @@ def _levels_in_namespaces() -> Schema:
 
 def settings() -> Iterator[tuple[str, Schema]]:
     """Settings of admission by their name on the command line, each with its schema."""
-    for name, field in AdmissionSettings.model_json_schema()["properties"].items():
+    defaults = AdmissionSettings()
+    for name, setting in AdmissionSettings.declared().items():
         if name != "scheduler_names":  # these follow from `schedulerName`
-            yield name.replace("_", "-"), {k: v for k, v in field.items() if k != "title"}
+            default = getattr(defaults, name)
+            schema = {"default": default, **setting.metadata, "type": _JSON_TYPES[type(default)]}
+            yield name.replace("_", "-"), schema
 
 
 def _admission_settings() -> Schema:
@@ -105,7 +108,12 @@ def _plugin_settings() -> Schema:
     )
 
 
-_JSON_TYPES: dict[type, str] = {str: "string", bool: "boolean", dict: "object"}
+_JSON_TYPES: dict[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    dict: "object",
+}
 
 
 def _shaped(field: Schema, shape: Schema | None) -> Schema:

@@ -238,12 +238,12 @@ def _settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
 
     known = {
-        name.replace("_", "-") for name in AdmissionSettings.model_fields if name not in LEVELS_BY
+        name.replace("_", "-") for name in AdmissionSettings.declared() if name not in LEVELS_BY
     }
     switches = {
         name.replace("_", "-")
-        for name, field in AdmissionSettings.model_fields.items()
-        if field.annotation is bool
+        for name, field in AdmissionSettings.declared().items()
+        if field.type is bool
     }
     settings: list[str] = []
     others: list[str] = []

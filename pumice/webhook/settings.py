@@ -5,13 +5,13 @@ the settings page is generated from the descriptions.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-
 from pumice.api import keys
 from pumice.api.fields import did_you_mean
+from pumice.plugins import words
 from pumice.webhook.levels import Levels, read_levels, read_namespaces, upstream
 from pumice.webhook.rules.rule import Level
 
@@ -25,65 +25,93 @@ class SettingError(ValueError):
     """A setting that does not exist or has no such value; the message is one clear line."""
 
 
-class AdmissionSettings(BaseModel):
+def _about(description: str, **limits: int) -> Mapping[str, Any]:
+    """What a setting does, and its limits as JSON schemas call them."""
+    return {"description": description, **limits}
+
+
+@dataclass(frozen=True)
+class AdmissionSettings:
     """How admission judges."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    scheduler_names: tuple[str, ...] = Field(
+    scheduler_names: tuple[str, ...] = field(
         default=(keys.DEFAULT_SCHEDULER,),
-        min_length=1,
-        description="Schedulers whose pods are judged; Jobs that name none get the first. "
-        "Set `scheduler-name` once for each.",
+        metadata=_about(
+            "Schedulers whose pods are judged; Jobs that name none get the first. "
+            "Set `scheduler-name` once for each.",
+        ),
     )
-    max_queue_depth: int = Field(
-        default=5, ge=1, description="How deep queues may be nested below `root`."
+    max_queue_depth: int = field(
+        default=5, metadata=_about("How deep queues may be nested below `root`.", minimum=1)
     )
-    enable_root_queue_protection: bool = Field(
+    enable_root_queue_protection: bool = field(
         default=True,
-        description="Refuse changes of capability, deserved and guarantee of the queue `root`.",
+        metadata=_about(
+            "Refuse changes of capability, deserved and guarantee of the queue `root`.",
+        ),
     )
-    enable_queue_allocated_pods_check: bool = Field(
-        default=False, description="Refuse to delete a queue whose pods still hold resources."
+    enable_queue_allocated_pods_check: bool = field(
+        default=False, metadata=_about("Refuse to delete a queue whose pods still hold resources.")
     )
-    strict_upstream: bool = Field(
+    strict_upstream: bool = field(
         default=False,
-        description="Admit what Volcano admits: rules that are stricter than Volcano's only warn.",
+        metadata=_about(
+            "Admit what Volcano admits: rules that are stricter than Volcano's only warn.",
+        ),
     )
-    pod_level_resources: bool = Field(
+    pod_level_resources: bool = field(
         default=True,
-        description="Judge resources of pods as a whole (`spec.resources`), as Kubernetes does from "
-        "version 1.34 on; before that it drops them.",
+        metadata=_about(
+            "Judge resources of pods as a whole (`spec.resources`), as Kubernetes does from "
+            "version 1.34 on; before that it drops them.",
+        ),
     )
-    scheduling_gates_queue_admission: bool = Field(
+    scheduling_gates_queue_admission: bool = field(
         default=False,
-        description="Hold pods that carry the annotation "
-        f'`{keys.QUEUE_ALLOCATION_GATE}: "true"` with a scheduling gate of that name.',
+        metadata=_about(
+            "Hold pods that carry the annotation "
+            f'`{keys.QUEUE_ALLOCATION_GATE}: "true"` with a scheduling gate of that name.',
+        ),
     )
-    mpi_depends_on: bool = Field(
+    mpi_depends_on: bool = field(
         default=False,
-        description="Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
-        "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
-        "counts pods that are held back, as Volcano's does, would wait for them for ever.",
+        metadata=_about(
+            "Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
+            "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
+            "counts pods that are held back, as Volcano's does, would wait for them for ever.",
+        ),
     )
-    rules: dict[str, Level] = Field(
-        default={},
-        description="How strict a rule is: `enforce` refuses, `warn` admits and tells, `off` says "
-        "nothing.",
+    rules: dict[str, Level] = field(
+        default_factory=dict,
+        metadata=_about(
+            "How strict a rule is: `enforce` refuses, `warn` admits and tells, `off` says nothing.",
+        ),
     )
-    namespaces: dict[str, dict[str, Level]] = Field(
-        default={}, description="The same for the objects of one namespace."
+    namespaces: dict[str, dict[str, Level]] = field(
+        default_factory=dict, metadata=_about("The same for the objects of one namespace.")
     )
 
-    @field_validator("rules", mode="before")
-    @classmethod
-    def _read_rules(cls, found: Any) -> dict[str, Level]:
-        return read_levels(found)
+    def __post_init__(self) -> None:
+        """Check the values.
 
-    @field_validator("namespaces", mode="before")
-    @classmethod
-    def _read_namespaces(cls, found: Any) -> dict[str, dict[str, Level]]:
-        return read_namespaces(found)
+        Raises:
+            SettingError: One of them is out of range, or is about a rule that there is not.
+        """
+        if not self.scheduler_names:
+            raise SettingError("setting scheduler-names: expected at least one, found none")
+        for name, about in self.declared().items():
+            least = about.metadata.get("minimum")
+            if least is not None and (found := getattr(self, name)) < least:
+                spelt = name.replace("_", "-")
+                raise SettingError(f"setting {spelt}: expected at least {least}, found {found}")
+        try:
+            levels = {
+                "rules": read_levels(self.rules),
+                "namespaces": read_namespaces(self.namespaces),
+            }
+        except ValueError as error:
+            raise SettingError(str(error)) from None
+        self.__dict__.update(levels)
 
     # These are resolved once, so that no review has to; a private attribute would cost it a microsecond.
     @cached_property
@@ -105,6 +133,11 @@ class AdmissionSettings(BaseModel):
         return self.namespace_levels.get(namespace, self.cluster_levels)
 
     @classmethod
+    def declared(cls) -> dict[str, Field[Any]]:
+        """Every setting by its name in Python; its `metadata` has its description and limits."""
+        return {each.name: each for each in fields(cls)}
+
+    @classmethod
     def from_assignments(cls, assignments: Iterable[str]) -> "AdmissionSettings":
         """Read `NAME=VALUE` texts, names with dashes as on the command line.
 
@@ -122,35 +155,36 @@ class AdmissionSettings(BaseModel):
             if name.startswith(("rule.", "namespace.")):
                 _set_level(values, name.strip(), value.strip())
                 continue
-            field = _field(name.strip())
-            if field == "scheduler_names":
-                values[field] = (*values.get(field, ()), value.strip())
+            spelt = _name_of(name.strip())
+            if spelt == "scheduler_names":
+                values[spelt] = (*values.get(spelt, ()), value.strip())
             else:
-                values[field] = value.strip()
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            first = error.errors()[0]
-            if first["type"] == "value_error":
-                raise SettingError(str(first["ctx"]["error"])) from None
-            name = str(first["loc"][0]).replace("_", "-")
-            raise SettingError(
-                f"setting {name}: {first['msg']}, found {str(first['input'])!r}"
-            ) from None
+                values[spelt] = _read(name.strip(), value.strip(), cls.declared()[spelt].type)
+        return cls(**values)
 
 
-def _field(name: str) -> str:
-    field = name.replace("-", "_")
-    if field == "scheduler_name":
+def _name_of(name: str) -> str:
+    """A setting's name in Python."""
+    known = AdmissionSettings.declared()
+    found = name.replace("-", "_")
+    if found == "scheduler_name":
         return "scheduler_names"
-    if field in LEVELS_BY:
-        raise SettingError(f"{name} are set one by one, as {LEVELS_BY[field]}=LEVEL")
-    if field not in AdmissionSettings.model_fields:
-        known = [each.replace("_", "-") for each in AdmissionSettings.model_fields]
-        known = [LEVELS_BY.get(each, each) for each in known]
-        hint = did_you_mean(name, known) or f", known are {', '.join(known)}"
+    if found in LEVELS_BY:
+        raise SettingError(f"{name} are set one by one, as {LEVELS_BY[found]}=LEVEL")
+    if found not in known:
+        spelt = [LEVELS_BY.get(each, each.replace("_", "-")) for each in known]
+        hint = did_you_mean(name, spelt) or f", known are {', '.join(spelt)}"
         raise SettingError(f"there is no setting {name!r}{hint}")
-    return field
+    return found
+
+
+def _read(name: str, value: str, kind: object) -> bool | int:
+    """A value as people and Go's flags write it."""
+    read = words.boolean(value) if kind is bool else words.integer(value)
+    if read is None:
+        expected = "true or false" if kind is bool else "a whole number"
+        raise SettingError(f"setting {name}: expected {expected}, found {value!r}")
+    return read
 
 
 def _set_level(values: dict[str, Any], name: str, level: str) -> None:

@@ -73,7 +73,7 @@ def test_values_that_say_too_little_are_refused_with_the_line(text: str, message
 def test_the_settings_of_admission_are_those_of_the_code() -> None:
     values = read_values((CHART / "values.yaml").read_text())
     webhook = schema(values)["properties"]["webhook"]["properties"]
-    known = {name.replace("_", "-") for name in AdmissionSettings.model_fields}
+    known = {name.replace("_", "-") for name in AdmissionSettings.declared()}
     # The scheduler names come from `schedulerName`.
     assert set(webhook["settings"]["properties"]) == known - {"scheduler-names"}
 

@@ -55,7 +55,7 @@ def test_make_generate_writes_each_of_them() -> None:
 
 def test_every_setting_of_admission_is_documented() -> None:
     text = SETTINGS.read_text()
-    for name in AdmissionSettings.model_fields:
+    for name in AdmissionSettings.declared():
         option = name.replace("_", "-").removesuffix("s" if name == "scheduler_names" else "\0")
         assert f"`{LEVELS_BY.get(name, option)}`" in text, option
 

@@ -57,7 +57,7 @@ def _form(form: DraftForm) -> Raw:
         found["stricter"] = True
     if form.setting is not None:
         name, value = form.setting
-        default = AdmissionSettings.model_fields[name].default
+        default = getattr(AdmissionSettings(), name)
         found["setting"] = {"name": name.replace("_", "-"), "value": value, "default": default}
     if form.erring:
         return {**found, "erring": form.erring}

@@ -1,10 +1,10 @@
 """How strict each rule is: what settings may say, and what becomes of it."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission, Crash
@@ -79,7 +79,7 @@ def test_values_are_checked_wherever_they_come_from() -> None:
         {"namespaces": {"dev": "off"}},
         {"namespaces": ["dev"]},
     ):
-        with pytest.raises(ValidationError):
+        with pytest.raises(SettingError):
             AdmissionSettings(**wrong)
 
 
@@ -205,8 +205,7 @@ ROWS = [row for row in rows() if "errored" not in row.expected]
 def answered_at(row: Row, level: Level) -> dict[str, Any]:
     """The answer to a row with every rule at one level."""
     everything = {rule.code: level for rule in catalogue.ALL}
-    at = row.settings.model_copy(update={"rules": everything, "namespaces": {}})
-    at.model_post_init(None)
+    at = replace(row.settings, rules=everything, namespaces={})
     judging = Admission(
         at, row.admission().view, builtin(), groups=row.admission().groups, on_crash=reraise
     )

@@ -31,12 +31,15 @@ def test_names_have_dashes_and_lists_repeat_theirs() -> None:
             "there is no setting 'max-queue-dept' (did you mean \"max-queue-depth\"?)",
         ),
         ("xyz=3", "there is no setting 'xyz', known are scheduler-names, max-queue-depth"),
-        ("max-queue-depth=deep", "setting max-queue-depth: Input should be a valid integer"),
+        ("max-queue-depth=deep", "setting max-queue-depth: expected a whole number, found 'deep'"),
         (
             "max-queue-depth=0",
-            "setting max-queue-depth: Input should be greater than or equal to 1",
+            "setting max-queue-depth: expected at least 1, found 0",
         ),
-        ("strict-upstream=perhaps", "setting strict-upstream: Input should be a valid boolean"),
+        (
+            "strict-upstream=perhaps",
+            "setting strict-upstream: expected true or false, found 'perhaps'",
+        ),
     ],
 )
 def test_a_mistake_is_one_clear_line(assignment: str, message: str) -> None:
@@ -47,5 +50,5 @@ def test_a_mistake_is_one_clear_line(assignment: str, message: str) -> None:
 
 
 def test_every_setting_is_described() -> None:
-    for name, field in AdmissionSettings.model_fields.items():
-        assert field.description, name
+    for name, field in AdmissionSettings.declared().items():
+        assert field.metadata["description"], name
