@@ -10,7 +10,6 @@ loader, written in C, reads the same file beside it: what reading YAML costs her
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -19,10 +18,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from benchmarks.report import MACHINE, write
 from benchmarks.subjects import Raw, task
 
 LOADER = "import sys, yaml; list(yaml.load_all(open(sys.argv[1], 'rb'), yaml.CSafeLoader))"
@@ -158,19 +157,8 @@ def main() -> None:
     each = ", ".join(
         f"{size / options.jobs / 1000:.1f} KB in {form}" for form, size in sizes.items()
     )
-    print(
-        f"{options.jobs} Jobs of {each}; Python {platform.python_version()}, {platform.machine()}"
-    )
-    if options.json:
-        document: dict[str, Any] = {
-            "rows": [asdict(row) for row in measured],
-            "jobs": options.jobs,
-            "bytes": sizes,
-            "python": platform.python_version(),
-            "machine": platform.machine(),
-            "cpus": os.cpu_count(),
-        }
-        options.json.write_text(json.dumps(document, indent=2) + "\n")
+    print(f"{options.jobs} Jobs of {each}; {MACHINE}")
+    write(options.json, [asdict(row) for row in measured], jobs=options.jobs, bytes=sizes)
 
 
 if __name__ == "__main__":

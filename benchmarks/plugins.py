@@ -9,9 +9,6 @@ plugins does. CPU time, median and range; memory is the peak of the process.
 """
 
 import argparse
-import json
-import os
-import platform
 import resource
 import statistics
 import time
@@ -22,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.report import write
 from benchmarks.subjects import task
 from pumice.api.jobs import Job
 from pumice.plugins import Wiring, builtin, dependencies, problems
@@ -136,11 +134,8 @@ def measure(
 
 
 def rows(pods: int, runs: int) -> list[Row]:
-    """All frameworks; TensorFlow's with as many pods as its one variable can name."""
-    return [
-        measure(name, plugins, tasks, min(pods, 4000) if name == "tensorflow" else pods, runs)
-        for name, plugins, tasks in FRAMEWORKS
-    ]
+    """All frameworks."""
+    return [measure(name, plugins, tasks, pods, runs) for name, plugins, tasks in FRAMEWORKS]
 
 
 def table(measured: Sequence[Row]) -> str:
@@ -169,16 +164,7 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     slow = [row.framework for row in measured if row.low > AIM_S]
     print(f"peak {peak} MiB; over {AIM_S:.0f} s of CPU: {', '.join(slow) or 'none'}")
-    if options.json:
-        document: dict[str, Any] = {
-            "rows": [asdict(row) for row in measured],
-            "aim_s": AIM_S,
-            "peak_mib": peak,
-            "python": platform.python_version(),
-            "machine": platform.machine(),
-            "cpus": os.cpu_count(),
-        }
-        options.json.write_text(json.dumps(document, indent=2) + "\n")
+    write(options.json, [asdict(row) for row in measured], aim_s=AIM_S, peak_mib=peak)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ CPU time of the cycle (and of the event) alone; median and range over the runs.
 """
 
 import argparse
-import json
-import platform
 import resource
 import statistics
 import time
@@ -18,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.report import MACHINE, write
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus
@@ -102,24 +101,24 @@ def add_gang(state: ClusterState, name: str, size: int, phase: str = "") -> None
     )
 
 
-def equal_gangs(nodes: int) -> ClusterState:
-    """500 gangs of 20 equal pods."""
+def gangs(nodes: int, cpu: Callable[[int], str]) -> ClusterState:
+    """500 gangs of 20 pods with as much CPU as their gang has."""
     state = cluster(nodes)
     for gang in range(GANGS):
         add_gang(state, f"gang-{gang}", SIZE)
         for index in range(SIZE):
-            state.set_pod(pod(f"gang-{gang}", "worker", index, "2"))
+            state.set_pod(pod(f"gang-{gang}", "worker", index, cpu(gang)))
     return state
+
+
+def equal_gangs(nodes: int) -> ClusterState:
+    """500 gangs of 20 equal pods."""
+    return gangs(nodes, lambda _: "2")
 
 
 def unequal_gangs(nodes: int) -> ClusterState:
     """500 gangs of 20 pods, each gang of another size."""
-    state = cluster(nodes)
-    for gang in range(GANGS):
-        add_gang(state, f"gang-{gang}", SIZE)
-        for index in range(SIZE):
-            state.set_pod(pod(f"gang-{gang}", "worker", index, f"{1500 + gang}m"))
-    return state
+    return gangs(nodes, lambda gang: f"{1500 + gang}m")
 
 
 def topology_gangs(nodes: int) -> ClusterState:
@@ -211,14 +210,9 @@ def main() -> None:
         rate = f"{row.pods_per_second:,.0f}" if row.is_placing else ""
         print(f"{row.name:<14} {row.nodes:>6} {row.pods:>6} {spread:>24} {rate:>12}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"peak memory {peak} MiB, Python {platform.python_version()}, {platform.machine()}")
-    if options.json:
-        document = {
-            "rows": [asdict(row) | {"pods_per_second": row.pods_per_second} for row in rows],
-            "peak_memory_mib": peak,
-            "python": platform.python_version(),
-        }
-        options.json.write_text(json.dumps(document, indent=2) + "\n")
+    print(f"peak memory {peak} MiB, {MACHINE}")
+    figures = [asdict(row) | {"pods_per_second": row.pods_per_second} for row in rows]
+    write(options.json, figures, peak_memory_mib=peak)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ from pumice.webhook.view import Snapshot
 
 Raw = dict[str, Any]
 
-MARK = "########"
-"""Stands in every template; with a number in its place the template is a new one."""
+MARK = "MMMMMMMM"
+"""Stands in the value of a variable of every template, for a number: what Jobs of a sweep differ in."""
 
 
-def task(name: str, replicas: int) -> Raw:
+def task(name: str, replicas: int, team: str = "vision") -> Raw:
     """A task with the length of what people write: variables, mounts, volumes, tolerations."""
     return {
         "name": name,
@@ -20,7 +20,7 @@ def task(name: str, replicas: int) -> Raw:
         "maxRetry": 3,
         "policies": [{"event": "PodEvicted", "action": "RestartJob"}],
         "template": {
-            "metadata": {"labels": {"app": name, "team": "vision"}},
+            "metadata": {"labels": {"app": name, "team": team}},
             "spec": {
                 "restartPolicy": "Never",
                 "nodeSelector": {"pool": "gpu"},
@@ -54,7 +54,7 @@ def task(name: str, replicas: int) -> Raw:
     }
 
 
-def job(*, defaulted: bool) -> Raw:
+def job(*, defaulted: bool, team: str = "vision") -> Raw:
     """A Job of about 9.8 KB, as a user writes it or as it is after its defaults."""
     roles = (("ps", 2), ("worker", 4), ("chief", 1), ("evaluator", 1))
     spec: Raw = {
@@ -62,7 +62,7 @@ def job(*, defaulted: bool) -> Raw:
         "maxRetry": 3,
         "plugins": {"tensorflow": ["--port=2222"], "env": []},
         "policies": [{"event": "PodFailed", "action": "RestartJob"}],
-        "tasks": [task(name, replicas) for name, replicas in roles],
+        "tasks": [task(name, replicas, team) for name, replicas in roles],
     }
     if defaulted:
         spec |= {"schedulerName": "volcano", "minAvailable": 8}

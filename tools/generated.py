@@ -1,9 +1,29 @@
 """What generators share: write a file that follows from the code, or say that it is stale."""
 
+import argparse
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["settle"]
+__all__ = ["run", "settle"]
+
+
+def run(
+    name: str, purpose: str | None, page: Callable[[], str], arguments: Sequence[str] | None
+) -> int:
+    """Write a page, or check it; exit code 1 when it is missing or stale.
+
+    Args:
+        name: The generator's module below `tools`.
+        purpose: What its help says.
+        page: Makes the page.
+        arguments: Words of the command line; those of this process when None.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m tools.{name}", description=purpose)
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
+    options = parser.parse_args(arguments)
+    return 0 if settle(options.page, page(), check=options.check) else 1
 
 
 def settle(path: Path, text: str, *, check: bool, target: str = "generate") -> bool:

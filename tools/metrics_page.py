@@ -3,17 +3,15 @@
 Run as `python -m tools.metrics_page [--check] PAGE`.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.webhook.server.metrics import ServerMetrics
-from tools.generated import settle
+from tools.generated import run
 
 __all__ = ["components", "page"]
 
@@ -56,11 +54,7 @@ def _rows(registry: CollectorRegistry) -> Iterator[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check; exit code 1 when the page is missing or stale."""
-    parser = argparse.ArgumentParser(prog="python -m tools.metrics_page", description=__doc__)
-    parser.add_argument("page", type=Path)
-    parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
-    options = parser.parse_args(arguments)
-    return 0 if settle(options.page, page(), check=options.check) else 1
+    return run("metrics_page", __doc__, page, arguments)
 
 
 if __name__ == "__main__":

@@ -3,17 +3,15 @@
 Run as `python -m tools.policies_page [--check] PAGE`.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from pumice.webhook.policies.coverage import DEFAULTS_LEFT, PARTLY, Coverage, coverage, table
 from pumice.webhook.policies.mutations import DEFAULTED
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.sections import Section, sections
-from tools.generated import settle
+from tools.generated import run
 
 __all__ = ["page"]
 
@@ -110,11 +108,7 @@ def _link(code: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check; exit code 1 when the page is missing or stale."""
-    parser = argparse.ArgumentParser(prog="python -m tools.policies_page", description=__doc__)
-    parser.add_argument("page", type=Path)
-    parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
-    options = parser.parse_args(arguments)
-    return 0 if settle(options.page, page(), check=options.check) else 1
+    return run("policies_page", __doc__, page, arguments)
 
 
 if __name__ == "__main__":

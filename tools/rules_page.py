@@ -5,15 +5,13 @@ to look over and a heading for each code, so that a code found in a terminal, in
 metric has an address: `docs/rules.md#job-dup-task`.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.sections import Section, sections
-from tools.generated import settle
+from tools.generated import run
 
 __all__ = ["answer", "page"]
 
@@ -125,11 +123,7 @@ def _line(text: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check; exit code 1 when the page is missing or stale."""
-    parser = argparse.ArgumentParser(prog="python -m tools.rules_page", description=__doc__)
-    parser.add_argument("page", type=Path)
-    parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
-    options = parser.parse_args(arguments)
-    return 0 if settle(options.page, page(), check=options.check) else 1
+    return run("rules_page", __doc__, page, arguments)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,9 @@
 Run as `python -m tools.settings_page [--check] PAGE`.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -20,7 +18,7 @@ from pumice.scheduler.config import DEFAULT
 from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
-from tools.generated import settle
+from tools.generated import run
 from tools.values_shapes import settings
 
 __all__ = ["page"]
@@ -196,11 +194,7 @@ def _cell(text: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check; exit code 1 when the page is missing or stale."""
-    parser = argparse.ArgumentParser(prog="python -m tools.settings_page", description=__doc__)
-    parser.add_argument("page", type=Path)
-    parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
-    options = parser.parse_args(arguments)
-    return 0 if settle(options.page, page(), check=options.check) else 1
+    return run("settings_page", __doc__, page, arguments)
 
 
 if __name__ == "__main__":

@@ -75,20 +75,12 @@ def is_authority(certificate: x509.Certificate) -> bool:
     return constraints.value.ca
 
 
-def _pem_of_key(key: Key) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class Leaf:
-    """A certificate to serve, with its key.
+class _Pair:
+    """A certificate with its key.
 
     Attributes:
-        certificate: The leaf itself.
+        certificate: The certificate.
         key: Its key.
     """
 
@@ -97,26 +89,27 @@ class Leaf:
 
     @property
     def certificate_pem(self) -> bytes:
-        """What a server presents."""
+        """The certificate as PEM."""
         return pem(self.certificate)
 
     @property
     def key_pem(self) -> bytes:
         """The key as PKCS 8."""
-        return _pem_of_key(self.key)
+        return self.key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
-    """A CA that can sign.
+class Leaf(_Pair):
+    """What a server presents."""
 
-    Attributes:
-        certificate: Self-signed.
-        key: Its key.
-    """
 
-    certificate: x509.Certificate
-    key: Key
+@dataclass(frozen=True, slots=True)
+class Authority(_Pair):
+    """A CA that can sign; its certificate is what clients trust."""
 
     @classmethod
     def create(cls, key: Key, start: float, end: float) -> "Authority":
@@ -207,16 +200,6 @@ class Authority:
         except x509.ExtensionNotFound:
             return x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
         return found.value
-
-    @property
-    def certificate_pem(self) -> bytes:
-        """What clients trust."""
-        return pem(self.certificate)
-
-    @property
-    def key_pem(self) -> bytes:
-        """The key as PKCS 8."""
-        return _pem_of_key(self.key)
 
     def valid_at(self, moment: float) -> bool:
         """Whether it may sign at a moment, in UNIX seconds."""

@@ -122,12 +122,12 @@ def read_seconds(option: str, text: str) -> float:
     Raises:
         UserError: It is none, or not above zero.
     """
-    from pumice.controller.durations import parse_duration
+    from pumice.api.durations import parse_seconds
 
     try:
         seconds: float | None = float(text)
     except ValueError:
-        seconds = parse_duration(text)
+        seconds = parse_seconds(text)
     if seconds is None or not 0 < seconds < float("inf"):
         raise UserError(f"{option} {text!r}: expected a duration such as 500ms, 1s or 2m")
     return seconds

@@ -75,34 +75,25 @@ def env(pod: Raw) -> dict[str, str]:
     return {each["name"]: each.get("value", "") for each in container["env"]}
 
 
-def test_an_indexed_job_trains_with_pytorch(cluster: Cluster) -> None:
-    cluster.apply(example("indexed-job-pytorch.yaml"))
-
-    wait_until(lambda: len(cluster.items("pods")) == 4, "four pods", 30)
-    wait_until(lambda: "NetworkPolicy/resnet" in cluster.ours(), "objects", 30)
-    job = cluster.get("jobs.batch", "resnet")
-    pods = {
-        int(each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]): each
-        for each in cluster.items("pods")
+def assert_rank(pod: Raw, index: int) -> None:
+    """A pod has what torchrun wants to know."""
+    found = env(pod)
+    assert {name: found[name] for name in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")} == {
+        "MASTER_ADDR": "resnet-0.resnet",
+        "MASTER_PORT": "23456",
+        "WORLD_SIZE": "4",
+        "RANK": str(index),
     }
-    assert sorted(pods) == [0, 1, 2, 3]
-    for index, pod in pods.items():
-        found = env(pod)
-        assert {
-            name: found[name] for name in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
-        } == {
-            "MASTER_ADDR": "resnet-0.resnet",
-            "MASTER_PORT": "23456",
-            "WORLD_SIZE": "4",
-            "RANK": str(index),
-        }
-        assert (found["PET_NNODES"], found["PET_NODE_RANK"]) == ("4", str(index))
-        assert found["PET_NPROC_PER_NODE"] == "4"
-        assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == (f"resnet-{index}", "resnet")
-        assert pod["metadata"]["annotations"]["pumice.dev/wired"] == "svc,pytorch"
-        waits = [each["name"] for each in pod["spec"].get("initContainers", ())]
-        assert waits == ([] if index == 0 else ["wait-for-master"])
+    assert (found["PET_NNODES"], found["PET_NODE_RANK"]) == ("4", str(index))
+    assert found["PET_NPROC_PER_NODE"] == "4"
+    assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == (f"resnet-{index}", "resnet")
+    assert pod["metadata"]["annotations"]["pumice.dev/wired"] == "svc,pytorch"
+    waits = [each["name"] for each in pod["spec"].get("initContainers", ())]
+    assert waits == ([] if index == 0 else ["wait-for-master"])
 
+
+def assert_objects(cluster: Cluster, job: Raw, pod: Raw) -> None:
+    """What the variables of a pod refer to is there, and goes with the Job."""
     ours = cluster.ours()
     assert sorted(ours) == ["ConfigMap/resnet-svc", "NetworkPolicy/resnet", "Service/resnet"]
     for each in ours.values():
@@ -110,20 +101,20 @@ def test_an_indexed_job_trains_with_pytorch(cluster: Cluster) -> None:
         assert (owner["kind"], owner["uid"]) == ("Job", job["metadata"]["uid"])
     service = ours["Service/resnet"]["spec"]
     assert service["clusterIP"] == "None"
-    labels = pods[0]["metadata"]["labels"]
+    labels = pod["metadata"]["labels"]
     assert all(labels[key] == value for key, value in service["selector"].items())
-    # What the variables refer to is there.
     data = ours["ConfigMap/resnet-svc"]["data"]
     wanted = {
         each["valueFrom"]["configMapKeyRef"]["key"]
-        for each in pods[0]["spec"]["containers"][0]["env"]
+        for each in pod["spec"]["containers"][0]["env"]
         if "configMapKeyRef" in each.get("valueFrom", {})
     }
     assert wanted <= set(data)
     assert wanted
 
-    # A pod that is wired is not wired again, whoever sends it.
-    pod = pods[1]
+
+def assert_wired_once(cluster: Cluster, pod: Raw) -> None:
+    """A pod that is wired is not wired again, whoever sends it."""
     copy = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -138,6 +129,23 @@ def test_an_indexed_job_trains_with_pytorch(cluster: Cluster) -> None:
         stdin=json.dumps(copy), namespace=cluster.namespace,
     )  # fmt: skip
     assert json.loads(sent.stdout)["spec"] == pod["spec"]
+
+
+def test_an_indexed_job_trains_with_pytorch(cluster: Cluster) -> None:
+    cluster.apply(example("indexed-job-pytorch.yaml"))
+
+    wait_until(lambda: len(cluster.items("pods")) == 4, "four pods", 30)
+    wait_until(lambda: "NetworkPolicy/resnet" in cluster.ours(), "objects", 30)
+    job = cluster.get("jobs.batch", "resnet")
+    pods = {
+        int(each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]): each
+        for each in cluster.items("pods")
+    }
+    assert sorted(pods) == [0, 1, 2, 3]
+    for index, pod in pods.items():
+        assert_rank(pod, index)
+    assert_objects(cluster, job, pods[0])
+    assert_wired_once(cluster, pods[1])
 
     cluster.plane.kubectl("delete", "jobs.batch", "resnet", namespace=cluster.namespace)
     wait_until(lambda: not cluster.ours(), "nothing is left", 90)

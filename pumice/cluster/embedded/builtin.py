@@ -98,6 +98,11 @@ def _plain(
 
 def builtin_resources() -> list[Resource]:
     """All rows; made anew for each server."""
+    return [*_ruled(), *_kept(), *_access()]
+
+
+def _ruled() -> list[Resource]:
+    """Kinds of which more is known than their names."""
     return [
         _row(
             kinds.NAMESPACE, NamespaceStrategy(), subresources=(FINALIZE,), fields=("status.phase",)
@@ -130,6 +135,12 @@ def builtin_resources() -> list[Resource]:
         _row(
             kinds.VALIDATING_WEBHOOKS, Strategy(has_generation=True), categories=("api-extensions",)
         ),
+    ]
+
+
+def _kept() -> list[Resource]:
+    """Kinds that are kept as they are sent."""
+    return [
         _plain("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", status=True),
         _plain(
             "", "v1", "PersistentVolume", "persistentvolumes", "pv", namespaced=False, status=True
@@ -151,15 +162,17 @@ def builtin_resources() -> list[Resource]:
         _plain("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
         _plain("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
         _plain("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", namespaced=False),
-        *(
-            _plain(
-                "rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced, rbac=True
-            )
-            for kind, plural, namespaced in (
-                ("Role", "roles", True),
-                ("RoleBinding", "rolebindings", True),
-                ("ClusterRole", "clusterroles", False),
-                ("ClusterRoleBinding", "clusterrolebindings", False),
-            )
-        ),
+    ]
+
+
+def _access() -> list[Resource]:
+    """Kinds of access control, which nobody here asks; their names may hold colons."""
+    return [
+        _plain("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced, rbac=True)
+        for kind, plural, namespaced in (
+            ("Role", "roles", True),
+            ("RoleBinding", "rolebindings", True),
+            ("ClusterRole", "clusterroles", False),
+            ("ClusterRoleBinding", "clusterrolebindings", False),
+        )
     ]

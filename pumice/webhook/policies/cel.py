@@ -6,8 +6,9 @@ Everything here is text. Values of a custom resource have no type in CEL, so num
 
 from collections.abc import Iterable
 
+from pumice.webhook.rules.resource_names import COUNTED
+
 __all__ = [
-    "COUNTED",
     "LABEL",
     "QUALIFIED",
     "SUBDOMAIN",
@@ -30,19 +31,6 @@ __all__ = [
     "whole",
     "word",
 ]
-
-COUNTED = (
-    "configmaps",
-    "persistentvolumeclaims",
-    "pods",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "services",
-    "services.loadbalancers",
-    "services.nodeports",
-)
-"""Resources that are counted though no vendor stands before their names."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 LABEL = f"^{_LABEL}$"
@@ -144,7 +132,7 @@ def integral(name: str) -> str:
     Source: webhook specification, section 10.3.
     """
     return (
-        f"({name} in {texts(COUNTED)} || {name}.startsWith('count/') || "
+        f"({name} in {texts(sorted(COUNTED))} || {name}.startsWith('count/') || "
         f"({name}.contains('/') && !{name}.contains('kubernetes.io/')))"
     )
 

@@ -6,12 +6,17 @@ from functools import lru_cache
 from pumice.api.fields import did_you_mean
 from pumice.api.names import qualified_name_problem
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
+from pumice.api.suggestions import Suggestions
 
 __all__ = [
+    "COUNTED",
     "HUGE_PAGES",
+    "SPELLING",
     "container_resource_problem",
+    "hint",
     "is_integer",
     "is_shared",
+    "is_vendors",
     "misspelt",
     "page_size",
     "pod_resource_problem",
@@ -20,7 +25,7 @@ __all__ = [
 HUGE_PAGES = "hugepages-"
 """What names of huge pages start with; the size of a page follows."""
 
-_COUNTED = frozenset(
+COUNTED = frozenset(
     {
         "configmaps",
         "persistentvolumeclaims",
@@ -33,6 +38,8 @@ _COUNTED = frozenset(
         "services.nodeports",
     }
 )
+"""Objects that are counted though no vendor stands before their names."""
+
 _MEASURED = frozenset({"cpu", "ephemeral-storage", "memory", "storage"})
 _OF_CONTAINERS = ("cpu", "memory", "ephemeral-storage")
 _OF_PODS = ("cpu", "memory")
@@ -53,13 +60,19 @@ _EXTENDED = (
 _ALIKE = 0.9
 """Share of common characters above which two vendor names are taken for one, misspelt."""
 
+SPELLING = 3000
+"""Work of comparing one name with all that are known, for a budget of suggestions.
+
+It is the same whether the answer is remembered or not, so that answers do not depend on earlier reviews.
+"""
+
 
 def is_integer(name: str) -> bool:
     """Whether amounts of a resource are whole numbers: counted objects and extended resources.
 
     Source: webhook specification, section 10.3.
     """
-    if name in _COUNTED or name.startswith("count/"):
+    if name in COUNTED or name.startswith("count/"):
         return True
     return "/" in name and "kubernetes.io/" not in name
 
@@ -74,12 +87,17 @@ def is_shared(name: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def container_resource_problem(name: str) -> str | None:
-    """Say why a container cannot ask for a resource of this name, or None when it can."""
+def container_resource_problem(name: str, hinted: bool = True) -> str | None:
+    """Say why a container cannot ask for a resource of this name, or None when it can.
+
+    Args:
+        name: Of the resource.
+        hinted: Whether to look for the name that was meant.
+    """
     if "/" not in name:
         if name in _OF_CONTAINERS or (name.startswith(HUGE_PAGES) and page_size(name)):
             return None
-        hint = did_you_mean(name, _OF_CONTAINERS)
+        hint = did_you_mean(name, _OF_CONTAINERS) if hinted else ""
         known = ", ".join(_OF_CONTAINERS)
         return f'"{name}" is no resource of containers{hint}: these are {known}, hugepages-SIZE and VENDOR/NAME'
     if problem := qualified_name_problem(name):
@@ -93,11 +111,16 @@ def container_resource_problem(name: str) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def pod_resource_problem(name: str) -> str | None:
-    """Say why a pod cannot ask for a resource of this name as a whole, or None when it can."""
+def pod_resource_problem(name: str, hinted: bool = True) -> str | None:
+    """Say why a pod cannot ask for a resource of this name as a whole, or None when it can.
+
+    Args:
+        name: Of the resource.
+        hinted: Whether to look for the name that was meant.
+    """
     if name in _OF_PODS or (name.startswith(HUGE_PAGES) and page_size(name)):
         return None
-    hint = did_you_mean(name, _OF_PODS)
+    hint = did_you_mean(name, _OF_PODS) if hinted else ""
     return f'"{name}" is no resource of pods as a whole{hint}: these are cpu, memory and hugepages-SIZE'
 
 
@@ -111,16 +134,43 @@ def page_size(name: str) -> int:
     return milli // MILLI if milli > 0 and milli % MILLI == 0 else 0
 
 
+def misspelt(name: str, suggestions: Suggestions) -> str:
+    """A hint at the name that was probably meant, or an empty text.
+
+    Args:
+        name: Of a resource.
+        suggestions: Whose budget it takes; when that is spent, only names without a vendor are hinted at.
+    """
+    if name in COUNTED or name in _MEASURED:
+        return ""
+    hinted = not suggestions.spent
+    suggestions.charge(SPELLING)
+    return hint(name, hinted)
+
+
 @lru_cache(maxsize=1024)
-def misspelt(name: str) -> str:
-    """A hint at the name that was probably meant, or an empty text."""
-    if name in _COUNTED or name in _MEASURED or name in _EXTENDED:
+def hint(name: str, hinted: bool = True) -> str:
+    """A hint at the name that was probably meant, or an empty text.
+
+    Args:
+        name: Of a resource.
+        hinted: Whether to look for that name; otherwise it is only said that there is none of this name.
+    """
+    if name in COUNTED or name in _MEASURED or name in _EXTENDED:
         return ""
     if "/" in name:
+        if not hinted:
+            return ""
         return did_you_mean(name, _EXTENDED) if _is_near_extended(name) else ""
     if name.startswith(("hugepages-", "requests.", "limits.")):
         return ""
-    return did_you_mean(name, [*_COUNTED, *_MEASURED]) or " (no such resource is built in)"
+    meant = did_you_mean(name, [*COUNTED, *_MEASURED]) if hinted else ""
+    return meant or " (no such resource is built in)"
+
+
+def is_vendors(name: str) -> bool:
+    """Whether a name is of some vendor, and none that is known."""
+    return "/" in name and name not in _EXTENDED
 
 
 def _is_near_extended(name: str) -> bool:
@@ -131,4 +181,13 @@ def _is_near_extended(name: str) -> bool:
     variants = {name.removeprefix(known) for known in _EXTENDED if name.startswith(known)}
     if variants - {"s"}:
         return False
-    return any(SequenceMatcher(None, name, known).ratio() >= _ALIKE for known in _EXTENDED)
+    return any(_is_near(name, known) for known in _EXTENDED)
+
+
+def _is_near(name: str, known: str) -> bool:
+    matcher = SequenceMatcher(None, name, known)
+    return (
+        matcher.real_quick_ratio() >= _ALIKE
+        and matcher.quick_ratio() >= _ALIKE
+        and matcher.ratio() >= _ALIKE
+    )

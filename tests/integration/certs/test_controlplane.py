@@ -2,8 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import count, islice
 
 import pytest
 from aiohttp import web
@@ -99,6 +101,41 @@ async def allow(request: web.Request) -> web.Response:
     return web.json_response({**review, "request": None, "response": answer})
 
 
+@asynccontextmanager
+async def serving(keeper: Keeper) -> AsyncIterator[int]:
+    """The keeper at work, and on this port a webhook with its certificate."""
+    app = web.Application()
+    app.router.add_post("/validate", allow)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=keeper.serving.context).start()
+    tasks = [asyncio.create_task(part.run()) for part in (keeper, keeper.injector)]
+    try:
+        await keeper.started.wait()
+        yield runner.addresses[0][1]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await runner.cleanup()
+
+
+class Reviews:
+    """Whoever has the API server call the webhook."""
+
+    def __init__(self, admin: Client, namespace: str) -> None:
+        self._admin = admin
+        self._namespace = namespace
+        self._numbers = count()
+
+    async def ask(self, times: int = 1) -> None:
+        """Create what the webhook is asked about; it fails where the API server does not trust it."""
+        for number in islice(self._numbers, times):
+            meta = {"name": f"c{number}", "namespace": self._namespace}
+            obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+            await self._admin.create(CONFIG_MAP, obj)
+
+
 async def test_the_api_server_calls_through_rotation_and_reset(
     controlplane: ControlPlane, namespace: str, name: str
 ) -> None:
@@ -112,29 +149,12 @@ async def test_the_api_server_calls_through_rotation_and_reset(
         Client.connect(controlplane.kubeconfig) as admin,
     ):
         keeper = Keeper(client, settings)
-        app = web.Application()
-        app.router.add_post("/validate", allow)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=keeper.serving.context).start()
-        port = runner.addresses[0][1]
-        tasks = [asyncio.create_task(part.run()) for part in (keeper, keeper.injector)]
-        try:
-            await keeper.started.wait()
+        reviews = Reviews(admin, namespace)
+        async with serving(keeper) as port:
             await admin.create(VALIDATING_WEBHOOKS, configuration(name, namespace, port))
             await until(lambda: keeper.ready)
-
-            created = 0
-
-            async def review() -> None:
-                nonlocal created
-                meta = {"name": f"c{created}", "namespace": namespace}
-                created += 1
-                obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
-                await admin.create(CONFIG_MAP, obj)
-
             await asyncio.sleep(0.5)  # the API server learns of configurations by watching
-            await review()
+            await reviews.ask()
 
             # Somebody applies the manifest again, without a bundle.
             found = await admin.get(VALIDATING_WEBHOOKS, name)
@@ -143,7 +163,7 @@ async def test_the_api_server_calls_through_rotation_and_reset(
             patched = keeper.injector.patched
             await until(lambda: keeper.injector.patched > patched)
             await asyncio.sleep(0.5)
-            await review()
+            await reviews.ask()
 
             # The Secret is lost, and comes back as it was.
             before = await admin.get(SECRET, SECRETS, namespace)
@@ -160,19 +180,12 @@ async def test_the_api_server_calls_through_rotation_and_reset(
             await keeper.look()
             assert keeper.bundle is not None
             assert keeper.bundle.current.certificate != bundle.current.certificate
-            for _ in range(3):
-                await review()
+            await reviews.ask(times=3)
             keeper._settings = replace(keeper._settings, settle_seconds=0.0)
             await keeper.look()
             assert keeper.serving.swaps > swaps
             assert keeper.ready
-            for _ in range(3):
-                await review()
+            await reviews.ask(times=3)
 
             with pytest.raises(Forbidden):
                 await client.list(SECRET, namespace)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await runner.cleanup()

@@ -22,12 +22,6 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 
 
 @pytest.fixture
-async def client(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
-    async with Client.connect(server=cluster.url) as found:
-        yield found
-
-
-@pytest.fixture
 async def stage(cluster: EmbeddedCluster, client: Client) -> AsyncIterator[Stage]:
     """A stage on which a controller runs already."""
     found = Stage(cluster, client)

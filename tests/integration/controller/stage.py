@@ -10,9 +10,9 @@ from pumice.api import kinds
 from pumice.api.kinds import COMMAND, EVENT, JOB, POD, POD_GROUP, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.embedded import ApiStatusError, EmbeddedCluster
-from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.plugins import Registry, builtin
+from tests.integration.workers import alive
 
 Raw = dict[str, Any]
 
@@ -52,14 +52,8 @@ class Stage:
         """A controller for as long as the block lasts; it is cancelled without warning."""
         wanted = ControllerSettings(namespace=self.namespace, **settings)
         worker = ControllerWorker(client or self.client, registry or builtin(), wanted)
-        running = asyncio.create_task(run_until_stopped(worker.tasks(), signals=()))
-        try:
+        async with alive(worker.tasks()):
             yield worker
-        finally:
-            running.cancel()
-            result = (await asyncio.gather(running, return_exceptions=True))[0]
-            if isinstance(result, Exception):
-                raise result
 
     async def schedule(self) -> None:
         """Let every group enqueue and bind every pod, as they come."""

@@ -17,11 +17,5 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 
 
 @pytest.fixture
-async def client(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
-    async with Client.connect(server=cluster.url) as found:
-        yield found
-
-
-@pytest.fixture
 def stage(cluster: EmbeddedCluster, client: Client) -> Stage:
     return Stage(cluster, client)

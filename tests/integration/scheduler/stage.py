@@ -9,10 +9,10 @@ from typing import Any
 from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.cluster.embedded import EmbeddedCluster
-from pumice.cluster.lifecycle import run_until_stopped
 from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 from tests.builders import pod, pod_group
+from tests.integration.workers import alive
 
 Raw = dict[str, Any]
 
@@ -38,14 +38,8 @@ class Stage:
         """A scheduler for as long as the block lasts; it is cancelled without warning."""
         wanted = WorkerSettings(**({"period": PERIOD} | settings))
         worker = SchedulerWorker(client or self.client, load_config(None), wanted)
-        running = asyncio.create_task(run_until_stopped(worker.tasks(), signals=()))
-        try:
+        async with alive(worker.tasks()):
             yield worker
-        finally:
-            running.cancel()
-            result = (await asyncio.gather(running, return_exceptions=True))[0]
-            if isinstance(result, Exception):
-                raise result
 
     def gang(
         self, name: str, size: int, cpu: str = "1", queue: str = "default", **fields: Any

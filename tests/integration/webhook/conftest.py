@@ -10,7 +10,6 @@ from pumice.api.kinds import CRD
 from pumice.cluster.client import Client
 from tests.integration.webhook.serving import Pair, offline, running, session
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 
 
 @pytest.fixture(scope="session")
@@ -57,11 +56,6 @@ def ensure_namespace(controlplane: ControlPlane) -> Iterator[Callable[[str], Non
 
     def ensure(name: str) -> None:
         if name not in ("default", *made):
-            # Another module may have had it, and it takes its time to go.
-            path = f"/api/v1/namespaces/{name}"
-            wait_until(
-                lambda: controlplane.request("GET", path)[0] == 404, f"{path} to be gone", 90
-            )
             controlplane.add_namespace(name)
             made.append(name)
 

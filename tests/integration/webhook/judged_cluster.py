@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from pumice.certs.settings import CertSettings
 from pumice.cluster.client import JSON_PATCH, Client
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins import builtin
+from pumice.webhook.groups.model import ResourceGroups
 from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import configurations
 from pumice.webhook.server import KeptCertificates, WebhookWorker
@@ -209,18 +211,7 @@ async def judging(
         conf: The file of resource groups.
     """
     settings, (groups, _) = AdmissionSettings.from_assignments(assignments), parse(conf)
-
-    def manifests(address: str) -> list[Raw]:
-        """Configurations beside whatever is installed, for what is judged alone."""
-        found = configurations(
-            settings, lambda path: {"url": f"https://{address}{path}"}, groups=groups
-        )
-        for manifest in found:
-            manifest["metadata"]["name"] += f"-{namespace}"
-            for webhook in manifest["webhooks"]:
-                webhook["matchConditions"] = [*webhook.get("matchConditions", ()), _IS_JUDGED]
-        return found
-
+    manifests = partial(_registered, settings, groups, namespace)
     names: dict[str, list[str]] = {MUTATING_WEBHOOKS.kind: [], VALIDATING_WEBHOOKS.kind: []}
     for manifest in manifests("127.0.0.1:1"):
         names[manifest["kind"]].append(manifest["metadata"]["name"])
@@ -255,6 +246,20 @@ async def judging(
                 for manifest in manifests(address):
                     await api.delete(_configuration(manifest), manifest["metadata"]["name"])
                 await cluster.clear()
+
+
+def _registered(
+    settings: AdmissionSettings, groups: ResourceGroups, suffix: str, address: str
+) -> list[Raw]:
+    """Configurations beside whatever is installed, for what is judged alone."""
+    found = configurations(
+        settings, lambda path: {"url": f"https://{address}{path}"}, groups=groups
+    )
+    for manifest in found:
+        manifest["metadata"]["name"] += f"-{suffix}"
+        for webhook in manifest["webhooks"]:
+            webhook["matchConditions"] = [*webhook.get("matchConditions", ()), _IS_JUDGED]
+    return found
 
 
 def _configuration(manifest: Any) -> Kind:

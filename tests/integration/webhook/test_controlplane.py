@@ -1,116 +1,23 @@
 """The webhook called by the real kube-apiserver, and what that does when nobody answers."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from pumice.api.crds import all_crds
-from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
-from pumice.certs.keeper import Keeper
-from pumice.certs.settings import CertSettings
-from pumice.cluster.client import Client
-from pumice.plugins import builtin
-from pumice.webhook.registrations import configurations
-from pumice.webhook.server import KeptCertificates, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import job, pod, pod_group, queue
-from tests.integration.webhook.serving import QUICK, Raw, running
+from tests.integration.webhook.serving import Raw
+from tests.integration.webhook.stage import Stage, answering, forget
 from tests.support.controlplane.cluster import ControlPlane
-from tests.unit.cluster.clocks import until
-
-SETTINGS = AdmissionSettings()
-KINDS = {kind.kind: kind for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
-
-
-class Stage:
-    """A control plane whose API server asks a webhook about one namespace."""
-
-    def __init__(self, plane: ControlPlane, namespace: str) -> None:
-        self.namespace = namespace
-        self._plane = plane
-
-    async def kubectl(self, *arguments: str, obj: Raw | None = None, check: bool = True) -> str:
-        """Run kubectl in the namespace; what it printed, errors included."""
-        found = await asyncio.to_thread(
-            self._plane.kubectl,
-            *arguments,
-            stdin=None if obj is None else json.dumps(obj),
-            namespace=self.namespace,
-            check=check,
-        )
-        return found.stdout + found.stderr
-
-    async def get(self, *arguments: str) -> Raw:
-        found: Raw = json.loads(await self.kubectl("get", *arguments, "-o", "json"))
-        return found
-
-    async def refused(self, *arguments: str, obj: Raw | None = None) -> str:
-        """Run kubectl for something that must not succeed."""
-        text = await self.kubectl(*arguments, obj=obj, check=False)
-        assert "rror" in text or "denied" in text or "invalid" in text.lower(), text
-        return text
 
 
 @pytest.fixture
 async def stage(controlplane: ControlPlane, namespace: str) -> Stage:
     found = Stage(controlplane, namespace)
-    crds = {"apiVersion": "v1", "kind": "List", "items": all_crds()}
-    await found.kubectl("apply", "--server-side", "-f", "-", obj=crds)
-    await found.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    await found.establish()
     return found
-
-
-def bounded(manifests: Sequence[Raw], namespace: str) -> list[Raw]:
-    """Configurations of a test of its own: for its namespace, beside whatever is installed."""
-    for manifest in manifests:
-        manifest["metadata"]["name"] += f"-{namespace}"
-        for webhook in manifest["webhooks"]:
-            if "namespaceSelector" in webhook:
-                webhook["namespaceSelector"]["matchLabels"] = {
-                    "kubernetes.io/metadata.name": namespace
-                }
-    return list(manifests)
-
-
-@asynccontextmanager
-async def answering(
-    stage: Stage, kubeconfig: Any, port: int = 0, settings: AdmissionSettings = SETTINGS
-) -> AsyncIterator[int]:
-    """A webhook with certificates of its own for as long as the block lasts."""
-    names: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    wanted = bounded(configurations(SETTINGS, lambda _: {}), stage.namespace)
-    for manifest in wanted:
-        names[manifest["kind"]].append(manifest["metadata"]["name"])
-    certificates = CertSettings(
-        "webhook",
-        stage.namespace,
-        mutating=tuple(names[MUTATING_WEBHOOKS.kind]),
-        validating=tuple(names[VALIDATING_WEBHOOKS.kind]),
-        extra_addresses=("127.0.0.1",),
-    )
-    async with Client.connect(kubeconfig) as api:
-        worker = WebhookWorker(
-            api,
-            builtin(),
-            settings,
-            replace(QUICK, port=port),
-            KeptCertificates(Keeper(api, certificates)),
-        )
-        async with running(worker) as address:
-            manifests = bounded(
-                configurations(SETTINGS, lambda path: {"url": f"https://{address}{path}"}),
-                stage.namespace,
-            )
-            items = {"apiVersion": "v1", "kind": "List", "items": manifests}
-            await stage.kubectl("apply", "-f", "-", obj=items)
-            await until(lambda: worker.ready, timeout=20)
-            await asyncio.sleep(1)  # the API server learns of configurations by watching
-            yield worker.listener.port
 
 
 @pytest.fixture
@@ -121,12 +28,6 @@ async def called(controlplane: ControlPlane, stage: Stage) -> AsyncIterator[Stag
             yield stage
     finally:
         await forget(stage)
-
-
-async def forget(stage: Stage) -> None:
-    for manifest in bounded(configurations(SETTINGS, lambda _: {}), stage.namespace):
-        name = manifest["metadata"]["name"]
-        await stage.kubectl("delete", manifest["kind"], name, "--ignore-not-found")
 
 
 def bare_job(namespace: str, **spec: Any) -> Raw:

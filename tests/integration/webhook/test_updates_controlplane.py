@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from pumice.api.crds import all_crds
 from tests.builders import job, pod_group, queue
 from tests.integration.webhook.serving import Raw
-from tests.integration.webhook.test_controlplane import Stage, answering, forget
+from tests.integration.webhook.stage import Stage, answering, forget
 from tests.support.controlplane.cluster import ControlPlane
 
 QUEUES = "queue.scheduling.volcano.sh"
@@ -31,9 +30,7 @@ async def judged(controlplane: ControlPlane) -> AsyncIterator[Stage]:
     """A stage whose API server asks the webhook, with objects from before it did."""
     controlplane.add_namespace(NAMESPACE)
     stage = Stage(controlplane, NAMESPACE)
-    crds = {"apiVersion": "v1", "kind": "List", "items": all_crds()}
-    await stage.kubectl("apply", "--server-side", "-f", "-", obj=crds)
-    await stage.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    await stage.establish()
     await stage.kubectl(*APPLY, obj=queue("default", state=""))
     for manifest in broken():
         await stage.kubectl(*APPLY, obj=manifest)

@@ -150,7 +150,11 @@ class ControlPlane:
         return self._write_kubeconfig(f"token-{secrets.token_hex(4)}", {"token": token})
 
     def add_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
-        """Create a namespace and wait until pods can be created in it."""
+        """Create a namespace and wait until pods can be created in it.
+
+        One of the same name that another test has left may still be on its way out.
+        """
+        wait_until(lambda: not self._is_going(name), f"the former namespace {name} to be gone", 90)
         body = {
             "apiVersion": "v1",
             "kind": "Namespace",
@@ -158,6 +162,10 @@ class ControlPlane:
         }
         self._created("/api/v1/namespaces", body)
         wait_until(lambda: self.has_service_account(name), f"service account of {name}", 30)
+
+    def _is_going(self, namespace: str) -> bool:
+        status, found = self.request("GET", f"/api/v1/namespaces/{namespace}")
+        return status == 200 and "deletionTimestamp" in found["metadata"]
 
     def has_service_account(self, namespace: str) -> bool:
         """Whether the controller manager has given the namespace the account that pods need."""

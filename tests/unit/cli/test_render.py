@@ -35,7 +35,7 @@ def test_every_object_of_a_job(pumice: Pumice) -> None:
     assert ran.code == 0
     objects = list(yaml.safe_load_all(ran.out))
     assert kinds(objects) == {
-        "ConfigMap": 1,
+        "ConfigMap": 2,
         "Service": 1,
         "NetworkPolicy": 1,
         "PodGroup": 1,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.cli.webhook import _settings_among
+from pumice.cli.volcano_flags import settings_among
 from tests.builders import queue
 from tests.unit.cli.conftest import Pumice
 
@@ -79,7 +79,7 @@ def test_flags_and_files_are_checked_without_listening(pumice: Pumice, tmp_path:
 def test_flags_of_volcano_are_settings(
     arguments: list[str], settings: list[str], others: list[str]
 ) -> None:
-    assert _settings_among(arguments) == (settings, others)
+    assert settings_among(arguments) == (settings, others)
 
 
 def test_settings_of_job_plugins_are_checked(pumice: Pumice) -> None:

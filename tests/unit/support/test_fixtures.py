@@ -1,4 +1,4 @@
-"""What asks for the control plane is marked and runs last."""
+"""What asks for the control plane is marked and runs last; what is slow is named as it is called."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+from tests.conftest import SLOW
 from tests.support.controlplane.builder import REPOSITORY
 
 ON_IT = "tests/e2e/test_controlplane.py"
@@ -33,3 +34,7 @@ def test_tests_on_the_control_plane_run_after_all_others() -> None:
 
 def test_tests_on_the_control_plane_can_be_left_out() -> None:
     assert collected("-m", "not controlplane", ON_IT, OFF_IT) == [OFF_IT]
+
+
+def test_what_is_named_as_slow_is_there() -> None:
+    assert [each for each in SLOW if not (REPOSITORY / each).exists()] == []

@@ -38,6 +38,15 @@ def family(cluster: EmbeddedCluster, *, blocks: bool = True) -> None:
     cluster.store.create(config_map("child", ownerReferences=[reference(mother, blocks=blocks)]))
 
 
+def release(cluster: EmbeddedCluster, name: str, field: str) -> None:
+    """Take away what holds an object, or what it holds."""
+    released = cluster.store.get(CONFIG_MAP, name, "default")
+    assert released is not None
+    released["metadata"][field] = []
+    cluster.store.update(released)
+    cluster.settle()
+
+
 @pytest.mark.parametrize("propagation", ["", "Background", "Foreground"])
 def test_dependents_follow_their_owner(propagation: str) -> None:
     cluster = offline()
@@ -77,11 +86,7 @@ def test_in_the_foreground_the_owner_goes_last() -> None:
     assert found is not None
     assert found["metadata"]["finalizers"] == ["foregroundDeletion"]
 
-    released = cluster.store.get(CONFIG_MAP, "held", "default")
-    assert released is not None
-    released["metadata"]["finalizers"] = []
-    cluster.store.update(released)
-    cluster.settle()
+    release(cluster, "held", "finalizers")
 
     assert names(cluster) == ["loose"]
 
@@ -94,11 +99,7 @@ def test_a_dependent_that_is_let_go_no_longer_holds_its_owner() -> None:
     cluster.store.delete(CONFIG_MAP, "owner", "default", propagation="Foreground")
     cluster.settle()
 
-    released = cluster.store.get(CONFIG_MAP, "held", "default")
-    assert released is not None
-    released["metadata"]["ownerReferences"] = []
-    cluster.store.update(released)
-    cluster.settle()
+    release(cluster, "held", "ownerReferences")
 
     assert names(cluster) == ["held"]
 

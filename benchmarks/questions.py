@@ -1,0 +1,54 @@
+"""What the server of admission is asked: a few usual reviews, and a constant beside them."""
+
+from dataclasses import dataclass
+
+from benchmarks.subjects import MARK, job, pod, queue, review
+
+CONSTANT = "/constant"
+"""Path of the server that answers a constant."""
+
+BATCH = ("batch.volcano.sh", "v1alpha1", "jobs", "Job")
+DEFAULTED = review(*BATCH, job(defaulted=True))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is asked.
+
+    Attributes:
+        name: In the table.
+        path: Endpoint.
+        body: The review.
+        fresh: Whether every review has a number of its own where the body has the mark. Otherwise it is
+            the same review again and again, as of Jobs that are made from one manifest.
+    """
+
+    name: str
+    path: str
+    body: bytes
+    fresh: bool = False
+
+    @property
+    def file(self) -> str:
+        """Name of a file for the review."""
+        return "-".join(self.name.replace("/", " ").replace(",", " ").split())
+
+
+SUBJECTS = (
+    Subject("/jobs/mutate", "/jobs/mutate", review(*BATCH, job(defaulted=False))),
+    Subject("/jobs/validate, known templates", "/jobs/validate", DEFAULTED),
+    Subject("/jobs/validate, Jobs of a sweep", "/jobs/validate", DEFAULTED, fresh=True),
+    Subject(
+        "/jobs/validate, new templates",
+        "/jobs/validate",
+        review(*BATCH, job(defaulted=True, team=MARK)),
+        fresh=True,
+    ),
+    Subject(
+        "/queues/validate",
+        "/queues/validate",
+        review("scheduling.volcano.sh", "v1beta1", "queues", "Queue", queue()),
+    ),
+    Subject("/pods/mutate, not ours", "/pods/mutate", review("", "v1", "pods", "Pod", pod())),
+)
+BESIDE = Subject("a constant", CONSTANT, SUBJECTS[0].body)

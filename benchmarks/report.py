@@ -1,0 +1,26 @@
+"""What every benchmark leaves behind: its figures as JSON, with the machine that they come from."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+MACHINE = f"Python {platform.python_version()}, {platform.machine()}"
+"""For the last line that a benchmark prints."""
+
+
+def write(file: Path | None, rows: Sequence[dict[str, Any]], **figures: Any) -> None:
+    """Write rows, figures of the whole run, and the machine; nothing where no file is wanted."""
+    if file is None:
+        return
+    document = {
+        "rows": rows,
+        **figures,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+        "load_average": [round(each, 1) for each in os.getloadavg()],
+    }
+    file.write_text(json.dumps(document, indent=2) + "\n")

@@ -1,0 +1,146 @@
+"""What `pumice webhook` runs: admission over HTTP, for a cluster or over objects from files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pumice.cli.components import connected, in_cluster, require_port
+from pumice.cli.court import read_groups, registry
+from pumice.cli.exits import UserError
+from pumice.cli.serving import Names, compared, from_files, of_our_own
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.plugins import PluginSettings
+from pumice.webhook.registrations import enabled_paths
+from pumice.webhook.server import (
+    FileCertificates,
+    InsecureAddressError,
+    OfflineWorker,
+    ServerSettings,
+    WebhookWorker,
+)
+from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.view import Snapshot
+
+__all__ = ["AdmissionServer", "listening_at", "paired", "read_paths"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionServer:
+    """What the flags have chosen.
+
+    Attributes:
+        admission: How strict to be.
+        plugin_settings: What the cluster's operator has decided about job plugins.
+        paths: Where reviews are answered; everywhere when None.
+        files: Certificate and key that somebody else renews.
+        listening: Where to listen and how to end.
+        conf: File of resource groups.
+        view: Objects from files; None where there is a cluster.
+        names: What certificates of Pumice's own are made for.
+    """
+
+    admission: AdmissionSettings
+    plugin_settings: PluginSettings
+    paths: tuple[str, ...] | None
+    files: tuple[Path | None, Path | None]
+    listening: ServerSettings
+    conf: str | None
+    view: Snapshot | None
+    names: Names
+
+    def check(self) -> None:
+        """Read the files, and no more.
+
+        Raises:
+            UserError: One of them cannot be used.
+        """
+        read_groups(self.conf)
+        from_files(*self.files)
+
+    async def run(self, kubeconfig: Path | None, server: str | None) -> None:
+        """Answer until told to stop.
+
+        Raises:
+            UserError: It cannot listen, its certificate cannot be used, or others could overhear it.
+        """
+        require_port("--port", self.listening.host, self.listening.port)
+        require_port("--metrics-port", self.listening.host, self.listening.metrics_port)
+        files = from_files(*self.files)
+        try:
+            if self.view is not None:
+                await run_until_stopped(self._offline(self.view, files).tasks())
+            else:
+                await self._of_cluster(files, kubeconfig, server)
+        except InsecureAddressError as error:
+            raise UserError(str(error)) from None
+
+    def _offline(self, view: Snapshot, files: FileCertificates | None) -> OfflineWorker:
+        return OfflineWorker(
+            view,
+            registry(),
+            self.admission,
+            self.listening,
+            files,
+            paths=self.paths,
+            conf=self._conf,
+            plugin_settings=self.plugin_settings,
+        )
+
+    async def _of_cluster(
+        self, files: FileCertificates | None, kubeconfig: Path | None, server: str | None
+    ) -> None:
+        async with connected(kubeconfig, server) as client:
+            names = self.names
+            worker = WebhookWorker(
+                client,
+                registry(),
+                self.admission,
+                self.listening,
+                compared(files, client, names) if files else of_our_own(client, names),
+                paths=self.paths,
+                conf=self._conf,
+                plugin_settings=self.plugin_settings,
+            )
+            await run_until_stopped(worker.tasks())
+
+    @property
+    def _conf(self) -> Path | None:
+        return Path(self.conf) if self.conf is not None else None
+
+
+def read_paths(enabled: str | None) -> tuple[str, ...] | None:
+    """Paths of `--enabled-admission`; None for all.
+
+    Raises:
+        UserError: There is no such endpoint.
+    """
+    if enabled is None:
+        return None
+    try:
+        return enabled_paths(enabled)
+    except ValueError as error:
+        raise UserError(f"--enabled-admission: {error}") from None
+
+
+def paired(certificate: Path | None, key: Path | None) -> tuple[Path | None, Path | None]:
+    """A certificate and its key, or neither.
+
+    Raises:
+        UserError: One of them is missing.
+    """
+    if (certificate is None) != (key is None):
+        raise UserError("--tls-cert-file and --tls-private-key-file go together, one is missing")
+    return certificate, key
+
+
+def listening_at(
+    host: str | None, port: int, metrics_port: int | None, drain_seconds: float | None
+) -> ServerSettings:
+    """Where to listen and how to end, where nothing was said: for everybody in a pod, else for this machine."""
+    in_pod = in_cluster()
+    drain = 5.0 if in_pod else 0.0
+    return ServerSettings(
+        host=host or ("0.0.0.0" if in_pod else "127.0.0.1"),
+        port=port,
+        metrics_port=metrics_port,
+        drain_seconds=drain if drain_seconds is None else drain_seconds,
+    )

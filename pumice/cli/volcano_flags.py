@@ -1,0 +1,54 @@
+"""Flags of Volcano's admission that are settings here, and those that mean nothing."""
+
+from collections.abc import Sequence
+
+__all__ = ["settings_among"]
+
+_FEATURES = {"SchedulingGatesQueueAdmission": "scheduling-gates-queue-admission"}
+"""Volcano's feature gates that are settings here."""
+
+
+def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Settings of admission that are spelled as flags, as Volcano does, and what is none."""
+    from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
+
+    known = {
+        name.replace("_", "-") for name in AdmissionSettings.declared() if name not in LEVELS_BY
+    }
+    switches = {
+        name.replace("_", "-")
+        for name, field in AdmissionSettings.declared().items()
+        if field.type is bool
+    }
+    settings: list[str] = []
+    others: list[str] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        name, equals, value = argument.lstrip("-").partition("=")
+        if argument.startswith("--") and name == "feature-gates":
+            wanted, unknown = _features(value if equals or not rest else rest.pop(0))
+            settings += wanted
+            others += unknown
+        elif not argument.startswith("-") or name not in known:
+            others.append(argument)
+        elif equals:
+            settings.append(f"{name}={value}")
+        elif name in switches:
+            settings.append(f"{name}=true")  # a flag of Go's never takes the next word
+        else:
+            settings.append(f"{name}={rest.pop(0) if rest else ''}")
+    return settings, others
+
+
+def _features(gates: str) -> tuple[list[str], list[str]]:
+    """Settings among `Name=true,…`, and the gates that are none."""
+    settings: list[str] = []
+    others: list[str] = []
+    for gate in filter(None, gates.split(",")):
+        name, equals, value = gate.partition("=")
+        if name in _FEATURES:
+            settings.append(f"{_FEATURES[name]}={value if equals else 'true'}")
+        else:
+            others.append(f"--feature-gates={gate}")
+    return settings, others

@@ -1,0 +1,130 @@
+"""What an installed chart puts there, and what its components may do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.chart.installed.release import HOME, USERS
+from tests.chart.manifests import CHART, COMPONENTS, RELEASE, VALUES, Render, arguments_of, of_kind
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.processes import wait_until
+
+pytestmark = pytest.mark.controlplane
+CAN = [
+    ("webhook", "yes", "get secret/pumice-webhook-certs", HOME),
+    ("webhook", "yes", "create secrets", HOME),
+    ("webhook", "no", "get secret/other", HOME),
+    ("webhook", "no", "list secrets", HOME),
+    ("webhook", "no", "create secrets", USERS),
+    ("webhook", "yes", "list queues.scheduling.volcano.sh", ""),
+    ("webhook", "no", "update queues.scheduling.volcano.sh", ""),
+    ("webhook", "no", "create mutatingwebhookconfigurations", ""),
+    ("webhook", "no", "patch mutatingwebhookconfiguration/other", ""),
+    (
+        "webhook",
+        "yes",
+        "patch mutatingwebhookconfiguration/volcano-admission-service-jobs-mutate",
+        "",
+    ),
+    ("controller", "yes", "create pods", USERS),
+    ("controller", "yes", "create events", USERS),
+    ("controller", "yes", "update lease.coordination.k8s.io/pumice-controller", HOME),
+    ("controller", "no", "update lease.coordination.k8s.io/pumice-scheduler", HOME),
+    ("controller", "no", "create pods --subresource=binding", USERS),
+    ("controller", "no", "create jobs.batch.volcano.sh", USERS),
+    ("controller", "no", "create deployments", USERS),
+    ("controller", "no", "update nodes", ""),
+    ("scheduler", "yes", "create pods --subresource=binding", USERS),
+    ("scheduler", "yes", "list nodes", ""),
+    ("scheduler", "no", "update nodes", ""),
+    ("scheduler", "no", "create pods", USERS),
+    ("scheduler", "no", "delete pods", USERS),
+    ("scheduler", "no", "get secrets", USERS),
+    ("scheduler", "no", "get jobs.batch.volcano.sh/status", USERS),
+]
+
+
+def test_everything_that_was_rendered_is_there(controlplane: ControlPlane) -> None:
+    manifest = controlplane.helm("get", "manifest", RELEASE, namespace=HOME).stdout
+    rendered = controlplane.kubectl(
+        *("create", "--dry-run=client", "-o", "name", "-f", "-"), stdin=manifest
+    ).stdout.split()
+    found = controlplane.kubectl("get", "-o", "name", "-f", "-", stdin=manifest).stdout.split()
+    assert found == rendered
+    assert len(found) > 20
+
+
+def test_the_crds_are_established(controlplane: ControlPlane) -> None:
+    for path in (CHART / "crds").glob("*.yaml"):
+        condition = "--for=condition=Established"
+        controlplane.kubectl("wait", condition, "--timeout=10s", f"crd/{path.stem}")
+
+
+def test_a_second_release_is_refused_as_long_as_there_is_one(controlplane: ControlPlane) -> None:
+    answer = controlplane.helm("install", "second", str(CHART), namespace=USERS, check=False)
+    assert answer.returncode == 1
+    assert "cannot be imported into the current release" in answer.stderr
+
+
+def test_the_components_pods_are_admitted_under_the_restricted_standard(
+    controlplane: ControlPlane,
+) -> None:
+    def started() -> dict[str, int]:
+        path = f"/apis/apps/v1/namespaces/{HOME}/deployments"
+        _, found = controlplane.request("GET", path)
+        return {
+            each["metadata"]["name"]: each.get("status", {}).get("replicas", 0)
+            for each in found["items"]
+        }
+
+    wanted = {"pumice-webhook": 2, "pumice-controller": 1, "pumice-scheduler": 1}
+    wait_until(lambda: started() == wanted, "the pods of all components", 20)
+    _, pods = controlplane.request("GET", f"/api/v1/namespaces/{HOME}/pods")
+    assert {each["spec"]["priority"] for each in pods["items"]} == {2_000_000_000}
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)
+def test_pods_meet_the_restricted_standard_with_all_values(
+    controlplane: ControlPlane, render: Render, values: Path
+) -> None:
+    for deployment in of_kind(render(values), "Deployment"):
+        template = deployment["spec"]["template"]
+        # The account need not be there for the question; who asks is an administrator.
+        spec = {**template["spec"], "serviceAccountName": "default"}
+        manifest = {"metadata": {"generateName": "asked-"}, "spec": spec}
+        path = f"/api/v1/namespaces/{HOME}/pods?dryRun=All"
+        status, answer = controlplane.request("POST", path, manifest)
+        assert status == 201, answer
+    spec["hostNetwork"] = True
+    status, answer = controlplane.request("POST", path, manifest)
+    assert (status, "restricted" in answer["message"]) == (403, True)
+
+
+@pytest.mark.parametrize(
+    ("component", "answer", "question", "place"),
+    CAN,
+    ids=[f"{who}-{answer}-{question.replace(' ', '-')}" for who, answer, question, _ in CAN],
+)
+def test_each_component_may_do_its_work_and_no_other(
+    controlplane: ControlPlane, component: str, answer: str, question: str, place: str
+) -> None:
+    user = f"system:serviceaccount:{HOME}:pumice-{component}"
+    said = controlplane.kubectl(
+        *("auth", "can-i", "--as", user, *question.split()),
+        namespace=place or None,
+        check=False,
+    )
+    assert said.stdout.strip() == answer, said.stderr
+
+
+def test_the_arguments_of_the_components_survive_the_way_to_the_pod(
+    controlplane: ControlPlane,
+) -> None:
+    for component in COMPONENTS:
+        shown = controlplane.kubectl(
+            *("get", "deployment", f"pumice-{component}", "-o", "json"), namespace=HOME
+        ).stdout
+        assert arguments_of(json.loads(shown))[0] == component

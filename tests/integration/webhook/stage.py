@@ -1,0 +1,117 @@
+"""A real API server that asks a webhook about one namespace."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from pumice.api.crds import all_crds
+from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from pumice.certs.keeper import Keeper
+from pumice.certs.settings import CertSettings
+from pumice.cluster.client import Client
+from pumice.plugins import builtin
+from pumice.webhook.registrations import configurations
+from pumice.webhook.server import KeptCertificates, WebhookWorker
+from pumice.webhook.settings import AdmissionSettings
+from tests.integration.webhook.serving import QUICK, Raw, running
+from tests.support.controlplane.cluster import ControlPlane
+from tests.unit.cluster.clocks import until
+
+__all__ = ["Stage", "answering", "forget"]
+
+SETTINGS = AdmissionSettings()
+KINDS = {kind.kind: kind for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
+
+
+class Stage:
+    """A control plane whose API server asks a webhook about one namespace."""
+
+    def __init__(self, plane: ControlPlane, namespace: str) -> None:
+        self.namespace = namespace
+        self._plane = plane
+
+    async def kubectl(self, *arguments: str, obj: Raw | None = None, check: bool = True) -> str:
+        """Run kubectl in the namespace; what it printed, errors included."""
+        found = await asyncio.to_thread(
+            self._plane.kubectl,
+            *arguments,
+            stdin=None if obj is None else json.dumps(obj),
+            namespace=self.namespace,
+            check=check,
+        )
+        return found.stdout + found.stderr
+
+    async def get(self, *arguments: str) -> Raw:
+        """An object, or a list, as it is stored."""
+        found: Raw = json.loads(await self.kubectl("get", *arguments, "-o", "json"))
+        return found
+
+    async def refused(self, *arguments: str, obj: Raw | None = None) -> str:
+        """Run kubectl for something that must not succeed."""
+        text = await self.kubectl(*arguments, obj=obj, check=False)
+        assert "rror" in text or "denied" in text or "invalid" in text.lower(), text
+        return text
+
+    async def establish(self) -> None:
+        """Install the CRDs."""
+        crds = {"apiVersion": "v1", "kind": "List", "items": all_crds()}
+        await self.kubectl("apply", "--server-side", "-f", "-", obj=crds)
+        await self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+
+
+def _bounded(manifests: Sequence[Raw], namespace: str) -> list[Raw]:
+    """Configurations of a test of its own: for its namespace, beside whatever is installed."""
+    for manifest in manifests:
+        manifest["metadata"]["name"] += f"-{namespace}"
+        for webhook in manifest["webhooks"]:
+            if "namespaceSelector" in webhook:
+                webhook["namespaceSelector"]["matchLabels"] = {
+                    "kubernetes.io/metadata.name": namespace
+                }
+    return list(manifests)
+
+
+@asynccontextmanager
+async def answering(
+    stage: Stage, kubeconfig: Path, port: int = 0, settings: AdmissionSettings = SETTINGS
+) -> AsyncIterator[int]:
+    """A webhook with certificates of its own for as long as the block lasts."""
+    names: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    wanted = _bounded(configurations(SETTINGS, lambda _: {}), stage.namespace)
+    for manifest in wanted:
+        names[manifest["kind"]].append(manifest["metadata"]["name"])
+    certificates = CertSettings(
+        "webhook",
+        stage.namespace,
+        mutating=tuple(names[MUTATING_WEBHOOKS.kind]),
+        validating=tuple(names[VALIDATING_WEBHOOKS.kind]),
+        extra_addresses=("127.0.0.1",),
+    )
+    async with Client.connect(kubeconfig) as api:
+        worker = WebhookWorker(
+            api,
+            builtin(),
+            settings,
+            replace(QUICK, port=port),
+            KeptCertificates(Keeper(api, certificates)),
+        )
+        async with running(worker) as address:
+            manifests = _bounded(
+                configurations(SETTINGS, lambda path: {"url": f"https://{address}{path}"}),
+                stage.namespace,
+            )
+            items = {"apiVersion": "v1", "kind": "List", "items": manifests}
+            await stage.kubectl("apply", "-f", "-", obj=items)
+            await until(lambda: worker.ready, timeout=20)
+            await asyncio.sleep(1)  # the API server learns of configurations by watching
+            yield worker.listener.port
+
+
+async def forget(stage: Stage) -> None:
+    """Take away the configurations of `answering`."""
+    for manifest in _bounded(configurations(SETTINGS, lambda _: {}), stage.namespace):
+        name = manifest["metadata"]["name"]
+        await stage.kubectl("delete", manifest["kind"], name, "--ignore-not-found")

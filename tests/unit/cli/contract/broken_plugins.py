@@ -1,0 +1,201 @@
+"""Plugins that break the contract, each in one way, by what is wrong with them."""
+
+__all__ = ["BROKEN", "HEAD"]
+
+HEAD = """\
+import os
+import random
+import socket
+import time
+from datetime import datetime
+from pathlib import Path
+
+from pumice.plugins import *
+from pumice.plugins import Argument, ArgumentSpec, EnvVar, JobPlugin, Mount, PodEdits, TEXT, address
+
+
+class Mine(JobPlugin):
+    name = "mine"
+    summary = "Does something."
+"""
+
+CLOCK = """\
+def pod_edits(self, job, values, task, index):
+    return PodEdits(env=(EnvVar("STARTED", str({call})),))
+"""
+
+IMPURE = {
+    "reads a clock": ("time.time()", "reads the clock (time.time in"),
+    "reads the date": ("datetime.now()", "reads the clock (datetime.now in line 16 of mine.py)"),
+    "rolls dice": (
+        "random.randint(1, 6)",
+        "takes random numbers (random.getrandbits in line 16 of mine.py)",
+    ),
+    "reads a file": (
+        'Path("/etc/hostname").exists()',
+        "looks at the system (os.stat in line 16 of mine.py)",
+    ),
+    "opens a file": ('open("/dev/null").close()', "opens a file (open in line 16 of mine.py)"),
+    "reads the environment": (
+        'os.environ["PATH"]',
+        "reads the environment (os.environ in line 16 of mine.py)",
+    ),
+    "asks the network": (
+        "socket.gethostname()",
+        "uses the network (socket.gethostname in line 16 of mine.py)",
+    ),
+}
+"""What a plugin calls, and what is said of it."""
+
+BROKEN = {
+    "a name in capitals": (
+        'name = "Mine"',
+        "declared",
+        'plugin "Mine" of',
+    ),
+    "no sentence": ('summary = "does something"', "declared", "is no sentence"),
+    "help with a full stop": (
+        'arguments = ArgumentSpec(Argument("port", TEXT, "", "A port."))',
+        "declared",
+        "the help of --port must be one line without a full stop",
+    ),
+    "requires what there is not": ('requires = ("svx",)', "declared", '(did you mean "svc"?)'),
+    "comes after what there is not": ('after = ("svx",)', "declared", '(did you mean "svc"?)'),
+    "raises": (
+        """\
+        def check(self, job, values):
+            return len(job.tasks[0].template["spec"]["containers"])
+        """,
+        "total",
+        "raises",
+    ),
+    "counts its calls": (
+        """\
+        calls = 0
+
+        def job_annotations(self, job, values):
+            Mine.calls += 1
+            return {"calls": str(Mine.calls)}
+        """,
+        "pure",
+        "answers otherwise when it is asked again: job_annotations",
+    ),
+    "remembers the first Job": (
+        """\
+        def job_annotations(self, job, values):
+            self.first = getattr(self, "first", job.tasks[0].name)
+            return {"first": self.first}
+        """,
+        "pure",
+        "answers otherwise than a new one of its kind does: job_annotations",
+    ),
+    "changes the Job": (
+        """\
+        def check(self, job, values):
+            job.spec.plugins["mine"] = ["--seen"]
+            return Findings()
+        """,
+        "pure",
+        "changes the Job that it is given",
+    ),
+    "asks twice": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("A", "1"), EnvVar("A", "2")))
+        """,
+        "unique",
+        "variable A twice",
+    ),
+    "sets an impossible variable": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("A=B", "1"),))
+        """,
+        "edits",
+        'variable "A=B"',
+    ),
+    "sets a number": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("A", index),))
+        """,
+        "edits",
+        "the value of A is 0, expected text",
+    ),
+    "opens an impossible port": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(ports=(Port("p", 70000),))
+        """,
+        "edits",
+        "port 70000 is none",
+    ),
+    "mounts nothing": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(mounts=(Mount("data", "/data"),))
+        """,
+        "edits",
+        'mounts volume "data", which its volumes do not hold',
+    ),
+    "wants what the controller does not write": (
+        """\
+        def objects(self, job, values):
+            metadata = {"name": job.metadata.name, "namespace": job.metadata.namespace}
+            return [{"apiVersion": "v1", "kind": "Pod", "metadata": metadata}]
+        """,
+        "objects",
+        'the controller writes no "v1 Pod" for plugins',
+    ),
+    "wants an object elsewhere": (
+        """\
+        def objects(self, job, values):
+            metadata = {"name": job.metadata.name, "namespace": "kube-system"}
+            return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata}]
+        """,
+        "objects",
+        "is not in the Job's namespace",
+    ),
+    "shares an object between Jobs": (
+        """\
+        def objects(self, job, values):
+            metadata = {"name": "mine", "namespace": job.metadata.namespace}
+            return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata}]
+        """,
+        "objects",
+        'two Jobs of a namespace would share the Service "mine"',
+    ),
+    "uses addresses that nobody makes resolve": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("FIRST", address(job, task, 0)),))
+        """,
+        "dependencies",
+        'add "svc" to requires',
+    ),
+    "refers to another's variable": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("LOG", "/logs/$(VC_TASK_INDEX)"),))
+        """,
+        "dependencies",
+        "LOG refers to $(VC_TASK_INDEX), which no plugin that it requires",
+    ),
+    "mounts what nobody makes": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(volumes=({"name": "hosts", "configMap": {"name": "train-svc"}},))
+        """,
+        "dependencies",
+        'volume "hosts" is of ConfigMap "train-svc", which neither it nor what it requires wants',
+    ),
+    "goes through a set": (
+        """\
+        def job_annotations(self, job, values):
+            return {"tasks": ",".join({each.name for each in job.tasks})}
+        """,
+        "ordered",
+        "in one process job_annotations is",
+    ),
+} | {name: (CLOCK.format(call=call), "pure", problem) for name, (call, problem) in IMPURE.items()}
+"""The body of a plugin, the property that it breaks, and what is said of it."""

@@ -1,0 +1,165 @@
+"""The file of resource groups: what is said about one that is wrong, or has no effect."""
+
+import pytest
+
+from pumice.webhook.groups.parsing import ConfError, parse
+
+
+def problems(text: str | bytes) -> list[str]:
+    raw = text.encode() if isinstance(text, str) else text
+    with pytest.raises(ConfError) as caught:
+        parse(raw)
+    assert str(caught.value) == "\n".join(map(str, caught.value.problems))
+    return str(caught.value).splitlines()
+
+
+def warnings(text: str) -> list[str]:
+    return [str(each) for each in parse(text.encode())[1]]
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    assert problems(
+        """resourceGroups:
+- resourceGroup: a
+  object: {key: namespaces, value: [x]}
+  schedulerName: A b
+  tolerations:
+  - {operator: Exist, key: k, effect: NoSchedul}
+  - {operator: Exists, value: v, tolerationSeconds: 5x}
+  labels: {"a b": "c d"}
+  affinity: '{"nodeAffinity": '
+- {}
+- resourceGroup: b
+  object: {key: annotation, value: ["key:value", 5]}
+  affinity: {nodeAffinity: 5}
+- resourceGroup: c
+  resourceGroup: d
+- e
+"""
+    ) == [
+        'line 3: resourceGroups[0].object.key: must be one of namespace, annotation, or left out, found "namespaces" (did you mean "namespace"?)',
+        "line 4: resourceGroups[0].schedulerName: must consist of lower case letters, digits, '-' and '.', and start and end with a letter or digit, found 'A b'",
+        'line 6: resourceGroups[0].tolerations[0].operator: must be Equal or Exists, found "Exist" (did you mean "Exists"?)',
+        'line 6: resourceGroups[0].tolerations[0].effect: must be NoSchedule, PreferNoSchedule or NoExecute, found "NoSchedul" (did you mean "NoSchedule"?)',
+        'line 7: resourceGroups[0].tolerations[1].tolerationSeconds: must be a whole number, found "5x"',
+        'line 7: resourceGroups[0].tolerations[1].value: must be empty with operator Exists, found "v"',
+        "line 8: resourceGroups[0].labels.a b: the key must consist of letters, digits, '-', '_' and '.', and start and end with a letter or digit, found 'a b'",
+        "line 9: resourceGroups[0].affinity: must be JSON text or a mapping: Input data was truncated",
+        "line 10: resourceGroups[1]: needs a name (resourceGroup), or an object that says which pods are its",
+        'line 12: resourceGroups[2].object.value[0]: must be an annotation such as "key: value", found "key:value"',
+        'line 12: resourceGroups[2].object.value[1]: must be an annotation such as "key: value", found "5"',
+        "line 13: resourceGroups[2].affinity.nodeAffinity: must be an object, found the number 5",
+        "line 15: resourceGroups[3].resourceGroup: appears twice",
+        "line 16: resourceGroups[4]: must be a mapping with a name (resourceGroup)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("resourceGroups: [a", "line 2: did not find expected ',' or ']'"),
+        (b"# \xff", "line 1: must be UTF-8 text, found byte 0xff"),
+        ("- a", "line 1: must be a mapping, found a list"),
+        ("resourceGroup: []", "line 1: must hold a list resourceGroups"),
+        ("resourceGroups: []\n---\na: b", "line 3: must be one document, here begins another"),
+        ("resourceGroups: &a [*a]", "must hold at most 100000 values, aliases written out"),
+        ("[" * 300_000 + "]" * 300_000, "line 1: must be nested at most 100 deep"),
+        (
+            "resourceGroups: [{resourceGroup: g, affinity: {x: !!python/object:a {}}}]",
+            None,
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, affinity: 7}]",
+            "resourceGroups[0].affinity: must be an affinity: nodeAffinity, podAffinity, podAntiAffinity",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, affinity: {nodeAffinity: {a: .nan}}}]",
+            "resourceGroups[0].affinity: number .nan cannot be written as JSON",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, affinity: {nodeAffinity: {a: !!binary aGk=}}}]",
+            "resourceGroups[0].affinity: tag !!binary has no counterpart in JSON",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, affinity: '{\"nodeAffinity\": []}'}]",
+            "resourceGroups[0].affinity.nodeAffinity: must be an object, found a list",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{}]}}}]",
+            "IgnoredDuringExecution[0].topologyKey: must be set, found none",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, tolerations: [{effect: NoSchedule}]}]",
+            "resourceGroups[0].tolerations[0].operator: must be Exists where there is no key",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, tolerations: [{key: a, tolerationSeconds: 5}]}]",
+            "resourceGroups[0].tolerations[0].effect: must be \"NoExecute\" with tolerationSeconds",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, object: {key: namespace, value: [A, null]}}]",
+            "resourceGroups[0].object.value[0]: must consist of lower case",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, object: {value: [{a b: c}]}}]",
+            "resourceGroups[0].object.value[0].a b: the key of an annotation must consist",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, labels: [a], tolerations: {}, object: 5}]",
+            "resourceGroups[0].labels: must be a mapping, found a list",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, labels: {<<: 5}}]",
+            "resourceGroups[0].labels: must merge (<<) mappings only",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_has_a_line_and_a_path(text: str, problem: str | None) -> None:
+    if problem is None:
+        assert only_unknown(text)
+        return
+    assert any(problem in found for found in problems(text)), problems(text)
+
+
+def only_unknown(text: str) -> bool:
+    """Whether a file is taken but for a field that is not known."""
+    return all("no field" in found for found in warnings(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("resourceGroups: []\nother: 1", "other: is no field and has no effect"),
+        (
+            "resourceGroups: [{resourceGroup: g, toleration: []}]",
+            'resourceGroups[0].toleration: is no field and has no effect (did you mean "tolerations"?)',
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, tolerations: [{key: a, Effect: b}]}]",
+            'tolerations[0].Effect: is no field and has no effect (did you mean "effect"?)',
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, affinity: {podAffinitie: {}}}]",
+            'affinity.podAffinitie: there is no field "podAffinitie" (did you mean "podAffinity"?)',
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, object: {key: namespace}}]",
+            "resourceGroups[0].object: has no value, so no pod belongs to this group",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, object: {key: annotation, value: []}}]",
+            "resourceGroups[0].object: has no value, so no pod belongs to this group",
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g}, {resourceGroup: g}]",
+            'claims annotation "volcano.sh/resource-group: g", which group "g" (resourceGroups[0]) has',
+        ),
+        (
+            "resourceGroups: [{resourceGroup: g, object: &o {key: namespace, value: [a, a]}}, {resourceGroup: h, object: *o}]",
+            'resourceGroups[1]: claims namespace "a", which group "g" (resourceGroups[0]) has already',
+        ),
+    ],
+)  # fmt: skip
+def test_what_has_no_effect_is_said(text: str, said: str) -> None:
+    (found,) = warnings(text)
+    assert said in found
