@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["duration_problem", "parse_nanoseconds"]
+__all__ = ["duration_problem", "format_duration", "parse_nanoseconds", "parse_seconds"]
 
 _NANOSECONDS = {
     "ns": 1,
@@ -21,6 +21,7 @@ _NANOSECONDS = {
 }
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _WHOLE = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)", re.ASCII)
+_SECOND = _NANOSECONDS["s"]
 _LIMIT = 2**63
 _LONGEST = 100
 """Bound on the length of a duration, so that no manifest can ask for a long calculation."""
@@ -37,6 +38,22 @@ def parse_nanoseconds(text: str) -> int | None:
     if total >= _LIMIT:
         return None
     return -total if match[1] == "-" else total
+
+
+def parse_seconds(text: str) -> float | None:
+    """Read how long to wait, in seconds; None when the text is no duration, or a negative one."""
+    found = parse_nanoseconds(text)
+    return None if found is None or found < 0 else found / _SECOND
+
+
+def format_duration(seconds: float) -> str:
+    """Write whole seconds as `metav1.Duration` does: `1h2m3s`, `2m0s`, `7s`."""
+    whole = max(0, round(seconds))
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    if hours:
+        return f"{hours}h{minutes}m{left}s"
+    return f"{minutes}m{left}s" if minutes else f"{left}s"
 
 
 def duration_problem(text: str) -> str | None:

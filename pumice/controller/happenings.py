@@ -12,7 +12,7 @@ One event leaves no trace, the removal of a pod that is gone by now: `Observed.g
 as the controller lives.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
@@ -43,10 +43,17 @@ def happenings(job: Job, pods: Sequence[Pod], observed: Observed) -> Iterator[Re
     for pod in observed.gone:
         if controls(job.metadata, pod.metadata) and not pod.metadata.annotation(keys.OUT_OF_SYNC):
             yield _request("PodEvicted", pod, None, "was removed")
+    by_task = {
+        task.name: [pod for pod in pods if pod.metadata.annotation(keys.TASK_SPEC) == task.name]
+        for task in job.tasks
+    }
     for task in job.tasks:
-        of_task = [pod for pod in pods if pod.metadata.annotation(keys.TASK_SPEC) == task.name]
-        yield from _of_task(task, of_task)
-    if observed.group is not None and phase_of(observed.group) == _UNKNOWN:
+        yield from _of_task(task, by_task[task.name])
+    if (
+        observed.group is not None
+        and phase_of(observed.group) == _UNKNOWN
+        and not _only_begins(job, by_task)
+    ):
         yield _of_group(observed.group)
 
 
@@ -95,6 +102,21 @@ def _of_task(task: Task, pods: Sequence[Pod]) -> Iterator[Request]:
             detail=f"containers of task {task.name} were restarted {restarts} times,"
             f" maxRetry is {limit}",
         )
+
+
+def _only_begins(job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
+    """Whether all that a gang lacks are tasks whose turn has just come (`dependsOn`).
+
+    They have been waiting, and now they wait for room; nothing was lost, so what runs is left alone.
+    """
+    placed = {name: sum(map(_is_placed, pods)) for name, pods in by_task.items()}
+    short = [task for task in job.tasks if placed[task.name] < task.minimum]
+    return bool(short) and not any(placed[task.name] or not task.depends_on for task in short)
+
+
+def _is_placed(pod: Pod) -> bool:
+    has_been = bool(pod.spec.node_name) or pod.status.phase not in ("Pending", "")
+    return has_been and pod.metadata.deletion_timestamp is None
 
 
 def _of_group(group: Raw) -> Request:

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.api.kinds import JOB, SECRET, Kind, of_object
+from pumice.api.kinds import CONFIG_MAP, JOB, SECRET, Kind, of_object
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.owners import controller_reference, controls_raw, described
 from pumice.controller.patches import difference
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+from pumice.plugins import shards
 
-__all__ = ["Conflict", "Settled", "UnknownKindError", "owned", "remove", "settle"]
+__all__ = ["Conflict", "Settled", "UnknownKindError", "owned", "remove", "settle", "spare"]
 
 _WHOLE = ("data", "binaryData", "stringData")
 _SECTIONS = ("spec", *_WHOLE)
@@ -109,7 +110,7 @@ def settle(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> Se
     updates: list[UpdateObject] = []
     conflicts: list[Conflict] = []
     for manifest in wanted:
-        kind, name = _kind(manifest), manifest["metadata"]["name"]
+        kind, name = _identity(manifest)
         stored = found.get((kind, name))
         if stored is None:
             creates.append(CreateObject(kind, manifest))
@@ -123,16 +124,36 @@ def settle(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> Se
 def remove(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> list[DeleteObject]:
     """Delete those of the wanted objects that are there and the Job's; claims keep their data."""
     found = _by_identity(present)
-    deletes: list[DeleteObject] = []
-    for manifest in wanted:
-        kind, name = _kind(manifest), manifest["metadata"]["name"]
-        stored = found.get((kind, name))
-        if stored is None or kind == PERSISTENT_VOLUME_CLAIM or not controls_raw(job, stored):
-            continue
-        if not stored["metadata"].get("deletionTimestamp"):
-            uid = stored["metadata"].get("uid", "")
-            deletes.append(DeleteObject(kind, job.namespace, name, uid))
-    return deletes
+    kept = (_identity(each) for each in wanted)
+    there = (found[each] for each in kept if each in found and each[0] != PERSISTENT_VOLUME_CLAIM)
+    return [*_deletes(job, there), *spare(job, wanted, present)]
+
+
+def spare(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> list[DeleteObject]:
+    """Delete those of the Job's ConfigMaps over which files were spread that are needed no more.
+
+    A Job that shrinks needs fewer of them, and what is left in the others would be old.
+    """
+    names = {name for kind, name in map(_identity, wanted) if kind == CONFIG_MAP}
+    return _deletes(
+        job,
+        (
+            each
+            for each in present
+            if each.get("kind") == CONFIG_MAP.kind
+            and (name := each["metadata"]["name"]) not in names
+            and shards.first_of(name) in names
+        ),
+    )
+
+
+def _deletes(job: ObjectMeta, present: Iterable[Raw]) -> list[DeleteObject]:
+    """Delete those objects that are the Job's and are not on their way already."""
+    return [
+        DeleteObject(_kind(each), job.namespace, meta["name"], meta.get("uid", ""))
+        for each in present
+        if controls_raw(job, each) and not (meta := each["metadata"]).get("deletionTimestamp")
+    ]
 
 
 def _patch(kind: Kind, stored: Raw, manifest: Raw) -> Raw:
@@ -163,7 +184,11 @@ def _as_stored(manifest: Raw, kind: Kind) -> Raw:
 
 
 def _by_identity(objects: Iterable[Raw]) -> dict[tuple[Kind, str], Raw]:
-    return {(_kind(each), each["metadata"]["name"]): each for each in objects}
+    return {_identity(each): each for each in objects}
+
+
+def _identity(manifest: Raw) -> tuple[Kind, str]:
+    return _kind(manifest), manifest["metadata"]["name"]
 
 
 def _kind(manifest: Raw) -> Kind:

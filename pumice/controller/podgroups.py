@@ -11,6 +11,9 @@ together with the phase.
 A task that waits for another (`dependsOn`) is not counted before it starts: the gang could never be
 complete, because the scheduler would wait for pods that wait for the scheduler.
 
+Admission sends the group of a Job in queue `default` into the queue that its namespace names, if that
+names one. It stays there.
+
 Source: job specification, section 15.
 """
 
@@ -26,7 +29,16 @@ from pumice.controller.owners import controller_reference
 from pumice.controller.patches import difference
 from pumice.controller.subject import min_available
 
-__all__ = ["ADMITTED", "LAST_APPLIED", "condition_of", "is_current", "phase_of", "update", "wanted"]
+__all__ = [
+    "ADMITTED",
+    "LAST_APPLIED",
+    "condition_of",
+    "is_current",
+    "phase_of",
+    "queue_of",
+    "update",
+    "wanted",
+]
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl's copy of the manifest: of the Job, so of no meaning on the group."""
@@ -96,7 +108,8 @@ def update(stored: Raw, target: Raw) -> Raw:
     """
     meta = stored["metadata"]
     patch: Raw = {}
-    if spec := difference(stored.get("spec") or {}, target["spec"], _WHOLE):
+    wish = target["spec"] | {"queue": queue_of(target["spec"]["queue"], stored)}
+    if spec := difference(stored.get("spec") or {}, wish, _WHOLE):
         patch["spec"] = spec
     head = {key: target["metadata"][key] for key in ("labels", "annotations")}
     changed = difference(meta, head)
@@ -113,6 +126,19 @@ def update(stored: Raw, target: Raw) -> Raw:
 def is_current(stored: Raw, target: Raw) -> bool:
     """Whether a stored group speaks of the Job's present incarnation."""
     return _version(stored) == _version(target)
+
+
+def queue_of(chosen: str | None, group: Raw | None) -> str:
+    """The queue that a Job is in: the one it names, or else the one that its group was given.
+
+    Args:
+        chosen: The Job's queue; `default` or nothing means that it chose none.
+        group: Its PodGroup, when there is one.
+    """
+    if chosen and chosen != keys.DEFAULT_QUEUE:
+        return chosen
+    given = ((group or {}).get("spec") or {}).get("queue")
+    return str(given or keys.DEFAULT_QUEUE)
 
 
 def phase_of(group: Raw) -> str:

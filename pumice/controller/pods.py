@@ -12,6 +12,7 @@ from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name, pod_name
 from pumice.controller.owners import controller_reference
+from pumice.controller.rolling import fingerprint
 from pumice.controller.volumes import job_volumes, mounted
 
 __all__ = ["Wire", "build", "partition_of"]
@@ -108,6 +109,8 @@ def _annotations(job: Job, task: Task, index: int, forwarding: bool) -> dict[str
             break
     if forwarding:
         annotations[keys.JOB_FORWARDING] = "true"
+    if scale := fingerprint(job):
+        annotations[keys.SCALE] = scale
     return annotations
 
 

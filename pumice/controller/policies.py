@@ -9,8 +9,8 @@ Source: job specification, sections 18.1 to 18.3.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job, LifecyclePolicy
-from pumice.controller.durations import parse_duration
 from pumice.controller.phases import SYNC_JOB
 
 __all__ = ["ANY_EVENT", "INTERNAL", "Choice", "Request", "choose"]
@@ -110,4 +110,4 @@ def _matches(policy: LifecyclePolicy, request: Request) -> bool:
 
 
 def _delay(policy: LifecyclePolicy) -> float:
-    return parse_duration(policy.timeout) or 0.0 if policy.timeout else 0.0
+    return parse_seconds(policy.timeout) or 0.0 if policy.timeout else 0.0

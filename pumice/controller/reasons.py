@@ -9,7 +9,6 @@ An event tells of a change, so it goes with a change of the status or not at all
 
 from dataclasses import dataclass
 
-from pumice.api import keys
 from pumice.controller import podgroups
 from pumice.controller.depends import Held
 from pumice.controller.objects import Conflict
@@ -76,7 +75,7 @@ def why(case: Situation, phase: str, waiting: Waiting) -> Reason:
     if group is not None and (condition := podgroups.condition_of(group)):
         return _of_group(case, *condition)
     if not waiting.admitted:
-        queue = case.job.spec.queue or keys.DEFAULT_QUEUE
+        queue = podgroups.queue_of(case.job.spec.queue, group)
         sentence = f"waiting for the scheduler to let the Job into queue {queue}"
         return Reason("PodGroupPending", sentence)
     return _of_pods(case, waiting) if phase == PENDING else Reason()

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
+from pumice.api.durations import format_duration
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw, format_time, parse_time
 from pumice.api.pods import Pod
-from pumice.controller.durations import format_duration
 from pumice.controller.phases import ABORTED, FINISHED, PENDING, RUNNING, Facts, TaskFacts, Verdict
 from pumice.controller.subject import DEFAULT_MAX_RETRY, min_available
 

@@ -2,15 +2,17 @@
 
 In this order, so that stopping anywhere leaves something that works: the status, which also proves that
 what was observed is not old; objects of the plugins, which pods refer to; the PodGroup; pods, once the
-scheduler has let the group enqueue; then what is too many.
+scheduler has let the group enqueue; then what is too many, or was wired for another size of the Job.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pumice.api import keys
 from pumice.api.kinds import POD, POD_GROUP
 from pumice.api.meta import controller_of
-from pumice.controller import marks, objects, podgroups, pods, replicas
+from pumice.api.pods import Pod
+from pumice.controller import marks, objects, podgroups, pods, replicas, rolling
 from pumice.controller.depends import Held, held_tasks
 from pumice.controller.key_secrets import settle_keys
 from pumice.controller.objects import Conflict, Settled
@@ -64,15 +66,16 @@ def sync(case: Situation) -> Plan:
         missing=len(absent),
     )
     status, events = _status(case, waiting)
-    leaving = replicas.leaving(case.job, case.pods)
+    old = rolling.outdated(case) if startable else []
+    leaving = [*replicas.leaving(case.job, case.pods), *old]
     return Plan.of(
         status,
-        events,
+        [*events, *_restarts(old)],
         [*settled.creates, *settled.updates, *renewed],
         group.steps,
         due,
         replicas.mark(leaving),
-        replicas.removals(leaving),
+        [*replicas.removals(leaving), *_spare(case)],
         [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
     )
 
@@ -88,6 +91,18 @@ def _objects(case: Situation) -> tuple[Settled, list[DeleteObject]]:
         (*plain.conflicts, *keys.conflicts),
     )
     return settled, renewed
+
+
+def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
+    if not old:
+        return []
+    task = old[0].metadata.annotation(keys.TASK_SPEC)
+    message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
+    return [RecordEvent("Normal", "RestartOnScaling", message)]
+
+
+def _spare(case: Situation) -> list[DeleteObject]:
+    return objects.spare(case.job.metadata, case.wanted, case.observed.objects)
 
 
 def _status(case: Situation, waiting: Waiting) -> tuple[Sequence[Step], Sequence[RecordEvent]]:

@@ -11,7 +11,7 @@ those who depend on it; the problems are listed all the same.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -32,6 +32,7 @@ __all__ = [
     "Parsed",
     "Problem",
     "Values",
+    "one_of",
     "parse",
     "shown",
     "split_flag",
@@ -107,6 +108,18 @@ TEXT = Kind("text", str)
 INTEGER = Kind("integer", _read_integer)
 PORT = Kind("port", _read_port)
 BOOLEAN = Kind("boolean", _read_boolean)
+
+
+def one_of(name: str, choices: Iterable[str]) -> Kind:
+    """Kind of an argument that is one of a few words."""
+    known = tuple(choices)
+
+    def read(word: str) -> str:
+        if word in known:
+            return word
+        raise ValueError(f"expected one of {', '.join(known)}")
+
+    return Kind(name, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +282,10 @@ class _Fault:
         return Problem(self.position, self.name, self.found, used, f"{self.text}; {outcome}")
 
 
+_MOST_FAULTS = 100
+"""Of one plugin; they are told as warnings, of which an answer holds fewer."""
+
+
 class _Reader:
     def __init__(self, spec: ArgumentSpec, vector: Sequence[str]) -> None:
         self.spec = spec
@@ -309,10 +326,13 @@ class _Reader:
         self.position += consumed
 
     def _keep(self, argument: Argument, found: str, text: str) -> None:
-        self.faults.append(_Fault(self.position, argument, argument.name, found, text))
+        if len(self.faults) < _MOST_FAULTS:
+            self.faults.append(_Fault(self.position, argument, argument.name, found, text))
 
     def _stray(self, word: str, bare: Argument | None) -> None:
         """A word that is no flag; behind a boolean it is meant as that one's value."""
+        if len(self.faults) >= _MOST_FAULTS:
+            return
         text = f'"{word}" is not a flag and is ignored'
         if bare is not None and words.boolean(word) is not None:
             text += f": write --{bare.name}={word}"
@@ -323,6 +343,13 @@ class _Reader:
         self.faults.append(_Fault(self.position, None, "", word, f"{text}: {hint}"))
 
     def _unknown(self, name: str, value: str | None) -> None:
+        # A word behind an unknown flag is most likely its value: one mistake, one problem.
+        takes_next = value is None and self._bare_word_follows()
+        if len(self.faults) < _MOST_FAULTS:
+            self._unknown_fault(name)
+        self.position += 2 if takes_next else 1
+
+    def _unknown_fault(self, name: str) -> None:
         meant = closest(name, self.spec.names)
         word, text = self.vector[self.position], f"unknown argument --{name} is ignored"
         if meant is not None:
@@ -333,9 +360,6 @@ class _Reader:
         argument = None if meant is None else self.spec.get(meant)
         keeps = "--{name} is {used}"
         self.faults.append(_Fault(self.position, argument, name, word, text, keeps))
-        # A word behind an unknown flag is most likely its value: one mistake, one problem.
-        takes_next = value is None and self._bare_word_follows()
-        self.position += 2 if takes_next else 1
 
     def _next(self) -> str | None:
         following = self.position + 1

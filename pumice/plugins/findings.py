@@ -6,6 +6,7 @@ with what it had. A name that is no plugin does refuse it, and so does what a pl
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
+from pumice.api.suggestions import Suggestions
 from pumice.plugins.applied import applied
 from pumice.plugins.arguments import Parsed
 from pumice.plugins.interface import Findings
@@ -27,10 +28,13 @@ def problems(job: Job, registry: Registry, *, strict_upstream: bool = False) -> 
 
 
 def _unknown(job: Job, registry: Registry) -> list[FieldError]:
-    known = registry.names
+    known, suggestions = registry.names, Suggestions()
     return [
         FieldError(
-            f"spec.plugins.{name}", registry.unknown(name), "JOB-PLUGIN", "FieldValueNotSupported"
+            f"spec.plugins.{name}",
+            registry.unknown(name, suggestions),
+            "JOB-PLUGIN",
+            "FieldValueNotSupported",
         )
         for name in job.spec.plugins or ()
         if name not in known

@@ -11,7 +11,6 @@ from pumice.plugins import shards
 from pumice.plugins.accelerators import accelerators, cpus
 from pumice.plugins.addresses import addresses, is_small, joined_size
 from pumice.plugins.arguments import (
-    BOOLEAN,
     INTEGER,
     PORT,
     TEXT,
@@ -25,7 +24,7 @@ from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
-from pumice.plugins.waiting import wait_container
+from pumice.plugins.waiting import wait_arguments, wait_step
 
 __all__ = ["HOST_FILE", "MACHINE_FILE", "MOUNT_PATH", "Mpi", "mpi_port"]
 
@@ -63,20 +62,7 @@ class Mpi(JobPlugin):
             "processes a worker takes; 0 is one a requested accelerator, or else a whole CPU",
             ours=True,
         ),
-        Argument(
-            "wait-workers-enabled",
-            BOOLEAN,
-            False,
-            "hold the master back until workers answer",
-            ours=True,
-        ),
-        Argument(
-            "wait-workers-timeout",
-            INTEGER,
-            300,
-            "seconds after which the master gives up",
-            ours=True,
-        ),
+        *wait_arguments("workers", "hold the master back until workers answer", "the master"),
     )
 
     def check(self, job: Job, values: Values) -> Findings:
@@ -143,21 +129,8 @@ def _master(job: Job, values: Values, cast: Cast, port: tuple[Port, ...]) -> Pod
         ports=port,
         volumes=(shards.volume(name, _config_maps(job, worker, values)),),
         mounts=(Mount(name, MOUNT_PATH),),
-        init_containers=_waiting(cast, values),
+        init_containers=wait_step("workers", cast.addresses("worker"), values["port"], values),
     )
-
-
-def _waiting(cast: Cast, values: Values) -> tuple[Raw, ...]:
-    if not values["wait-workers-enabled"] or not cast.count("worker"):
-        return ()
-    found = wait_container(
-        "wait-for-workers",
-        cast.addresses("worker"),
-        values["port"],
-        settings=values.settings,
-        timeout=values["wait-workers-timeout"],
-    )
-    return (found,)
 
 
 def _slots(worker: Task, values: Values) -> int:

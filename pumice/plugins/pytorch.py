@@ -16,8 +16,6 @@ from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
 from pumice.plugins import words
 from pumice.plugins.arguments import (
-    BOOLEAN,
-    INTEGER,
     PORT,
     TEXT,
     Argument,
@@ -30,15 +28,13 @@ from pumice.plugins.cast import Cast, role_warnings
 from pumice.plugins.edits import EnvVar, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
-from pumice.plugins.settings import PluginSettings
 from pumice.plugins.upstream_arguments import parse_upstream
 from pumice.plugins.variables import Variable, prepared
-from pumice.plugins.waiting import wait_container
+from pumice.plugins.waiting import wait_arguments, wait_step
 
 __all__ = ["PyTorch", "pytorch_ranks"]
 
 _PORT_NAME = "pytorchjob-port"
-_WAIT_NAME = "wait-for-master"
 _RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
 _VARIABLES = (
     Variable("MASTER_ADDR", "{address:master}"),
@@ -101,11 +97,8 @@ class PyTorch(JobPlugin):
         Argument("master", TEXT, "master", "task of the master"),
         Argument("worker", TEXT, "worker", "task of the workers"),
         Argument("port", PORT, 23456, "port of the master's store; opened on every container"),
-        Argument(
-            "wait-master-enabled", BOOLEAN, False, "hold workers back until the master answers"
-        ),
-        Argument(
-            "wait-master-timeout", INTEGER, 300, "seconds after which a worker gives up waiting"
+        *wait_arguments(
+            "master", "hold workers back until the master answers", "a worker", ours=False
         ),
         Argument(
             "wait-master-image", TEXT, "", "image that waits; a setting of the cluster by default"
@@ -162,7 +155,8 @@ class PyTorch(JobPlugin):
         variables = prepared(_VARIABLES, cast, values["port"], init_containers=not strict)
         torchrun = prepared(_torchrun(job, cast, values), cast, values["port"])
         ports = (Port(_PORT_NAME, values["port"]),)
-        waiting = (_wait(cast, values),) if values["wait-master-enabled"] else ()
+        image = values["wait-master-image"]
+        waiting = wait_step("master", [cast.address("master")], values["port"], values, image=image)
 
         def edit(task: Task, index: int) -> PodEdits:
             env = variables(task, index)
@@ -233,17 +227,3 @@ def _store(*, is_host: bool) -> EnvVar:
     as its name does not resolve.
     """
     return EnvVar("PET_RDZV_CONF", f"is_host={int(is_host)}")
-
-
-def _wait(cast: Cast, values: Values) -> dict[str, object]:
-    settings = values.settings
-    if values.strict_upstream:
-        settings = PluginSettings(settings.wait_image, {}, {})
-    return wait_container(
-        _WAIT_NAME,
-        [cast.address("master")],
-        values["port"],
-        settings=settings,
-        timeout=values["wait-master-timeout"],
-        image=values["wait-master-image"],
-    )

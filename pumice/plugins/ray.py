@@ -12,24 +12,22 @@ from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.kinds import NETWORK_POLICY, SERVICE
-from pumice.api.kinds import Kind as ObjectKind
 from pumice.plugins.addresses import labels_of_task
 from pumice.plugins.arguments import (
-    BOOLEAN,
-    INTEGER,
     PORT,
     TEXT,
     Argument,
     ArgumentSpec,
-    Kind,
     Values,
+    one_of,
     parse,
 )
 from pumice.plugins.cast import Cast, missing_task, role_warnings, single_warnings
 from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.manifests import Derived, manifest, name_errors
 from pumice.plugins.svc import Svc
-from pumice.plugins.waiting import wait_container
+from pumice.plugins.waiting import wait_arguments, wait_step
 
 __all__ = ["Ray"]
 
@@ -40,12 +38,6 @@ _CLIENTS: dict[str, list[Raw] | None] = {
     "namespace": [{"podSelector": {}}],
     "cluster": [{"namespaceSelector": {}}],
 }
-
-
-def _read_clients(word: str) -> str:
-    if word in _CLIENTS:
-        return word
-    raise ValueError(f"expected one of {', '.join(_CLIENTS)}")
 
 
 class Ray(JobPlugin):
@@ -65,25 +57,12 @@ class Ray(JobPlugin):
         Argument("clientServerPort", PORT, 10001, "another name for `clientPort`", ours=True),
         Argument(
             "clients",
-            Kind("reach", _read_clients),
+            one_of("reach", _CLIENTS),
             "namespace",
             "who may use the head's Service, the Job's pods besides: `job`, `namespace` or `cluster`",
             ours=True,
         ),
-        Argument(
-            "wait-head-enabled",
-            BOOLEAN,
-            False,
-            "hold workers back until the head answers",
-            ours=True,
-        ),
-        Argument(
-            "wait-head-timeout",
-            INTEGER,
-            300,
-            "seconds after which a worker gives up waiting",
-            ours=True,
-        ),
+        *wait_arguments("head", "hold workers back until the head answers", "a worker"),
     )
 
     def check(self, job: Job, values: Values) -> Findings:
@@ -120,7 +99,7 @@ class Ray(JobPlugin):
         worker = ContainerEdits(
             values["workerContainer"], ("sh", "-c", start), by_name_only=values.strict_upstream
         )
-        waiting = (_wait(cast, values),) if values["wait-head-enabled"] else ()
+        waiting = wait_step("head", [cast.address("head")], values["port"], values)
         edits = {
             "head": PodEdits(containers=(head,)),
             "worker": PodEdits(containers=(worker,), init_containers=waiting),
@@ -143,7 +122,7 @@ def _head_service(job: Job, values: Values) -> Raw:
         for name, number in _numbers(values)
     ]
     spec = {"selector": _head_labels(job, values), "ports": ports}
-    return _manifest(SERVICE, job, spec)
+    return manifest(SERVICE, _service(job), job.metadata.namespace, spec=spec)
 
 
 def _head_policy(job: Job, values: Values, sources: list[Raw]) -> Raw:
@@ -153,12 +132,7 @@ def _head_policy(job: Job, values: Values, sources: list[Raw]) -> Raw:
         "ingress": [{"from": deepcopy(sources), "ports": ports}],
         "policyTypes": ["Ingress"],
     }
-    return _manifest(NETWORK_POLICY, job, spec)
-
-
-def _manifest(kind: ObjectKind, job: Job, spec: Raw) -> Raw:
-    metadata = {"name": _service(job), "namespace": job.metadata.namespace}
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
+    return manifest(NETWORK_POLICY, _service(job), job.metadata.namespace, spec=spec)
 
 
 def _head_labels(job: Job, values: Values) -> dict[str, str]:
@@ -174,14 +148,9 @@ def _is_closed(job: Job) -> bool:
 
 
 def _name_errors(job: Job) -> tuple[FieldError, ...]:
-    problem = names.service_name_problem(_service(job)) if job.metadata.name else None
-    if problem is None:
-        return ()
-    text = (
-        f'plugin ray names a Service "{_service(job)}" after the Job, and that {problem}; '
-        "choose another name for the Job"
-    )
-    return (FieldError("metadata.name", text, "JOB-PLUGIN-NAME"),)
+    name = _service(job)
+    service = Derived("Service", name, names.service_name_problem(name))
+    return name_errors(job, Ray.name, (service,))
 
 
 def _numbers(values: Values) -> list[tuple[str, int]]:
@@ -202,16 +171,6 @@ def _head_command(values: Values) -> str:
     return (
         f"ray start --head --block --dashboard-host=0.0.0.0 --port={values['port']} "
         f"--dashboard-port={values['dashboardPort']} --ray-client-server-port={_client_port(values)}"
-    )
-
-
-def _wait(cast: Cast, values: Values) -> Raw:
-    return wait_container(
-        "wait-for-head",
-        [cast.address("head")],
-        values["port"],
-        settings=values.settings,
-        timeout=values["wait-head-timeout"],
     )
 
 

@@ -12,8 +12,8 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from pumice.api.fields import did_you_mean
 from pumice.api.names import dns_label_problem
+from pumice.api.suggestions import Suggestions
 from pumice.plugins.arguments import ArgumentSpec
 from pumice.plugins.env import Env
 from pumice.plugins.errors import PluginError
@@ -83,9 +83,14 @@ class Registry:
         plugin = self.get(name)
         return plugin.requires if plugin is not None else ()
 
-    def unknown(self, name: str) -> str:
-        """Say that a name is no plugin, with the closest one that is."""
-        hint = did_you_mean(name, self.names)
+    def unknown(self, name: str, suggestions: Suggestions | None = None) -> str:
+        """Say that a name is no plugin, with the closest one that is.
+
+        Args:
+            name: What is no plugin.
+            suggestions: Finds it, for whoever asks of many names.
+        """
+        hint = (suggestions or Suggestions()).did_you_mean(name, self.names)
         return f'unknown plugin "{name}"{hint or "; known are " + ", ".join(self.names)}'
 
     def with_plugin(self, plugin: JobPlugin, origin: str) -> "Registry":
@@ -155,8 +160,8 @@ def dependencies(
     present = dict.fromkeys(plugins or ())
     added: dict[str, list[str]] = {}
     pending = list(present)
-    while pending:
-        for name in registry.requires(pending.pop(0)):
+    for each in pending:  # which grows meanwhile
+        for name in registry.requires(each):
             if name not in present and name not in added:
                 added[name] = []
                 pending.append(name)

@@ -11,9 +11,10 @@ framework without a plugin of its own needs none:
 
 import re
 
-from pumice.api.fields import FieldError, did_you_mean
+from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.names import env_name_problem
+from pumice.api.suggestions import Suggestions
 from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Kind, Values
 from pumice.plugins.cast import Cast
 from pumice.plugins.edits import PodEdits, Port
@@ -90,12 +91,12 @@ class Roles(JobPlugin):
             for variable in values["env"]
             if (error := _variable_error(job, variable, cast, values["port"])) is not None
         ]
-        tasks = [task.name for task in job.tasks]
+        tasks, suggestions = {task.name: task for task in job.tasks}, Suggestions()
         warnings = [
             FieldError(
                 "spec.plugins.roles",
                 f'role "{role}" is played by task "{task}", which the Job does not have'
-                + did_you_mean(task, tasks),
+                + suggestions.did_you_mean(task, tasks),
                 "JOB-PLUGIN-ROLE",
             )
             for role, task in values["roles"]

@@ -1,23 +1,27 @@
 """Files for a Job's pods that one ConfigMap may be too small for.
 
 Kubernetes takes 1 MiB a ConfigMap. What is larger is spread over several, `NAME`, `NAME-1`, `NAME-2` and so
-on, which a projected volume puts together in one directory again; a pod cannot tell the difference. A file
-that is too large by itself comes in parts, `KEY.0001`, `KEY.0002` and so on, which end where lines end:
+on, which a projected volume puts together in one directory again; a pod cannot tell the difference. Those
+after the first are optional, so that running pods follow a Job that shrinks and needs fewer. A file that
+is too large by itself comes in parts, `KEY.0001`, `KEY.0002` and so on, which end where lines end:
 `cat KEY.*` is the whole file.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pumice.api.kinds import CONFIG_MAP
+from pumice.plugins.manifests import manifest
 
-__all__ = ["LIMIT", "config_maps", "is_in_parts", "place", "volume"]
+__all__ = ["LIMIT", "config_maps", "first_of", "is_in_parts", "volume"]
 
 LIMIT = 1_000_000
 """Bytes of keys and texts in a ConfigMap; Kubernetes takes 1 MiB, and the rest of the object needs room."""
 
 Raw = dict[str, Any]
 _SUFFIX = len(".0001")
+_NUMBER = re.compile(r"[1-9]\d*", re.ASCII)
 
 
 def config_maps(name: str, namespace: str, data: Mapping[str, str]) -> list[Raw]:
@@ -29,19 +33,15 @@ def config_maps(name: str, namespace: str, data: Mapping[str, str]) -> list[Raw]
         data: Texts by key; ASCII, one record a line.
     """
     return [
-        {
-            "apiVersion": CONFIG_MAP.api_version,
-            "kind": CONFIG_MAP.kind,
-            "metadata": {"name": _name(name, number), "namespace": namespace},
-            "data": shard,
-        }
+        manifest(CONFIG_MAP, _name(name, number), namespace, data=shard)
         for number, shard in enumerate(_shards(data))
     ]
 
 
-def place(manifests: Sequence[Raw], key: str) -> str:
-    """Name of the ConfigMap that holds a key."""
-    return next(str(each["metadata"]["name"]) for each in manifests if key in each["data"])
+def first_of(name: str) -> str:
+    """Name of the first ConfigMap where this can be the name of one of those after it; empty where not."""
+    first, _, number = name.rpartition("-")
+    return first if _NUMBER.fullmatch(number) else ""
 
 
 def volume(name: str, manifests: Sequence[Raw]) -> Raw:
@@ -49,7 +49,10 @@ def volume(name: str, manifests: Sequence[Raw]) -> Raw:
     names = [each["metadata"]["name"] for each in manifests]
     if len(names) == 1:
         return {"name": name, "configMap": {"name": names[0]}}
-    sources = [{"configMap": {"name": each}} for each in names]
+    sources = [
+        {"configMap": {"name": each, "optional": True} if number else {"name": each}}
+        for number, each in enumerate(names)
+    ]
     return {"name": name, "projected": {"sources": sources}}
 
 

@@ -13,9 +13,19 @@ from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.kinds import SECRET
-from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Kind, Values
+from pumice.plugins.arguments import (
+    PORT,
+    TEXT,
+    Argument,
+    ArgumentSpec,
+    BadValueError,
+    Kind,
+    Values,
+    one_of,
+)
 from pumice.plugins.edits import Mount, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.manifests import Derived, manifest, name_errors
 from pumice.plugins.mpi import mpi_port
 from pumice.plugins.secrets import Algorithm, KeySecret
 from pumice.plugins.ssh_config import client_config
@@ -31,10 +41,11 @@ _PRIVATE: dict[str, str] = {"rsa": "id_rsa", "ed25519": "id_ed25519"}
 _GIVEN_PRIVATE, _GIVEN_PUBLIC = "ssh-privatekey", "ssh-publickey"
 
 
-def _read_algorithm(word: str) -> str:
-    if word in _PRIVATE:
-        return word
-    raise ValueError(f"expected one of {', '.join(_PRIVATE)}")
+def _read_directory(word: str) -> str:
+    """Read where the keys are mounted; Kubernetes takes no mount path with a colon."""
+    if not word or ":" in word:
+        raise BadValueError("a directory without a colon", upstream=word, accepted_upstream=True)
+    return word
 
 
 class Ssh(JobPlugin):
@@ -45,11 +56,14 @@ class Ssh(JobPlugin):
     after = ("svc",)
     arguments = ArgumentSpec(
         Argument(
-            "ssh-key-file-path", TEXT, _ROOTS_PATH, "directory of the keys in every container"
+            "ssh-key-file-path",
+            Kind("path", _read_directory),
+            _ROOTS_PATH,
+            "directory of the keys in every container",
         ),
         Argument(
             "ssh-key-type",
-            Kind("key type", _read_algorithm),
+            one_of("key type", _PRIVATE),
             "rsa",
             "`rsa` or `ed25519`",
             ours=True,
@@ -95,15 +109,7 @@ class Ssh(JobPlugin):
             private, *public = _key_files(values)
             texts[private] = values["ssh-private-key"]
             texts |= dict.fromkeys(public, values["ssh-public-key"])
-        metadata = {"name": _secret(job), "namespace": job.metadata.namespace}
-        return [
-            {
-                "apiVersion": SECRET.api_version,
-                "kind": SECRET.kind,
-                "metadata": metadata,
-                "stringData": texts,
-            }
-        ]
+        return [manifest(SECRET, _secret(job), job.metadata.namespace, stringData=texts)]
 
     def secrets(self, job: Job, values: Values) -> list[KeySecret]:
         """Secret `<job>-ssh` with a key pair of the Job's own."""
@@ -134,7 +140,7 @@ class Ssh(JobPlugin):
 def _edits(job: Job, values: Values, mode: int) -> PodEdits:
     volume = _secret(job)
     files = (*_key_files(values), _CONFIG)
-    path = values["ssh-key-file-path"].rstrip("/") or "/"
+    path = values["ssh-key-file-path"].rstrip("/")
     mounts = [Mount(volume, f"{path}/{file}", sub_path=f"{_FOLDER}/{file}") for file in files]
     if values.strict_upstream:
         mounts = [Mount(volume, values["ssh-key-file-path"], sub_path=_FOLDER)]
@@ -216,11 +222,5 @@ def _secret(job: Job) -> str:
 
 def _name_errors(job: Job) -> tuple[FieldError, ...]:
     name = _secret(job)
-    problem = names.dns_label_problem(name) if job.metadata.name else None
-    if problem is None:
-        return ()
-    text = (
-        f'plugin ssh names a Secret and its volume "{name}" after the Job, and that {problem}; '
-        "choose another name for the Job"
-    )
-    return (FieldError("metadata.name", text, "JOB-PLUGIN-NAME"),)
+    secret = Derived("Secret and its volume", name, names.dns_label_problem(name))
+    return name_errors(job, Ssh.name, (secret,))

@@ -10,7 +10,7 @@ Running pods see a changed ConfigMap in the files; variables keep the values of 
 from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
-from pumice.api.kinds import NETWORK_POLICY, SERVICE, Kind
+from pumice.api.kinds import NETWORK_POLICY, SERVICE
 from pumice.plugins import shards
 from pumice.plugins.addresses import (
     addresses,
@@ -26,6 +26,7 @@ from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.manifests import Derived, manifest, name_errors
 
 __all__ = ["CONFIG_MAP_LIMIT", "DATA_LIMIT", "HOSTS_VARIABLE_LIMIT", "MOUNT_PATH", "Svc"]
 
@@ -76,7 +77,7 @@ class Svc(JobPlugin):
 
     def check(self, job: Job, values: Values) -> Findings:
         """Refuse names that cannot be made, warn about addresses that will not resolve."""
-        errors = (*_name_errors(job.metadata.name), *_size_errors(job))
+        errors = (*_name_errors(job), *_size_errors(job))
         return Findings(errors, _address_warnings(job, values))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
@@ -94,7 +95,7 @@ class Svc(JobPlugin):
         spread = _config_maps(job) if _is_spread(job) else []
         volumes = (shards.volume(volume, spread) if spread else _volume(volume),)
         mounts = (Mount(volume, MOUNT_PATH),)
-        env = _variables(job, volume, spread) if values["inject-hosts-env"] else ()
+        env = _variables(job, volume) if values["inject-hosts-env"] else ()
 
         def edit(task: Task, index: int) -> PodEdits:
             return PodEdits(
@@ -112,15 +113,14 @@ def _volume(name: str) -> Raw:
     return {"name": name, "configMap": {"name": name}}
 
 
-def _variables(job: Job, config_map: str, spread: list[Raw]) -> tuple[EnvVar, ...]:
-    """The variables, from the ConfigMap or from those over which the addresses are spread."""
+def _variables(job: Job, config_map: str) -> tuple[EnvVar, ...]:
+    """The variables, all of them from the first ConfigMap."""
+    only_files = _only_files(job)
     variables = []
     for task in job.tasks:
         hosts, number = _variable_names(task)
-        wanted = (number,) if _too_large_for_variable(job, task) else (hosts, number)
-        for each in wanted:
-            source = shards.place(spread, each) if spread else config_map
-            variables.append(EnvVar(each, config_map=source))
+        wanted = (number,) if task.name in only_files else (hosts, number)
+        variables += [EnvVar(each, config_map=config_map) for each in wanted]
     return tuple(variables)
 
 
@@ -144,7 +144,7 @@ def _too_large_for_variable(job: Job, task: Task) -> bool:
 def _config_maps(job: Job) -> list[Raw]:
     data = _hosts(job)
     if _is_spread(job):
-        # Pods from before the Job grew so large read their variables from the first ConfigMap.
+        # Pods read their variables from the first ConfigMap, whatever becomes of the others.
         files = {key: text for key, text in data.items() if key.endswith(_FILE)}
         data = {key: text for key, text in data.items() if key not in files} | files
     name = names.hosts_config_map(job.metadata.name)
@@ -176,7 +176,31 @@ def _holds_once(job: Job) -> frozenset[str]:
     """
     if _size(job, frozenset()) <= CONFIG_MAP_LIMIT:
         return frozenset()
-    return frozenset(task.name for task in job.tasks if _too_large_for_variable(job, task))
+    once = frozenset(task.name for task in job.tasks if _too_large_for_variable(job, task))
+    return once if _size(job, once) <= CONFIG_MAP_LIMIT else once | _beyond_first(job, once)
+
+
+def _beyond_first(job: Job, once: frozenset[str]) -> frozenset[str]:
+    """Further tasks whose variables the first ConfigMap has no room for."""
+    room = CONFIG_MAP_LIMIT
+    for task in job.tasks:
+        room -= len(_variable_names(task)[1]) + len(str(task.size))
+    beyond = set()
+    for task in job.tasks:
+        size = len(_variable_names(task)[0]) + joined_size(job, task)
+        if task.name in once or size > room:
+            beyond.add(task.name)
+        else:
+            room -= size
+    return frozenset(beyond)
+
+
+def _only_files(job: Job) -> frozenset[str]:
+    """Tasks whose addresses no variable holds."""
+    if is_small(job):
+        return frozenset()
+    large = (task.name for task in job.tasks if _too_large_for_variable(job, task))
+    return _holds_once(job).union(large)
 
 
 def _size(job: Job, once: frozenset[str]) -> int:
@@ -195,7 +219,7 @@ def _service(job: Job, publish_not_ready: bool) -> Raw:
     spec: Raw = {"clusterIP": "None", "selector": labels_of_job(job)}
     if publish_not_ready:
         spec["publishNotReadyAddresses"] = True
-    return {**_manifest(SERVICE, job, domain(job)), "spec": spec}
+    return manifest(SERVICE, domain(job), job.metadata.namespace, spec=spec)
 
 
 def _network_policy(job: Job) -> Raw:
@@ -204,12 +228,7 @@ def _network_policy(job: Job) -> Raw:
         "ingress": [{"from": [{"podSelector": {"matchLabels": labels_of_job(job)}}]}],
         "policyTypes": ["Ingress"],
     }
-    return {**_manifest(NETWORK_POLICY, job, job.metadata.name), "spec": spec}
-
-
-def _manifest(kind: Kind, job: Job, name: str) -> Raw:
-    metadata = {"name": name, "namespace": job.metadata.namespace}
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+    return manifest(NETWORK_POLICY, job.metadata.name, job.metadata.namespace, spec=spec)
 
 
 def _has_service(job: Job) -> bool:
@@ -225,27 +244,13 @@ def _publishes_not_ready(job: Job, values: Values) -> bool:
     return any(name in _FRAMEWORKS for name in job.spec.plugins or ())
 
 
-def _name_errors(job_name: str) -> tuple[FieldError, ...]:
-    if not job_name:
-        return ()
+def _name_errors(job: Job) -> tuple[FieldError, ...]:
+    name, volume = job.metadata.name, names.hosts_config_map(job.metadata.name)
     derived = (
-        ("Service", job_name, names.service_name_problem(job_name)),
-        (
-            "volume",
-            names.hosts_config_map(job_name),
-            names.dns_label_problem(names.hosts_config_map(job_name)),
-        ),
+        Derived("Service", name, names.service_name_problem(name)),
+        Derived("volume", volume, names.dns_label_problem(volume)),
     )
-    return tuple(
-        FieldError(
-            "metadata.name",
-            f'plugin svc names a {what} "{name}" after the Job, and that {problem}; '
-            "choose another name for the Job",
-            "JOB-PLUGIN-NAME",
-        )
-        for what, name, problem in derived
-        if problem
-    )
+    return name_errors(job, Svc.name, derived)
 
 
 def _size_errors(job: Job) -> tuple[FieldError, ...]:
@@ -264,6 +269,7 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
 def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
     warnings = []
     may_be_large = not is_small(job)
+    only_files = _only_files(job)
     for position, task in enumerate(job.tasks):
         pod = task.pod_spec()
         if "hostname" not in pod and "subdomain" not in pod and not may_be_large:
@@ -289,13 +295,13 @@ def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
                     "JOB-PLUGIN-SUBDOMAIN",
                 )
             )
-        if may_be_large and (text := _large_text(job, task, values)):
+        if may_be_large and (text := _large_text(job, task, values, only_files)):
             path = f"spec.tasks[{position}].replicas"
             warnings.append(FieldError(path, text, "JOB-PLUGIN-SIZE"))
     return tuple(warnings)
 
 
-def _large_text(job: Job, task: Task, values: Values) -> str:
+def _large_text(job: Job, task: Task, values: Values, only_files: frozenset[str]) -> str:
     """Where a large task's addresses are to be read; empty where they are all in their usual place."""
     hosts, _ = _variable_names(task)
     file = f"{MOUNT_PATH}/{_file(task)}"
@@ -304,7 +310,7 @@ def _large_text(job: Job, task: Task, values: Values) -> str:
             f"the addresses of {task.size} pods fit neither into a variable nor into one file: read "
             f"{file}.0001 and those after it, as in `cat {file}.*`"
         )
-    if not values["inject-hosts-env"] or not _too_large_for_variable(job, task):
+    if not values["inject-hosts-env"] or task.name not in only_files:
         return ""
     return (
         f"the addresses of {task.size} pods do not fit into a variable: {hosts} is not set; "

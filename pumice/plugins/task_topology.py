@@ -9,8 +9,9 @@ annotation that the Job carries already is kept.
 import json
 
 from pumice.api import keys
-from pumice.api.fields import FieldError, did_you_mean
+from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
+from pumice.api.suggestions import Suggestions
 from pumice.plugins.arguments import Argument, ArgumentSpec, Kind, Values
 from pumice.plugins.interface import Findings, JobPlugin
 from pumice.plugins.task_lists import TaskGroups, format_groups, read_groups, read_order
@@ -84,12 +85,12 @@ def _unknown(job: Job, groups: TaskGroups) -> list[str]:
 
 
 def _unknown_tasks(job: Job, values: Values) -> list[FieldError]:
-    tasks = [task.name for task in job.tasks]
+    tasks, suggestions = [task.name for task in job.tasks], Suggestions()
     return [
         FieldError(
             "spec.plugins.task-topology",
             f'--{name} names task "{unknown}", which the Job does not have'
-            f"{did_you_mean(unknown, tasks)}; the argument is ignored",
+            f"{suggestions.did_you_mean(unknown, tasks)}; the argument is ignored",
             "JOB-PLUGIN-ROLE",
         )
         for name in _ANNOTATIONS

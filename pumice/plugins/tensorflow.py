@@ -1,28 +1,57 @@
-"""Plugin `tensorflow`: each container finds its place in the cluster in `TF_CONFIG`.
+"""Plugin `tensorflow`: each container finds its place in the cluster in `TF_CONFIG`, and the cluster in a file.
 
-Source: job specification, section 6. The JSON is Volcano's to the byte: compact, roles in the order
-ps, worker, chief, evaluator, absent roles left out. A `TF_CONFIG` that the template sets is kept.
+Source: job specification, section 6 and weakness W-32. The JSON is Volcano's to the byte: compact, roles in
+the order ps, worker, chief, evaluator, absent roles left out. A `TF_CONFIG` that the template sets is kept.
+
+The file is a ConfigMap that the controller keeps current, so that running pods see the cluster grow and
+shrink; and it names the pods of a Job which no variable could.
 """
 
 import json
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
+from pumice.plugins import shards
 from pumice.plugins.addresses import address, fixed_hostname, is_small, joined_size
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
-from pumice.plugins.edits import EnvVar, PodEdits
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor
+from pumice.plugins.edits import EnvVar, Mount, PodEdits
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.variables import VARIABLE_LIMIT
 
-__all__ = ["VARIABLE", "VARIABLE_LIMIT", "TensorFlow"]
+__all__ = [
+    "CLUSTER_FILE",
+    "FILE_VARIABLE",
+    "INDEX_VARIABLE",
+    "MOUNT_PATH",
+    "TYPE_VARIABLE",
+    "VARIABLE",
+    "VARIABLE_LIMIT",
+    "TensorFlow",
+]
 
 VARIABLE = "TF_CONFIG"
+
+MOUNT_PATH = "/etc/tensorflow"
+"""Directory in which every container finds the cluster."""
+
+CLUSTER_FILE = "cluster.json"
+"""File with what `TF_CONFIG` has under `cluster`."""
+
+FILE_VARIABLE, TYPE_VARIABLE, INDEX_VARIABLE = (
+    "PUMICE_TF_CLUSTER_FILE",
+    "PUMICE_TF_TASK_TYPE",
+    "PUMICE_TF_TASK_INDEX",
+)
+"""Where that file is, and what `TF_CONFIG` has under `task`."""
 
 # Volcano looks through the roles in one order for the lists and in another for a pod's own role;
 # it shows when two roles are given the same task.
 _CLUSTER_ORDER = ("ps", "worker", "chief", "evaluator")
 _ROLE_ORDER = ("chief", "worker", "ps", "evaluator")
+
+_AROUND = 512
+"""Bytes of a configuration that are no addresses, at the most: names of variables, roles and the task."""
 
 
 class TensorFlow(JobPlugin):
@@ -44,30 +73,62 @@ class TensorFlow(JobPlugin):
         if not _is_distributed(job):
             return Findings()
         kept = kept_warnings(job, values, (VARIABLE,))
-        warnings = [*_role_warnings(job, values), *kept]
-        too_large = _size_problems(job, values)
-        if kept or values.strict_upstream:
-            # Containers with a variable of their own start, and Volcano admits the others as well.
+        warnings = [*_role_warnings(job, values), *kept, *_variable_warnings(job, values)]
+        too_large = _file_errors(job, values)
+        if kept:
+            # Containers with a variable of their own need no file.
             return Findings(warnings=(*warnings, *too_large))
         return Findings(tuple(too_large), tuple(warnings))
 
+    def objects(self, job: Job, values: Values) -> list[Raw]:
+        """ConfigMap `<job>-tf` with the cluster."""
+        if values.strict_upstream or not _is_distributed(job):
+            return []
+        return _config_maps(job, _json(_cluster(job, values)))
+
     def for_job(self, job: Job, values: Values) -> PodEditor:
-        """`TF_CONFIG` on every container; Volcano leaves init containers out."""
+        """`TF_CONFIG` and the cluster's file on every container; Volcano has no file, and leaves init containers out."""
         if not _is_distributed(job):
             return lambda _task, _index: PodEdits()
         cluster = _json(_cluster(job, values))
-        everywhere = not values.strict_upstream
+        if values.strict_upstream:
+            return lambda task, index: PodEdits(
+                env=(
+                    EnvVar(VARIABLE, _config(cluster, task, index, values), init_containers=False),
+                )
+            )
+        is_variable = _size(job, values) < VARIABLE_LIMIT
+        file = EnvVar(FILE_VARIABLE, f"{MOUNT_PATH}/{CLUSTER_FILE}")
+        volumes = (shards.volume(_name(job), _config_maps(job, cluster)),)
+        mounts = (Mount(_name(job), MOUNT_PATH),)
 
         def edit(task: Task, index: int) -> PodEdits:
-            role = _json(_role(task.name, values))
-            config = f'{{"cluster":{cluster},"task":{{"type":{role},"index":{index}}}}}'
-            return PodEdits(env=(EnvVar(VARIABLE, config, init_containers=everywhere),))
+            own = (
+                file,
+                EnvVar(TYPE_VARIABLE, _role(task.name, values)),
+                EnvVar(INDEX_VARIABLE, str(index)),
+            )
+            env = (EnvVar(VARIABLE, _config(cluster, task, index, values)), *own)
+            return PodEdits(env=env if is_variable else own, volumes=volumes, mounts=mounts)
 
         return edit
 
 
 def _is_distributed(job: Job) -> bool:
     return len(job.tasks) != 1 or job.tasks[0].size != 1
+
+
+def _name(job: Job) -> str:
+    return f"{job.metadata.name}-tf"
+
+
+def _config_maps(job: Job, cluster: str) -> list[Raw]:
+    return shards.config_maps(_name(job), job.metadata.namespace, {CLUSTER_FILE: cluster})
+
+
+def _config(cluster: str, task: Task, index: int, values: Values) -> str:
+    role = _json(_role(task.name, values))
+    return f'{{"cluster":{cluster},"task":{{"type":{role},"index":{index}}}}}'
 
 
 def _cluster(job: Job, values: Values) -> dict[str, list[str]]:
@@ -114,19 +175,44 @@ def _role_warnings(job: Job, values: Values) -> list[FieldError]:
     return [FieldError("spec.plugins.tensorflow", text, "JOB-PLUGIN-ROLE") for text in warnings]
 
 
-def _size_problems(job: Job, values: Values) -> list[FieldError]:
-    if is_small(job):
-        return []
-    size = len(VARIABLE) + sum(_list_size(job, task, values) for task in job.tasks)
+def _variable_warnings(job: Job, values: Values) -> list[FieldError]:
+    """Warn where no variable can hold the cluster."""
+    size = _size(job, values)
     if size < VARIABLE_LIMIT:
         return []
-    fitting = job.replicas * VARIABLE_LIMIT // size
     text = (
-        f"{VARIABLE} would have more than {size} bytes for {job.replicas} pods, Linux starts no program with a "
-        f"variable of {VARIABLE_LIMIT}, and TensorFlow reads the cluster from nothing else; use fewer pods "
-        f"(about {fitting} of such names fit) or shorter names"
+        f"{VARIABLE} would have some {size} bytes for {job.replicas} pods, and Linux starts no program with a "
+        f"variable of {VARIABLE_LIMIT}: "
+    )
+    if values.strict_upstream:
+        fitting = job.replicas * (VARIABLE_LIMIT - _AROUND) // size
+        text += f"use fewer pods (about {fitting} of such names fit) or shorter names"
+    else:
+        text += (
+            "it is not set, and a program that reads nothing else trains in each pod alone; build the cluster "
+            f"resolver from {MOUNT_PATH}/{CLUSTER_FILE}, {TYPE_VARIABLE} and {INDEX_VARIABLE}"
+        )
+    return [FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE")]
+
+
+def _file_errors(job: Job, values: Values) -> list[FieldError]:
+    """Refuse what no file can hold either: a reader of JSON wants it whole."""
+    size = _size(job, values)
+    if values.strict_upstream or not shards.is_in_parts(CLUSTER_FILE, size):
+        return []
+    fitting = job.replicas * (shards.LIMIT - _AROUND) // size
+    text = (
+        f"plugin tensorflow would write a cluster of some {size} bytes for {job.replicas} pods, and a ConfigMap "
+        f"holds {shards.LIMIT}; use shorter names or fewer pods (about {fitting} of such names fit)"
     )
     return [FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE")]
+
+
+def _size(job: Job, values: Values) -> int:
+    """Bytes of the configuration of any pod at the most, without making it; 0 where it is far from every limit."""
+    if is_small(job):
+        return 0
+    return _AROUND + sum(_list_size(job, task, values) for task in job.tasks)
 
 
 def _list_size(job: Job, task: Task, values: Values) -> int:

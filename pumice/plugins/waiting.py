@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
+from pumice.plugins.arguments import BOOLEAN, INTEGER, Argument, Values
 from pumice.plugins.settings import PluginSettings
 
-__all__ = ["INTERVAL_SECONDS", "wait_container"]
+__all__ = ["INTERVAL_SECONDS", "wait_arguments", "wait_container", "wait_step"]
 
 INTERVAL_SECONDS = 2
 """Seconds between two tries."""
@@ -44,6 +45,46 @@ for host in {hosts}; do
   echo "$host answers on port $port"
 done
 """
+
+
+def wait_arguments(
+    peer: str, purpose: str, held: str, *, ours: bool = True
+) -> tuple[Argument, Argument]:
+    """The arguments by which a Job asks for the wait step.
+
+    Args:
+        peer: Whom it waits for; the arguments are named after it.
+        purpose: What the step does, for the documentation.
+        held: Who gives up after the timeout, for the documentation.
+        ours: Whether Volcano does not know them.
+    """
+    help_of_timeout = f"seconds after which {held} gives up waiting"
+    return (
+        Argument(f"wait-{peer}-enabled", BOOLEAN, False, purpose, ours=ours),
+        Argument(f"wait-{peer}-timeout", INTEGER, 300, help_of_timeout, ours=ours),
+    )
+
+
+def wait_step(
+    peer: str, hosts: Sequence[str], port: int, values: Values, *, image: str = ""
+) -> tuple[dict[str, Any], ...]:
+    """The wait step where a Job's `wait_arguments` ask for it and there is somebody to wait for.
+
+    Args:
+        peer: Whom it waits for.
+        hosts: Their addresses.
+        port: Port on which they answer.
+        values: The plugin's arguments; Volcano's step has neither resources nor a security context.
+        image: Image to use instead of the one in the settings.
+    """
+    if not values[f"wait-{peer}-enabled"] or not hosts:
+        return ()
+    settings = values.settings
+    if values.strict_upstream:
+        settings = PluginSettings(settings.wait_image, {}, {})
+    timeout = values[f"wait-{peer}-timeout"]
+    name = f"wait-for-{peer}"
+    return (wait_container(name, hosts, port, settings=settings, timeout=timeout, image=image),)
 
 
 def wait_container(

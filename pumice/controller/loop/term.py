@@ -4,7 +4,6 @@ import asyncio
 import logging
 from contextlib import ExitStack
 
-from pumice.api import keys
 from pumice.api.kinds import JOB, POD_GROUP, QUEUE, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.names import pod_group_name
@@ -24,6 +23,7 @@ from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.observed import Observed
 from pumice.controller.owners import controls_raw
+from pumice.controller.podgroups import queue_of
 from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
@@ -164,7 +164,7 @@ class Term:
         group = caches.pod_groups.get(group_name, namespace)
         if group is None:
             group = finds.pop((POD_GROUP, group_name), None)
-        queue = caches.queues.get((job.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE)
+        queue = caches.queues.get(queue_of((job.get("spec") or {}).get("queue"), group))
         return Observed(
             job=_whole(JOB, job),
             pods=tuple(caches.pods.indexed(BY_JOB, key)),

@@ -1,6 +1,11 @@
 import pytest
 
-from pumice.api.durations import duration_problem, parse_nanoseconds
+from pumice.api.durations import (
+    duration_problem,
+    format_duration,
+    parse_nanoseconds,
+    parse_seconds,
+)
 
 SECOND = 10**9
 READ = {
@@ -50,3 +55,29 @@ def test_what_is_no_duration(text: str) -> None:
     assert duration_problem(text) == (
         f'must be a duration such as 90s, 10m or 1h30m, found "{text}"'
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("10s", 10.0),
+        ("1h30m", 5400.0),
+        ("1.5s", 1.5),
+        ("250ms", 0.25),
+        ("0", 0.0),
+        ("", None),
+        ("ten", None),
+        ("10", None),
+        ("-5s", None),
+        ("5s!", None),
+    ],
+)
+def test_how_long_to_wait_is_read_in_seconds(text: str, seconds: float | None) -> None:
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(7, "7s"), (120, "2m0s"), (3723, "1h2m3s"), (0, "0s"), (-1, "0s")]
+)
+def test_seconds_are_written_as_kubernetes_writes_them(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text

@@ -15,7 +15,7 @@ from pumice.controller import objects
 from pumice.controller.commands import next_order, targets
 from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
 from pumice.controller.patches import contains, difference
-from pumice.controller.plan import CreateObject, Plan, RequeueAfter
+from pumice.controller.plan import CreateObject, DeleteObject, Plan, RequeueAfter
 from pumice.controller.queues import initial_status
 from pumice.controller.restarts import WHOLE, Restart, parse, restart_for
 from pumice.controller.subject import UnusableError, min_available, read
@@ -113,6 +113,31 @@ def test_an_object_of_somebody_else_is_reported_and_never_touched(owner: str | N
     )
     assert "ConfigMap train-svc exists" in found.conflicts[0].message
     assert objects.remove(META, wanted, present) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "goes"),
+    [
+        ("train-svc-1", "u1", True),
+        ("train-svc-12", "u1", True),
+        ("train-svc-1", "another", False),
+        ("train-svc-1", None, False),
+        ("train-svc-x", "u1", False),
+        ("train-mpi-1", "u1", False),
+    ],
+)
+def test_config_maps_over_which_nothing_is_spread_any_more_go(
+    name: str, owner: str | None, goes: bool
+) -> None:
+    wanted = owned(META, [_manifest()])
+    other = _config_map(owner)
+    other["metadata"]["name"] = name
+    gone = [DeleteObject(CONFIG_MAP, "default", name, "c1")] if goes else []
+    assert objects.spare(META, wanted, [_config_map(), other]) == gone
+    first = DeleteObject(CONFIG_MAP, "default", "train-svc", "c1")
+    assert objects.remove(META, wanted, [_config_map(), other]) == [first, *gone]
+    other["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert objects.spare(META, wanted, [_config_map(), other]) == []
 
 
 def test_a_kind_that_is_not_known_is_refused_by_name() -> None:

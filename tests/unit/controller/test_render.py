@@ -30,6 +30,7 @@ def test_it_shows_what_the_controller_makes_in_the_order_of_making() -> None:
         "ConfigMap",
         "Service",
         "NetworkPolicy",
+        "ConfigMap",
         "PodGroup",
         *["Pod"] * 3,
     ]

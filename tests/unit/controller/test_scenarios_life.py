@@ -173,6 +173,39 @@ def test_a_pod_that_was_marked_and_not_removed_is_removed_later() -> None:
     assert [s.name for s in plan.steps if isinstance(s, DeleteObject)] == ["train-worker-0"]
 
 
+def test_a_group_stays_in_the_queue_that_its_namespace_gave_it() -> None:
+    """Admission writes it over `default`, which the Job says where its user chose none."""
+    world = World(a_job(queue="default"))
+    world.look()
+    world.look()
+    assert world.group is not None
+    world.group["spec"]["queue"] = "research"
+    world.settle()
+    assert not world.plan()
+    assert world.group["spec"]["queue"] == "research"
+    assert world.reason[1] == "waiting for the scheduler to let the Job into queue research"
+    world.job["spec"]["queue"] = "other"
+    world.settle()
+    assert world.group["spec"]["queue"] == "other"
+
+
+def test_a_job_that_shrinks_gives_back_the_config_maps_that_it_needs_no_more() -> None:
+    tasks = [task("w" * 60 + str(number), 7_000) for number in range(2)]
+    world = World(a_job(*tasks, plugins={"svc": []}))
+    world.settle()
+    assert world.names(CONFIG_MAP) == ["train-svc", "train-svc-1"]
+    world.job["spec"]["tasks"][0]["replicas"] = 2
+    plan = world.look()
+    kinds = [type(step) for step in plan.steps if getattr(step, "kind", None) == CONFIG_MAP]
+    assert kinds == [UpdateObject, DeleteObject], "what is left has moved before the rest goes"
+    world.settle()
+    assert world.names(CONFIG_MAP) == ["train-svc"]
+    assert not world.plan()
+    world.job["spec"]["tasks"][0]["replicas"] = 7_000
+    world.settle()
+    assert world.names(CONFIG_MAP) == ["train-svc", "train-svc-1"]
+
+
 def test_what_the_user_changes_reaches_the_group() -> None:
     world = running()
     world.job["spec"]["priorityClassName"] = "urgent"

@@ -189,6 +189,27 @@ def test_a_task_that_waits_for_another_gets_its_pods_later() -> None:
     assert world.phase == "Running"
 
 
+@pytest.mark.parametrize("event", ["Unknown", "*"])
+def test_a_stage_that_waits_for_room_tears_nothing(event: str) -> None:
+    """The scheduler calls a gang torn that runs in part, also when the rest has never run."""
+    worker = task("worker", 3, dependsOn={"name": ["master"]})
+    policies = [{"event": event, "action": "RestartJob"}]
+    world = World(a_job(task("master", 1), worker, policies=policies))
+    world.settle()
+    world.admit()
+    world.settle()
+    world.run()
+    world.settle()
+    assert len(world.pods) == 4
+    world.admit("Unknown")
+    world.settle()
+    assert (world.phase, world.status.get("retryCount", 0)) == ("Pending", 0)
+    assert len(world.pods) == 4
+    world.run("train-worker-0", "train-worker-1")
+    world.settle()
+    assert world.status["retryCount"] == 1  # now a part of the stage runs without the rest
+
+
 def test_a_task_that_has_started_counts_even_if_what_it_waited_for_is_gone() -> None:
     worker = task("worker", 3, dependsOn={"name": ["master"]})
     world = running(task("master", 1), worker, minAvailable=1)

@@ -32,7 +32,25 @@ def test_nothing_is_lost_and_no_config_map_is_too_large(sizes: dict[str, int]) -
         assert "".join(together[part] for part in parts) == whole
         assert all(together[part].endswith("\n") for part in parts[:-1])
         assert shards.is_in_parts(key, len(whole)) is (parts != [key])
-        assert shards.place(made, parts[0]) in [each["metadata"]["name"] for each in made]
+
+
+def test_those_after_the_first_may_go_while_pods_run() -> None:
+    made = shards.config_maps("j-svc", "ns", {"a": text(9_000), "b": text(9_000)})
+
+    assert shards.volume("v", made) == {
+        "name": "v",
+        "projected": {
+            "sources": [
+                {"configMap": {"name": "j-svc"}},
+                {"configMap": {"name": "j-svc-1", "optional": True}},
+            ]
+        },
+    }
+    assert [shards.first_of(each["metadata"]["name"]) for each in made] == ["", "j-svc"]
+    assert [shards.first_of(each) for each in ("j-svc-01", "j-0", "x", "j-", "j-1-12")] == [
+        *("", "", "", ""),
+        "j-1",
+    ]
 
 
 def test_what_fits_is_one_config_map_and_a_plain_volume() -> None:

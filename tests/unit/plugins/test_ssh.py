@@ -60,7 +60,15 @@ def test_a_job_gets_keys_and_a_configuration(row: Raw, strict_upstream: bool) ->
         assert volume["secret"]["defaultMode"] == expected["mode"]
         path = expected.get("path", "/keys" if row["id"] == "root" else "/root/.ssh")
         mounts = containers(pod)["c0"]["volumeMounts"]
-        assert all(each["mountPath"].startswith(path) for each in mounts)
+        found = [each["mountPath"] for each in mounts]
+        assert all(each.startswith(path) for each in found)
+        assert found == expected.get("files", found)
+    if "problem" in row:
+        judged = problems(job_of(row), builtin(), strict_upstream=strict_upstream)
+        assert judged.errors == ()
+        told = [each.message for each in judged.warnings]
+        # Volcano mounts whatever it is told to.
+        assert told == [] if strict_upstream else row["problem"] in told[0]
 
 
 def wiring_task(row: Raw) -> Any:

@@ -190,7 +190,10 @@ def test_addresses_that_no_config_map_holds_are_spread_over_several() -> None:
     assert volume == {
         "name": first,
         "projected": {
-            "sources": [{"configMap": {"name": name}} for name in names],
+            "sources": [
+                {"configMap": {"name": first}},
+                *({"configMap": {"name": name, "optional": True}} for name in names[1:]),
+            ],
         },
     }
     files = {key: text for each in made for key, text in each["data"].items() if ".host" in key}
@@ -198,6 +201,30 @@ def test_addresses_that_no_config_map_holds_are_spread_over_several() -> None:
     references = dict(env(containers(pod)["c0"]))
     assert references["VC_X_HOSTS"] == (first, "VC_X_HOSTS")
     assert problems(large, builtin()).errors == ()
+
+
+def test_variables_come_from_the_first_config_map_or_not_at_all() -> None:
+    """Were they in another, a pod could not start again once the Job has shrunk and that one is gone."""
+    tasks = [task(f"{'w' * 20}{number:02}", 700) for number in range(16)]
+    large = job("j" * 40, *tasks, plugins={"svc": []})
+    wiring = Wiring(large, builtin())
+
+    made = [each for each in wiring.objects() if each["kind"] == "ConfigMap"]
+    pod = wiring.pod(large.tasks[0], 0, pod_of("j-w-0", tasks[0]["name"]))
+
+    assert len(made) > 1
+    assert all(bytes_of(each) <= CONFIG_MAP_LIMIT for each in made)
+    references = [source for _, source in env(containers(pod)["c0"])]
+    assert {name for name, _ in references} == {made[0]["metadata"]["name"]}
+    assert {key for _, key in references} <= set(made[0]["data"])
+    told = {each.path for each in problems(large, builtin()).warnings}
+    without = {
+        f"spec.tasks[{number}].replicas"
+        for number in range(16)
+        if f"VC_{tasks[number]['name'].upper()}_HOSTS" not in made[0]["data"]
+    }
+    assert told == without
+    assert 0 < len(without) < 16
 
 
 def test_a_task_that_no_config_map_holds_is_a_file_in_parts() -> None:

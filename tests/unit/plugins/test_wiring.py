@@ -35,6 +35,9 @@ def test_variables_stand_in_the_order_of_the_plugins() -> None:
         "VK_TASK_INDEX",
         "VC_TASK_INDEX",
         "TF_CONFIG",
+        "PUMICE_TF_CLUSTER_FILE",
+        "PUMICE_TF_TASK_TYPE",
+        "PUMICE_TF_TASK_INDEX",
     ]
     assert pod["metadata"]["annotations"]["pumice.dev/wired"] == "svc,env,tensorflow"
 

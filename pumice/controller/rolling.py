@@ -1,0 +1,45 @@
+"""Restarting the pods of a Job that was scaled, one task after the other.
+
+A container keeps the variables with which it started: after a Job was scaled, `WORLD_SIZE` and the like are
+right in new pods only. A Job that asks for it gets its older pods made anew, those of one task at a time and
+of the next one when all pods run again. Files follow without that.
+
+A pod carries a fingerprint of the sizes that it was made for. What is replaced is marked first, like a
+pod that is too many, so that no lifecycle policy takes it for an eviction.
+"""
+
+import hashlib
+
+from pumice.api import keys
+from pumice.api.jobs import Job
+from pumice.api.pods import Pod
+from pumice.controller.phases import RUNNING
+from pumice.controller.situation import Situation
+
+__all__ = ["fingerprint", "outdated"]
+
+
+def fingerprint(job: Job) -> str:
+    """What tells the sizes of a Job's tasks from others; empty for a Job that asks for no restarts."""
+    if job.metadata.annotation(keys.RESTART_ON_SCALING) != "true":
+        return ""
+    sizes = "".join(f"{task.name}={task.size}\n" for task in job.tasks)
+    return hashlib.sha256(sizes.encode()).hexdigest()[:12]
+
+
+def outdated(case: Situation) -> list[Pod]:
+    """Pods to replace now: of the first task that has any, and only while all pods of the Job run."""
+    current = fingerprint(case.job)
+    if not current or case.phase != RUNNING or case.counts.running != case.facts.total:
+        return []
+    for task in case.job.tasks:
+        found = [pod for pod in case.pods if _is_outdated(pod, task.name, current)]
+        if found:
+            return found
+    return []
+
+
+def _is_outdated(pod: Pod, task: str, current: str) -> bool:
+    meta = pod.metadata
+    made_for = meta.annotation(keys.SCALE)
+    return meta.annotation(keys.TASK_SPEC) == task and made_for not in ("", current)
