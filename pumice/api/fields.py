@@ -5,11 +5,12 @@ The same error is one line in a terminal, one cause in a Kubernetes Status and o
 stable code, and a message that says what was found and what would be right.
 """
 
-import difflib
 from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
+
+from pumice.api.suggestions import Suggestions
 
 __all__ = ["FieldError", "Reason", "closest", "did_you_mean", "plain", "summary"]
 
@@ -72,18 +73,13 @@ def summary(errors: Iterable[FieldError]) -> str:
 
 
 def did_you_mean(found: str, candidates: Iterable[str]) -> str:
-    """` (did you mean "x"?)` for the closest candidate, or an empty string when none is close."""
-    meant = closest(found, candidates)
-    return "" if meant is None else f' (did you mean "{meant}"?)'
+    """` (did you mean "x"?)` for the closest candidate, or an empty string when none is close.
+
+    For a name or two; whoever may meet many of them has a budget for all (`Suggestions`).
+    """
+    return Suggestions().did_you_mean(found, candidates)
 
 
 def closest(found: str, candidates: Iterable[str]) -> str | None:
     """The closest candidate, or None when none is close."""
-    if len(found) > _LONGEST_NAME:
-        return None  # no misspelt name, and comparing it would take its time
-    originals = {candidate.lower(): candidate for candidate in candidates}
-    close = difflib.get_close_matches(found.lower(), sorted(originals), n=1)
-    return originals[close[0]] if close else None
-
-
-_LONGEST_NAME = 253
+    return Suggestions().closest(found, candidates)

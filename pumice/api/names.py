@@ -77,10 +77,12 @@ def dns_subdomain_problem(name: str) -> str | None:
 def qualified_name_problem(name: str) -> str | None:
     """Say why a text is no qualified name (`prefix/name`; label and annotation keys), or None."""
     prefix, slash, base = name.rpartition("/")
+    if "/" in prefix:
+        return f'must have at most one "/", between a domain and a name, found {name!r}'
     if slash and (problem := dns_subdomain_problem(prefix)):
-        return f"the prefix {problem}"
+        return f"has a prefix that {problem}"
     if len(base) > LABEL_LENGTH:
-        return f"the name must be at most {LABEL_LENGTH} characters, found {len(base)}"
+        return f"has a name that must be at most {LABEL_LENGTH} characters, found {len(base)}"
     if not _QUALIFIED.fullmatch(base):
         return (
             "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or "

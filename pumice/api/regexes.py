@@ -9,6 +9,10 @@ from functools import lru_cache
 __all__ = ["regex_problem"]
 
 _TOKEN = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|.", re.DOTALL)
+_LONGEST = 16_384
+"""Characters of a pattern. RE2 gives up on one that takes too much memory, and says so on standard error
+thousands of times."""
+
 _ONE_BYTE = r"\C"
 """The one thing that RE2 knows and Go does not."""
 
@@ -16,6 +20,8 @@ _ONE_BYTE = r"\C"
 @lru_cache(maxsize=1024)
 def regex_problem(pattern: str) -> str | None:
     """Say why a text is no regular expression, or None when it is."""
+    if len(pattern) > _LONGEST:
+        return f"must have at most {_LONGEST} characters, found {len(pattern)}"
     import re2  # type: ignore[import-untyped]  # late: few processes ever need it
 
     options = re2.Options()

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from pumice.api.fields import FieldError, plain, summary
+from pumice.api.fields import FieldError, plain
 from pumice.api.meta import ApiStruct
 
 __all__ = [
     "ALL_WARNING_CHARACTERS",
     "API_VERSION",
+    "MOST_CAUSES",
     "WARNING_CHARACTERS",
     "GroupVersionKind",
     "GroupVersionResource",
@@ -43,8 +44,18 @@ ALL_WARNING_CHARACTERS = 4096 - 2 * WARNING_CHARACTERS
 """Of all warnings of an answer. kube-apiserver passes on 4096 of all webhooks together and drops the
 rest without a word; the difference is left to other webhooks."""
 
+MOST_CAUSES = 1000
+"""Of a denial; more are not looked for. Whoever has so many will come again anyway, and kubectl prints a
+line for each."""
+
 _PROBLEMS_SHOWN = 20
-"""In the message of a denial; its causes hold all of them."""
+"""In the message of a denial; its causes hold the others."""
+
+_PROBLEM_CHARACTERS = 2000
+"""Of what is said about one problem, as of the name of its field: what is wrong may be a text of megabytes."""
+
+_ALL_CHARACTERS = 256 * 1024
+"""Of all causes of a denial."""
 
 _WHOLE_OBJECT = "metadata.name"
 """Field of a cause that concerns the object as a whole; kubectl would print an empty one, too."""
@@ -171,18 +182,12 @@ def denied(
     kind: str = "",
     group: str = "",
 ) -> Response:
-    """No, and every reason: HTTP 422 with one cause an error, and their codes for the audit log.
+    """No, and every reason, as far as an answer can hold them: HTTP 422 with one cause an error, and their codes for the audit log.
 
     kubectl prints the causes when it is about one object, and the message when it is about several.
     """
-    causes = [
-        {
-            "reason": error.reason,
-            "message": plain(f"{error.message} [{error.code}]"),
-            "field": plain(error.path) or _WHOLE_OBJECT,
-        }
-        for error in errors
-    ]
+    name = name[:_PROBLEM_CHARACTERS]
+    causes = _causes(errors)
     details: dict[str, Any] = {"name": name, "kind": kind, "group": group, "causes": causes}
     codes = ",".join(dict.fromkeys(error.code for error in errors))
     return Response(
@@ -199,14 +204,38 @@ def denied(
     )
 
 
+def _causes(errors: Sequence[FieldError]) -> list[dict[str, str]]:
+    """One cause an error, and a last one that counts those that are too many."""
+    causes: list[dict[str, str]] = []
+    left = _ALL_CHARACTERS
+    for error in errors[:MOST_CAUSES]:
+        bare = FieldError("", error.message, error.code)
+        message = bare.within(_PROBLEM_CHARACTERS)
+        field = plain(error.path[:_PROBLEM_CHARACTERS]) or _WHOLE_OBJECT
+        left -= len(message) + len(field)
+        if left < 0:
+            break
+        causes.append({"reason": error.reason, "message": message, "field": field})
+    if more := len(errors) - len(causes):
+        message = f"and {_at_least(more, errors)} more problems, which `pumice lint` shows"
+        causes.append({"reason": "FieldValueInvalid", "message": message, "field": _WHOLE_OBJECT})
+    return causes
+
+
+def _at_least(count: int, errors: Sequence[FieldError]) -> str:
+    return f"{count}" if len(errors) < MOST_CAUSES else f"at least {count}"
+
+
 def _message(errors: Sequence[FieldError], subject: str) -> str:
     """What is wrong, one line a problem, and what it is wrong with."""
     if len(errors) == 1:
-        return f"{subject}: {errors[0]}" if subject else str(errors[0])
+        text = errors[0].within(_PROBLEM_CHARACTERS)
+        return f"{subject}: {text}" if subject else text
     text = f"{subject} has " if subject else ""
-    text += f"{len(errors)} problems:\n{summary(errors[:_PROBLEMS_SHOWN])}"
+    text += f"{_at_least(len(errors), errors)} problems:\n"
+    text += "\n".join(each.within(_PROBLEM_CHARACTERS) for each in errors[:_PROBLEMS_SHOWN])
     if (more := len(errors) - _PROBLEMS_SHOWN) > 0:
-        text += f"\n… and {more} more, which `pumice lint` shows"
+        text += f"\n… and {_at_least(more, errors)} more, which `pumice lint` shows"
     return text
 
 

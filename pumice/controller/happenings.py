@@ -12,7 +12,7 @@ One event leaves no trace, the removal of a pod that is gone by now: `Observed.g
 as the controller lives.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
@@ -20,13 +20,11 @@ from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import ContainerStatus, Pod
 from pumice.controller.observed import Observed
 from pumice.controller.owners import controls
-from pumice.controller.podgroups import phase_of
 from pumice.controller.policies import Request
 from pumice.controller.subject import DEFAULT_MAX_RETRY
+from pumice.controller.torn import is_torn, told_at
 
 __all__ = ["happenings", "version_of"]
-
-_UNKNOWN = "Unknown"
 
 
 def happenings(job: Job, pods: Sequence[Pod], observed: Observed) -> Iterator[Request]:
@@ -49,11 +47,7 @@ def happenings(job: Job, pods: Sequence[Pod], observed: Observed) -> Iterator[Re
     }
     for task in job.tasks:
         yield from _of_task(task, by_task[task.name])
-    if (
-        observed.group is not None
-        and phase_of(observed.group) == _UNKNOWN
-        and not _only_begins(job, by_task)
-    ):
+    if observed.group is not None and is_torn(observed.group, job, by_task):
         yield _of_group(observed.group)
 
 
@@ -104,31 +98,12 @@ def _of_task(task: Task, pods: Sequence[Pod]) -> Iterator[Request]:
         )
 
 
-def _only_begins(job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
-    """Whether all that a gang lacks are tasks whose turn has just come (`dependsOn`).
-
-    They have been waiting, and now they wait for room; nothing was lost, so what runs is left alone.
-    """
-    placed = {name: sum(map(_is_placed, pods)) for name, pods in by_task.items()}
-    short = [task for task in job.tasks if placed[task.name] < task.minimum]
-    return bool(short) and not any(placed[task.name] or not task.depends_on for task in short)
-
-
-def _is_placed(pod: Pod) -> bool:
-    has_been = bool(pod.spec.node_name) or pod.status.phase not in ("Pending", "")
-    return has_been and pod.metadata.deletion_timestamp is None
-
-
 def _of_group(group: Raw) -> Request:
     text = str((group["metadata"].get("annotations") or {}).get(keys.JOB_VERSION, ""))
-    times = [
-        parse_time(each.get("lastTransitionTime"))
-        for each in (group.get("status") or {}).get("conditions") or ()
-    ]
     return Request(
-        event=_UNKNOWN,
+        event="Unknown",
         version=int(text) if text.isascii() and text.isdigit() else None,
-        since=max(filter(None, times), default=None),
+        since=told_at(group),
         detail="part of the gang runs and the rest cannot be placed",
     )
 

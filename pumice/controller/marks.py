@@ -1,14 +1,22 @@
 """`status.controlledResources`: what the controller has made for a Job, and what it notes for itself.
 
 Volcano keeps `plugin-<name>` for each plugin at work and `volume-pvc-<claim>` for each volume there, as
-long as the Job lives. Pumice adds two notes of its own, of a restart under way and of the last Command.
+long as the Job lives. Pumice adds notes of its own: of a restart under way, of the last Command, and of
+what is doubtful about the plugins' arguments. The latter stays for as long as the Job does, where its events
+are gone after an hour; a Job's conditions have no room for it, but for phases.
 """
 
 from pumice.controller import commands, restarts
 from pumice.controller.situation import Situation
 from pumice.controller.volumes import job_volumes
 
-__all__ = ["of_ended", "of_living", "of_passing"]
+__all__ = ["DOUBTS", "of_ended", "of_living", "of_passing"]
+
+DOUBTS = "pumice.dev/plugin-warnings"
+"""Key of the note of what is doubtful about plugins."""
+
+_LONGEST = 2000
+"""Characters of that note; whoever reads more would rather ask `pumice lint`."""
 
 
 def of_living(case: Situation) -> dict[str, str]:
@@ -45,4 +53,8 @@ def of_ended(case: Situation) -> dict[str, str]:
 
 def _noted(case: Situation) -> dict[str, str]:
     stored = case.job.status.controlled_resources or {}
-    return {key: stored[key] for key in (commands.NOTE,) if key in stored}
+    noted = {key: stored[key] for key in (commands.NOTE, DOUBTS) if key in stored}
+    if case.doubts:
+        text = "; ".join(case.doubts)
+        noted[DOUBTS] = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return noted

@@ -14,7 +14,9 @@ from pumice.controller.key_secrets import manifests, settle_keys
 from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
+from pumice.controller.situation import stumbled
 from pumice.controller.sync import CONFLICT_SECONDS
+from pumice.plugins import PluginError
 from pumice.plugins.native import NativeWirings, Owner, RequestError, Wired
 from pumice.plugins.native.units import kind_of
 
@@ -40,11 +42,10 @@ def plan_native(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) ->
         usable = [each for each in found if not each.errors]
         plain = owned(meta, _objects(usable), kind)
         secrets = [secret for each in usable for secret in each.wiring.secrets()]
-    except (RequestError, UnknownKindError) as error:
+    except (RequestError, PluginError, UnknownKindError) as error:
         return Plan.of([_warning("PluginError", str(error))])
     except Exception as error:
-        text = f"a plugin failed with {type(error).__name__}: {error}"
-        return Plan.of([_warning("PluginError", text)])
+        return Plan.of([_warning("PluginError", stumbled(error))])
     settled = settle(meta, plain, present)
     # Pods are not watched here, so a Secret is never taken from under them.
     made, _ = settle_keys(meta, secrets, present, pods=True, kind=kind)

@@ -1,5 +1,6 @@
 """A Job and what is known of it, made ready for deciding: decoded, counted, sorted by owner."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,6 +46,7 @@ class Situation:
         wiring: The Job's plugins; None when they cannot be used.
         wanted: Objects that plugins and volumes want.
         secrets: Secrets with key pairs that plugins want.
+        annotations: Annotations that plugins want on the Job and that it lacks.
         plugin_problem: Why the plugins cannot be used, empty when they can.
         plugin_names: Plugins of the Job that this installation has.
         doubts: What is doubtful about its plugins' arguments; asked of a new Job only.
@@ -60,6 +62,7 @@ class Situation:
     wiring: Wiring | None
     wanted: tuple[Raw, ...]
     secrets: tuple[KeySecret, ...]
+    annotations: Mapping[str, str]
     plugin_problem: str
     plugin_names: tuple[str, ...]
     doubts: tuple[str, ...]
@@ -118,10 +121,12 @@ def situation(
     counts = count(ordered)
     wiring, wanted, problem = None, [], ""
     secrets: list[KeySecret] = []
+    annotations: Mapping[str, str] = {}
     try:
         wiring = Wiring(job, registry, settings=settings)
         wanted = owned(job.metadata, wiring.objects())
         secrets = wiring.secrets()
+        annotations = wiring.job_annotations()
     except (PluginError, UnknownKindError) as error:
         wiring, problem = None, str(error)
     except Exception as error:
@@ -137,6 +142,7 @@ def situation(
         wiring=wiring,
         wanted=tuple(owned(job.metadata, wanted_claims(job)) + wanted),
         secrets=tuple(secrets),
+        annotations=annotations,
         plugin_problem=problem,
         plugin_names=tuple(
             name for name in sorted(job.spec.plugins or ()) if registry.get(name) is not None

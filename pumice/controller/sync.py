@@ -70,7 +70,7 @@ def sync(case: Situation) -> Plan:
     leaving = [*replicas.leaving(case.job, case.pods), *old]
     return Plan.of(
         status,
-        [*events, *_restarts(old)],
+        [*events, *_restarts(old), *_lost_keys(case, settled)],
         [*settled.creates, *settled.updates, *renewed],
         group.steps,
         due,
@@ -91,6 +91,21 @@ def _objects(case: Situation) -> tuple[Settled, list[DeleteObject]]:
         (*plain.conflicts, *keys.conflicts),
     )
     return settled, renewed
+
+
+def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
+    """Say that pods which run have keys that no later pod will know: somebody removed their Secret."""
+    running = case.counts.running
+    names = [each.name for each in settled.creates if each.keys is not None] if running else []
+    return [
+        RecordEvent(
+            "Warning",
+            "KeysReplaced",
+            f"Secret {name} was gone and is made anew with another key pair: pods that start from now on "
+            f"and the {running} that run cannot log in to each other; restart the Job to mend it",
+        )
+        for name in names
+    ]
 
 
 def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
@@ -121,9 +136,8 @@ def _status(case: Situation, waiting: Waiting) -> tuple[Sequence[Step], Sequence
 
 def _group(case: Situation, held: Sequence[Held], *, create: bool) -> _Group:
     stored = case.observed.group
-    annotations = case.wiring.job_annotations() if case.wiring else {}
     waiting = [each.task for each in held if not each.started]
-    target = podgroups.wanted(case.job, case.observed.priorities, waiting, annotations)
+    target = podgroups.wanted(case.job, case.observed.priorities, waiting, case.annotations)
     if stored is None:
         return _Group((CreateObject(POD_GROUP, target),) if create else ())
     if stored["metadata"].get("deletionTimestamp"):

@@ -1,29 +1,99 @@
-"""The plugins that a Job names, found and with their arguments read."""
+"""The plugins that a Job names, found, with their arguments read, and asked with care.
 
-from collections.abc import Sequence
+A plugin may be anybody's, and one that fails must neither take its process along nor let others look
+guilty: whatever it raises, `SystemExit` too, becomes a `PluginError` that names it and its package.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from pumice.api.jobs import Job
-from pumice.plugins.arguments import ArgumentSpec, Parsed, parse
-from pumice.plugins.interface import JobPlugin
-from pumice.plugins.registry import Registry
+from pumice.plugins import answers
+from pumice.plugins.arguments import ArgumentSpec, Parsed, Problem, parse
+from pumice.plugins.errors import PluginError
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.registry import Registered, Registry
+from pumice.plugins.secrets import KeySecret
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.upstream_arguments import parse_upstream
 
-__all__ = ["Applied", "applied", "read_arguments"]
+__all__ = ["FAILURES", "Applied", "applied", "read_arguments"]
+
+FAILURES = (Exception, SystemExit)
+"""What a plugin may raise without meaning it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A plugin of a Job.
+    """A plugin of a Job. Each of its answers may raise `PluginError`.
 
     Attributes:
         plugin: The plugin.
         parsed: Its arguments in this Job.
+        origin: Where it comes from, as the registry says.
     """
 
     plugin: JobPlugin
     parsed: Parsed
+    origin: str
+
+    def check(self, job: Job) -> Findings:
+        """What it has against the Job."""
+        found: Findings = self._ask(
+            lambda: self.plugin.check(job, self.parsed.values), answers.fault_of_findings
+        )
+        return found
+
+    def job_annotations(self, job: Job) -> Mapping[str, str]:
+        """Annotations that it wants on the Job."""
+        found: Mapping[str, str] = self._ask(
+            lambda: self.plugin.job_annotations(job, self.parsed.values),
+            answers.fault_of_annotations,
+        )
+        return found
+
+    def objects(self, job: Job) -> list[Raw]:
+        """Objects that it wants beside the Job."""
+        found: list[Raw] = self._ask(
+            lambda: list(self.plugin.objects(job, self.parsed.values)), answers.fault_of_objects
+        )
+        return found
+
+    def secrets(self, job: Job) -> list[KeySecret]:
+        """Secrets with key pairs that it wants beside the Job."""
+        found: list[KeySecret] = self._ask(
+            lambda: list(self.plugin.secrets(job, self.parsed.values)), answers.fault_of_secrets
+        )
+        return found
+
+    def editor(self, job: Job) -> PodEditor:
+        """What says its edits to a pod; that is not asked with care, see `failed`."""
+        found: PodEditor = self._ask(
+            lambda: self.plugin.for_job(job, self.parsed.values), answers.fault_of_editor
+        )
+        return found
+
+    def failed(self, error: BaseException) -> PluginError:
+        """What to say of something that it has raised."""
+        if isinstance(error, PluginError):
+            return self.wrong(str(error))
+        return PluginError(f"{_named(self.plugin, self.origin)} failed with {_told(error)}")
+
+    def wrong(self, fault: str) -> PluginError:
+        """What to say of an answer that is not what it was asked for."""
+        return PluginError(f"{_named(self.plugin, self.origin)}: {fault}")
+
+    def _ask(self, ask: Callable[[], Any], fault_of: Callable[[Any], str]) -> Any:
+        try:
+            found = ask()
+            fault = fault_of(found)
+        except FAILURES as error:
+            raise self.failed(error) from error
+        if fault:
+            raise self.wrong(fault)
+        return found
 
 
 def applied(
@@ -37,16 +107,12 @@ def applied(
     plugins = job.spec.plugins or {}
     return tuple(
         Applied(
-            plugin,
-            read_arguments(
-                plugin.arguments,
-                plugins[plugin.name],
-                strict_upstream=strict_upstream,
-                settings=settings,
-            ),
+            each.plugin,
+            _read(each, plugins[each.plugin.name], strict_upstream, settings),
+            each.origin,
         )
-        for plugin in registry.plugins
-        if plugin.name in plugins
+        for each in registry.entries
+        if each.plugin.name in plugins
     )
 
 
@@ -63,3 +129,33 @@ def read_arguments(
     if settings is DEFAULT:
         return parsed
     return replace(parsed, values=replace(parsed.values, settings=settings))
+
+
+def _read(
+    entry: Registered, vector: Sequence[str] | None, strict_upstream: bool, settings: PluginSettings
+) -> Parsed:
+    """A plugin's words; where reading them fails, none of them counts."""
+    spec = entry.plugin.arguments
+    try:
+        return read_arguments(spec, vector, strict_upstream=strict_upstream, settings=settings)
+    except FAILURES as error:
+        named = _named(entry.plugin, entry.origin)
+        message = f"no argument is used: {named} failed to read them with {_told(error)}"
+        parsed = read_arguments(spec, (), strict_upstream=strict_upstream, settings=settings)
+        return replace(parsed, problems=(Problem(0, "", "", "", message),))
+
+
+def _named(plugin: JobPlugin, origin: str) -> str:
+    return f'plugin "{plugin.name}" of {origin}'
+
+
+def _told(error: BaseException) -> str:
+    """The error and where it was raised, for the plugin's author."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file != __file__:
+            place = f" ({Path(file).name}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}{f': {text}' if text else ''}{place}"

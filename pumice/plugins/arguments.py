@@ -32,6 +32,7 @@ __all__ = [
     "Parsed",
     "Problem",
     "Values",
+    "between",
     "one_of",
     "parse",
     "shown",
@@ -86,17 +87,6 @@ def _read_integer(word: str) -> int:
     return value
 
 
-def _read_port(word: str) -> int:
-    expected = "a port from 1 to 65535"
-    try:
-        value = _read_integer(word)
-    except BadValueError as error:
-        raise BadValueError(expected, upstream=error.upstream) from error
-    if not 1 <= value <= 65535:
-        raise BadValueError(expected, upstream=value, accepted_upstream=True)
-    return value
-
-
 def _read_boolean(word: str) -> bool:
     value = words.boolean(word)
     if value is None:
@@ -104,9 +94,32 @@ def _read_boolean(word: str) -> bool:
     return value
 
 
+def between(name: str, noun: str, least: int, most: int) -> Kind:
+    """Kind of an argument that is an integer of a range, which Volcano does not look at.
+
+    Args:
+        name: Of the kind.
+        noun: What the integer is, with its article: `a port`.
+        least: The smallest that will do.
+        most: The largest.
+    """
+    expected = f"{noun} from {least} to {most}"
+
+    def read(word: str) -> int:
+        try:
+            value = _read_integer(word)
+        except BadValueError as error:
+            raise BadValueError(expected, upstream=error.upstream) from error
+        if not least <= value <= most:
+            raise BadValueError(expected, upstream=value, accepted_upstream=True)
+        return value
+
+    return Kind(name, read)
+
+
 TEXT = Kind("text", str)
 INTEGER = Kind("integer", _read_integer)
-PORT = Kind("port", _read_port)
+PORT = between("port", "a port", 1, 65535)
 BOOLEAN = Kind("boolean", _read_boolean)
 
 

@@ -54,19 +54,21 @@ class EnvVar:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A volume in all containers.
+    """A volume in all containers, or in some; of two at one path a container gets the first.
 
     Attributes:
         volume: Name of the volume.
         path: Where it is mounted.
         init_containers: Whether init containers get it too.
         sub_path: What of the volume is mounted; all of it when empty.
+        containers: Names of the containers that get it; None for all.
     """
 
     volume: str
     path: str
     init_containers: bool = True
     sub_path: str = ""
+    containers: frozenset[str] | None = None
 
     def manifest(self) -> Raw:
         """The entry of `volumeMounts`."""
@@ -254,7 +256,12 @@ def _container(
         return container
     env = [each for each in edits.env if each.init_containers or not init]
     container = _with_env(container, env, user_wins)
-    mounts = [each for each in edits.mounts if each.init_containers or not init]
+    mounts = [
+        each
+        for each in edits.mounts
+        if (each.init_containers or not init)
+        and (each.containers is None or _name(container) in each.containers)
+    ]
     container = _with_items(container, "volumeMounts", mounts, _mount_path, Mount.manifest)
     ports = [each for each in edits.ports if each.init_containers or not init]
     return _with_ports(container, ports if of_node is None else of_node.free(ports))

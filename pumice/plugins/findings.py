@@ -1,7 +1,8 @@
 """Everything that is wrong or doubtful about the plugins of a Job.
 
 A bad argument never refuses a Job: manifests that Volcano accepts must pass, and the plugin works on
-with what it had. A name that is no plugin does refuse it, and so does what a plugin knows to fail later.
+with what it had. A name that is no plugin does refuse it, and so does what a plugin knows to fail later,
+and a plugin that fails itself.
 """
 
 from pumice.api.fields import FieldError
@@ -9,6 +10,7 @@ from pumice.api.jobs import Job
 from pumice.api.suggestions import Suggestions
 from pumice.plugins.applied import applied
 from pumice.plugins.arguments import Parsed
+from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import Findings
 from pumice.plugins.registry import Registry
 
@@ -21,14 +23,23 @@ def problems(job: Job, registry: Registry, *, strict_upstream: bool = False) -> 
     warnings: list[FieldError] = []
     for each in applied(job, registry, strict_upstream=strict_upstream):
         warnings.extend(_argument_warnings(each.plugin.name, each.parsed))
-        found = each.plugin.check(job, each.parsed.values)
+        try:
+            found = each.check(job)
+        except PluginError as error:
+            # Nobody has judged the Job then, and its pods could not be wired either.
+            errors.append(FieldError(f"spec.plugins.{each.plugin.name}", str(error), "JOB-PLUGIN"))
+            continue
         errors.extend(found.errors)
         warnings.extend(found.warnings)
     return Findings(tuple(errors), tuple(warnings))
 
 
 def _unknown(job: Job, registry: Registry) -> list[FieldError]:
-    known, suggestions = registry.names, Suggestions()
+    known = registry.names
+    unknown = [name for name in job.spec.plugins or () if name not in known]
+    if not unknown:
+        return []
+    suggestions = Suggestions()
     return [
         FieldError(
             f"spec.plugins.{name}",
@@ -36,8 +47,7 @@ def _unknown(job: Job, registry: Registry) -> list[FieldError]:
             "JOB-PLUGIN",
             "FieldValueNotSupported",
         )
-        for name in job.spec.plugins or ()
-        if name not in known
+        for name in unknown
     ]
 
 

@@ -11,18 +11,19 @@ from pumice.plugins import shards
 from pumice.plugins.accelerators import accelerators, cpus
 from pumice.plugins.addresses import addresses, is_small, joined_size
 from pumice.plugins.arguments import (
-    INTEGER,
     PORT,
     TEXT,
     Argument,
     ArgumentSpec,
     Values,
+    between,
     parse,
 )
 from pumice.plugins.cast import Cast, missing_task, role_warnings
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
+from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
 from pumice.plugins.waiting import wait_arguments, wait_step
 
@@ -44,6 +45,12 @@ _FILES = (
     ("HYDRA_HOST_FILE", MACHINE_FILE),
 )
 
+# Hydra has its helpers on the workers connect back to the master's bare hostname, which resolves in
+# the master alone, unless it is told an interface whose address to give them. Container runtimes
+# call a pod's own interface so; a pod in the node's network has none of its own.
+_INTERFACE = "eth0"
+_INTERFACES = ("I_MPI_HYDRA_IFACE", "HYDRA_IFACE")
+
 
 class Mpi(JobPlugin):
     """The master starts processes on the workers by ssh."""
@@ -57,7 +64,7 @@ class Mpi(JobPlugin):
         Argument("port", PORT, 22, "port of the workers' ssh server; plugin `ssh` uses it too"),
         Argument(
             "slots-per-worker",
-            INTEGER,
+            between("number", "a number", 0, 65535),
             0,
             "processes a worker takes; 0 is one a requested accelerator, or else a whole CPU",
             ours=True,
@@ -76,10 +83,13 @@ class Mpi(JobPlugin):
             )
             path = f"spec.tasks[{job.tasks.index(worker)}].replicas"
             warnings.append(FieldError(path, text, "JOB-PLUGIN-SIZE"))
-        if values["slots-per-worker"] < 0:
-            text = f"--slots-per-worker={values['slots-per-worker']} counts as 0"
+        if values["wait-workers-enabled"] and values["worker"] == values["master"]:
+            text = "--wait-workers-enabled has no effect: the master is a worker, and would wait for itself"
             warnings.append(FieldError("spec.plugins.mpi", text, "JOB-PLUGIN-ARGUMENT"))
         warnings += kept_warnings(job, values, ("MPI_HOST",))
+        if worker is not None and not values.strict_upstream:
+            name, master = _config_map(job), (values["master"],)
+            warnings += kept_volume_warnings(job, self.name, name, (MOUNT_PATH,), tasks=master)
         errors = list(_size_error(job, worker, values))
         if job.task(values["master"]) is None:
             errors.insert(0, missing_task(job, self.name, values, "master"))
@@ -97,7 +107,7 @@ class Mpi(JobPlugin):
         cast = Cast(job, {"master": values["master"], "worker": values["worker"]})
         port = (Port("mpijob-port", values["port"], init_containers=True),)
         others = PodEdits(ports=port)
-        master = _master(job, values, cast, port)
+        master = _master(job, values, port)
 
         def edit(task: Task, index: int) -> PodEdits:  # noqa: ARG001
             return master if cast.role(task) == "master" else others
@@ -114,8 +124,9 @@ def mpi_port(job: Job) -> int | None:
     return port
 
 
-def _master(job: Job, values: Values, cast: Cast, port: tuple[Port, ...]) -> PodEdits:
-    worker = cast.task("worker")
+def _master(job: Job, values: Values, port: tuple[Port, ...]) -> PodEdits:
+    # The same task may be both, which starts as many masters as there are workers.
+    worker = job.task(values["worker"])
     if worker is None:
         return PodEdits()
     env = []
@@ -123,14 +134,30 @@ def _master(job: Job, values: Values, cast: Cast, port: tuple[Port, ...]) -> Pod
         env.append(EnvVar("MPI_HOST", ",".join(addresses(job, worker))))
     if values.strict_upstream:
         return PodEdits(env=tuple(env), ports=port)
-    name = f"{job.metadata.name}-mpi"
+    name = _config_map(job)
     return PodEdits(
-        env=(*env, *(EnvVar(name, f"{MOUNT_PATH}/{file}") for name, file in _FILES)),
+        env=(
+            *env,
+            *(EnvVar(name, f"{MOUNT_PATH}/{file}") for name, file in _FILES),
+            *_interface(job.task(values["master"])),
+        ),
         ports=port,
         volumes=(shards.volume(name, _config_maps(job, worker, values)),),
         mounts=(Mount(name, MOUNT_PATH),),
-        init_containers=wait_step("workers", cast.addresses("worker"), values["port"], values),
+        init_containers=_waiting(worker, values),
     )
+
+
+def _waiting(worker: Task, values: Values) -> tuple[Raw, ...]:
+    if values["worker"] == values["master"] or not worker.size:
+        return ()
+    return wait_step("workers", f"{MOUNT_PATH}/{HOST_FILE}", values["port"], values)
+
+
+def _interface(master: Task | None) -> tuple[EnvVar, ...]:
+    if master is None or master.pod_spec().get("hostNetwork") is True:
+        return ()
+    return tuple(EnvVar(name, _INTERFACE) for name in _INTERFACES)
 
 
 def _slots(worker: Task, values: Values) -> int:
@@ -142,6 +169,10 @@ def _too_large(job: Job, worker: Task) -> bool:
     return joined_size(job, worker) > HOSTS_VARIABLE_LIMIT
 
 
+def _config_map(job: Job) -> str:
+    return f"{job.metadata.name}-mpi"
+
+
 def _config_maps(job: Job, worker: Task, values: Values) -> list[Raw]:
     slots = _slots(worker, values)
     found = addresses(job, worker)
@@ -149,7 +180,7 @@ def _config_maps(job: Job, worker: Task, values: Values) -> list[Raw]:
         HOST_FILE: "".join(f"{each} slots={slots}\n" for each in found),
         MACHINE_FILE: "".join(f"{each}:{slots}\n" for each in found),
     }
-    return shards.config_maps(f"{job.metadata.name}-mpi", job.metadata.namespace, data)
+    return shards.config_maps(_config_map(job), job.metadata.namespace, data)
 
 
 def _size_error(job: Job, worker: Task | None, values: Values) -> tuple[FieldError, ...]:

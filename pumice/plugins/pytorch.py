@@ -20,8 +20,10 @@ from pumice.plugins.arguments import (
     TEXT,
     Argument,
     ArgumentSpec,
+    BadValueError,
     Kind,
     Values,
+    between,
     parse,
 )
 from pumice.plugins.cast import Cast, role_warnings
@@ -35,7 +37,11 @@ from pumice.plugins.waiting import wait_arguments, wait_step
 __all__ = ["PyTorch", "pytorch_ranks"]
 
 _PORT_NAME = "pytorchjob-port"
-_RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
+_RANGE = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
+# Close enough to tell an image from a slip; the rest is between the node and its registry.
+_IMAGE = re.compile(r"([A-Za-z0-9\[][-\w./:@+\[\]]*)?", re.ASCII)
+_MOST_PROCESSES = 65535
+_RESTARTS = between("number", "a number", 0, 2**31 - 1)
 _VARIABLES = (
     Variable("MASTER_ADDR", "{address:master}"),
     Variable("MASTER_PORT", "{port}"),
@@ -71,18 +77,17 @@ def _read_nodes(word: str) -> _Nodes:
 
 def _read_processes(word: str) -> str:
     number = words.integer(word)
-    if number is not None and number > 0:
+    if number is not None and 0 < number <= _MOST_PROCESSES:
         return str(number)
     if word in ("auto", "gpu", "cpu"):
         return word
-    raise ValueError("expected auto, gpu, cpu or a number of processes")
+    raise ValueError(f"expected auto, gpu, cpu or a number of processes up to {_MOST_PROCESSES}")
 
 
-def _read_restarts(word: str) -> int:
-    number = words.integer(word)
-    if number is None or number < 0:
-        raise ValueError("expected a number from 0")
-    return number
+def _read_image(word: str) -> str:
+    if _IMAGE.fullmatch(word):
+        return word
+    raise BadValueError("the name of an image", upstream=word, accepted_upstream=True)
 
 
 class PyTorch(JobPlugin):
@@ -101,7 +106,10 @@ class PyTorch(JobPlugin):
             "master", "hold workers back until the master answers", "a worker", ours=False
         ),
         Argument(
-            "wait-master-image", TEXT, "", "image that waits; a setting of the cluster by default"
+            "wait-master-image",
+            Kind("image", _read_image),
+            "",
+            "image that waits; a setting of the cluster by default",
         ),
         Argument(
             "nproc-per-node",
@@ -119,7 +127,7 @@ class PyTorch(JobPlugin):
         ),
         Argument(
             "max-restarts",
-            Kind("number", _read_restarts),
+            _RESTARTS,
             0,
             "`PET_MAX_RESTARTS`; left out when 0",
             ours=True,

@@ -71,7 +71,7 @@ class Ray(JobPlugin):
         warnings += single_warnings(job, values, "head")
         for role in ("head", "worker"):
             warnings += _container_warnings(job, values, role)
-        errors = list(_name_errors(job))
+        errors = [*_name_errors(job), *_port_errors(values)]
         if job.task(values["head"]) is None:
             errors.append(missing_task(job, self.name, values, "head"))
         return Findings(tuple(errors), tuple(warnings))
@@ -158,6 +158,22 @@ def _numbers(values: Values) -> list[tuple[str, int]]:
         (name, _client_port(values) if name == "client-server" else values[argument])
         for name, argument in _PORTS
     ]
+
+
+def _port_errors(values: Values) -> list[FieldError]:
+    """Refuse a port that is to be two things: nothing can listen on it twice, and no Service has it twice."""
+    arguments = dict(_PORTS)
+    first: dict[int, str] = {}
+    errors = []
+    for name, number in _numbers(values):
+        other = first.setdefault(number, name)
+        if other != name:
+            text = (
+                f"--{arguments[other]} and --{arguments[name]} are both {number}, and the head listens on each; "
+                "give each a port of its own"
+            )
+            errors.append(FieldError("spec.plugins.ray", text, "JOB-RAY-PORTS", "FieldValueDuplicate"))
+    return errors
 
 
 def _client_port(values: Values) -> int:

@@ -174,7 +174,7 @@ def _load(entry_point: EntryPoint) -> Registered:
     try:
         loaded = entry_point.load()
         plugin = loaded() if isinstance(loaded, type) else loaded
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginError(
             f'plugin "{entry_point.name}" of {origin} cannot be loaded: {error!r}'
         ) from error

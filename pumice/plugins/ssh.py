@@ -1,12 +1,9 @@
 """Plugin `ssh`: the pods of a Job log in to each other without a password.
 
 Source: job specification, section 5 and weaknesses W-02, W-11, W-12. The image brings the ssh server.
-
-A private key must be readable by the user of the container and by no one else whom OpenSSH would
-notice: it refuses a key that its own user owns and others may read. Files of a Secret belong to root,
-so root needs mode 0600, another user 0644, or 0440 where the pod's fsGroup lets the group read.
 """
 
+from posixpath import normpath
 from typing import Any
 
 from pumice.api import names
@@ -24,16 +21,18 @@ from pumice.plugins.arguments import (
     one_of,
 )
 from pumice.plugins.edits import Mount, PodEdits
+from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import Derived, manifest, name_errors
 from pumice.plugins.mpi import mpi_port
 from pumice.plugins.secrets import Algorithm, KeySecret
 from pumice.plugins.ssh_config import client_config
+from pumice.plugins.ssh_modes import ROOT_MODE, ROOTS_PATH, group_warnings, mode_of_path, modes
 
 __all__ = ["Ssh"]
 
 _FOLDER = ".ssh"
-_ROOTS_PATH = "/root/.ssh"
 _AUTHORIZED = "authorized_keys"
 _CONFIG = "config"
 _PRIVATE: dict[str, str] = {"rsa": "id_rsa", "ed25519": "id_ed25519"}
@@ -48,6 +47,12 @@ def _read_directory(word: str) -> str:
     return word
 
 
+def _read_secret(word: str) -> str:
+    if problem := names.dns_subdomain_problem(word):
+        raise ValueError(f"expected the name of a Secret, which {problem}")
+    return word
+
+
 class Ssh(JobPlugin):
     """A key pair for the Job, mounted into every container, and a client configuration."""
 
@@ -58,7 +63,7 @@ class Ssh(JobPlugin):
         Argument(
             "ssh-key-file-path",
             Kind("path", _read_directory),
-            _ROOTS_PATH,
+            ROOTS_PATH,
             "directory of the keys in every container",
         ),
         Argument(
@@ -70,7 +75,7 @@ class Ssh(JobPlugin):
         ),
         Argument(
             "ssh-key-secret",
-            TEXT,
+            Kind("name", _read_secret),
             "",
             "Secret of type `kubernetes.io/ssh-auth` with `ssh-privatekey` and `ssh-publickey` to use",
             ours=True,
@@ -98,7 +103,12 @@ class Ssh(JobPlugin):
         elif values["ssh-public-key"]:
             text = "--ssh-public-key without --ssh-private-key is ignored: a new pair is made"
             warnings.append(FieldError(path, text, "JOB-PLUGIN-SECRET"))
-        return Findings(_name_errors(job), tuple(warnings))
+        if not values.strict_upstream:
+            warnings += _path_warnings(values)
+            warnings += group_warnings(job, _directory(values))
+        warnings += kept_volume_warnings(job, self.name, _secret(job), _paths(values))
+        warnings += _address_warnings(job)
+        return Findings(_name_errors(job, values), tuple(warnings))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
         """Secret `<job>-ssh` where no key has to be made for it."""
@@ -130,33 +140,61 @@ class Ssh(JobPlugin):
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The files in every container; nothing else of the directory is hidden."""
-        edits = {
-            task.name: _edits(job, values, _mode(task.pod_spec(), values)) for task in job.tasks
-        }
-        other = _edits(job, values, _mode({}, values))
+        edits = {task.name: _edits(job, values, task.pod_spec()) for task in job.tasks}
+        other = _edits(job, values, {})
         return lambda task, _index: edits.get(task.name, other)
 
 
-def _edits(job: Job, values: Values, mode: int) -> PodEdits:
+def _edits(job: Job, values: Values, spec: Raw) -> PodEdits:
     volume = _secret(job)
-    files = (*_key_files(values), _CONFIG)
-    path = values["ssh-key-file-path"].rstrip("/")
-    mounts = [Mount(volume, f"{path}/{file}", sub_path=f"{_FOLDER}/{file}") for file in files]
     if values.strict_upstream:
-        mounts = [Mount(volume, values["ssh-key-file-path"], sub_path=_FOLDER)]
-    return PodEdits(volumes=(_volume(volume, values, files, mode),), mounts=tuple(mounts))
+        (path,) = _paths(values)
+        source = _volume(job, volume, values, mode_of_path(path))
+        return PodEdits(volumes=(source,), mounts=(Mount(volume, path, sub_path=_FOLDER),))
+    mode, others = modes(spec, _directory(values))
+    volumes = [_volume(job, volume, values, mode)]
+    mounts: list[Mount] = []
+    if others:
+        # They come first, so that those containers do not get the volume of the rest.
+        (other,) = set(others.values())
+        name = _other_volume(job, other)
+        volumes.append(_volume(job, name, values, other))
+        mounts += _mounts(name, values, frozenset(others))
+    mounts += _mounts(volume, values)
+    return PodEdits(volumes=tuple(volumes), mounts=tuple(mounts))
 
 
-def _volume(name: str, values: Values, files: tuple[str, ...], mode: int) -> Raw:
-    given = values["ssh-key-secret"]
+def _mounts(volume: str, values: Values, containers: frozenset[str] | None = None) -> list[Mount]:
+    return [
+        Mount(volume, path, sub_path=f"{_FOLDER}/{file}", containers=containers)
+        for path, file in zip(_paths(values), _files(values), strict=True)
+    ]
+
+
+def _directory(values: Values) -> str:
+    """Where the keys are; Kubernetes takes a path from the root, however it begins."""
+    given: str = values["ssh-key-file-path"]
+    return normpath("/" + given.strip("/"))
+
+
+def _paths(values: Values) -> tuple[str, ...]:
+    """Where something is mounted."""
+    if values.strict_upstream:
+        return (values["ssh-key-file-path"],)
+    stem = _directory(values).rstrip("/")
+    return tuple(f"{stem}/{file}" for file in _files(values))
+
+
+def _volume(job: Job, name: str, values: Values, mode: int) -> Raw:
+    given, files, own = values["ssh-key-secret"], _files(values), _secret(job)
     if not given:
-        secret = {"secretName": name, "items": _items(zip(files, files, strict=True))}
+        secret = {"secretName": own, "items": _items(zip(files, files, strict=True))}
         return {"name": name, "secret": {**secret, "defaultMode": mode}}
     private, public, authorized, config = files
     keys = ((_GIVEN_PRIVATE, private), (_GIVEN_PUBLIC, public), (_GIVEN_PUBLIC, authorized))
     sources = [
         {"secret": {"name": given, "items": _items(keys)}},
-        {"secret": {"name": name, "items": _items(((config, config),))}},
+        {"secret": {"name": own, "items": _items(((config, config),))}},
     ]
     return {"name": name, "projected": {"sources": sources, "defaultMode": mode}}
 
@@ -171,40 +209,26 @@ def _key_files(values: Values) -> tuple[str, str, str]:
     return private, f"{private}.pub", _AUTHORIZED
 
 
-def _mode(spec: Raw, values: Values) -> int:
-    """Mode of the files, by the user that the containers run as; Volcano goes by the path alone."""
-    by_path = 0o600 if values["ssh-key-file-path"] == _ROOTS_PATH else 0o644
-    users = _users(spec)
-    if values.strict_upstream or not users:
-        return by_path
-    if users == {0}:
-        return 0o600
-    return 0o440 if "fsGroup" in _context(spec) and 0 not in users else 0o644
+def _files(values: Values) -> tuple[str, ...]:
+    return (*_key_files(values), _CONFIG)
 
 
-def _users(spec: Raw) -> set[int]:
-    """Users that the pod's containers say they run as, -1 for one that is not root's."""
-    pod = _user(_context(spec))
-    found = set()
-    containers = spec.get("containers")
-    for container in containers if isinstance(containers, list) else ():
-        own = _user(_context(container) if isinstance(container, dict) else {})
-        user = own if own is not None else pod
-        if user is not None:
-            found.add(user)
-    return found
+def _path_warnings(values: Values) -> list[FieldError]:
+    given = values["ssh-key-file-path"]
+    if given.startswith("/"):
+        return []
+    text = f"--ssh-key-file-path={given} is no absolute path: the keys are in {_directory(values)}"
+    return [FieldError("spec.plugins.ssh", text, "JOB-PLUGIN-ARGUMENT")]
 
 
-def _user(context: Raw) -> int | None:
-    user = context.get("runAsUser")
-    if isinstance(user, int) and not isinstance(user, bool):
-        return user
-    return -1 if context.get("runAsNonRoot") is True else None
-
-
-def _context(owner: Raw) -> Raw:
-    found = owner.get("securityContext")
-    return found if isinstance(found, dict) else {}
+def _address_warnings(job: Job) -> list[FieldError]:
+    """Warn where nobody makes the pods' names resolve."""
+    plugins = job.spec.plugins or {}
+    served = "svc" in plugins or (isinstance(job, ForeignJob) and job.has_service)
+    if served or job.replicas < 2 or all("subdomain" in task.pod_spec() for task in job.tasks):
+        return []
+    text = "the pods have keys for each other, and no names: nothing makes theirs resolve; name plugin svc, too"
+    return [FieldError("spec.plugins.ssh", text, "JOB-PLUGIN-SUBDOMAIN")]
 
 
 def _config(job: Job, values: Values) -> str:
@@ -220,7 +244,23 @@ def _secret(job: Job) -> str:
     return names.ssh_secret(job.metadata.name)
 
 
-def _name_errors(job: Job) -> tuple[FieldError, ...]:
+def _other_volume(job: Job, mode: int) -> str:
+    """Name of the volume with the mode that only some containers of a pod need."""
+    return f"{_secret(job)}-{'root' if mode == ROOT_MODE else 'user'}"
+
+
+def _name_errors(job: Job, values: Values) -> tuple[FieldError, ...]:
     name = _secret(job)
     secret = Derived("Secret and its volume", name, names.dns_label_problem(name))
-    return name_errors(job, Ssh.name, (secret,))
+    others = [] if values.strict_upstream else _other_volumes(job, _directory(values))
+    volumes = (Derived("volume", each, names.dns_label_problem(each)) for each in others)
+    return name_errors(job, Ssh.name, (secret, *volumes))
+
+
+def _other_volumes(job: Job, path: str) -> list[str]:
+    wanted = (
+        _other_volume(job, mode)
+        for task in job.tasks
+        for mode in modes(task.pod_spec(), path)[1].values()
+    )
+    return list(dict.fromkeys(wanted))

@@ -26,6 +26,7 @@ from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import Derived, manifest, name_errors
 
 __all__ = ["CONFIG_MAP_LIMIT", "DATA_LIMIT", "HOSTS_VARIABLE_LIMIT", "MOUNT_PATH", "Svc"]
@@ -78,7 +79,10 @@ class Svc(JobPlugin):
     def check(self, job: Job, values: Values) -> Findings:
         """Refuse names that cannot be made, warn about addresses that will not resolve."""
         errors = (*_name_errors(job), *_size_errors(job))
-        return Findings(errors, _address_warnings(job, values))
+        volume = names.hosts_config_map(job.metadata.name)
+        # Of the Job's own volumes there is a rule that says so (VOL-TAKEN).
+        kept = kept_volume_warnings(job, self.name, volume, (MOUNT_PATH,), of_job=False)
+        return Findings(errors, (*_address_warnings(job, values), *kept))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
         """ConfigMap `<job>-svc` (several of a large Job), Service `<job>`, NetworkPolicy `<job>`."""

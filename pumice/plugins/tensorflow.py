@@ -17,6 +17,7 @@ from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
+from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.variables import VARIABLE_LIMIT
 
 __all__ = [
@@ -74,6 +75,8 @@ class TensorFlow(JobPlugin):
             return Findings()
         kept = kept_warnings(job, values, (VARIABLE,))
         warnings = [*_role_warnings(job, values), *kept, *_variable_warnings(job, values)]
+        if not values.strict_upstream:
+            warnings += kept_volume_warnings(job, self.name, _name(job), (MOUNT_PATH,))
         too_large = _file_errors(job, values)
         if kept:
             # Containers with a variable of their own need no file.

@@ -3,13 +3,15 @@
 It tries every address until each accepts a TCP connection, says what it waits for, and gives up after a
 timeout, so that a pod never waits in silence. Of its image it needs a POSIX shell and one of `nc`,
 `bash` and `python3`, and it fails at once where there is none.
+
+Many addresses are read from a file: the script is one argument of a program, and Linux takes none of 128 KiB.
 """
 
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from pumice.plugins.arguments import BOOLEAN, INTEGER, Argument, Values
+from pumice.plugins.arguments import BOOLEAN, Argument, Values, between
 from pumice.plugins.settings import PluginSettings
 
 __all__ = ["INTERVAL_SECONDS", "wait_arguments", "wait_container", "wait_step"]
@@ -18,6 +20,9 @@ INTERVAL_SECONDS = 2
 """Seconds between two tries."""
 
 _TRY_SECONDS = 2
+
+# What shells of 32 bits can count to; about as long as a machine lives.
+_SECONDS = between("seconds", "a number of seconds", 1, 2**31 - 1)
 
 # Volcano's script falls back on the shell's own /dev/tcp, which only bash has, whatever `sh` is.
 _SCRIPT = """\
@@ -33,7 +38,7 @@ else
   echo "this image has no nc, no bash and no python3 to wait with" >&2
   exit 1
 fi
-for host in {hosts}; do
+{each}; do
   until answers "$host" "$port" </dev/null >/dev/null 2>&1; do
     if [ "$(date +%s)" -ge "$deadline" ]; then
       echo "gave up after {timeout} s: $host does not answer on port $port" >&2
@@ -43,7 +48,7 @@ for host in {hosts}; do
     sleep {interval}
   done
   echo "$host answers on port $port"
-done
+done{source}
 """
 
 
@@ -61,18 +66,18 @@ def wait_arguments(
     help_of_timeout = f"seconds after which {held} gives up waiting"
     return (
         Argument(f"wait-{peer}-enabled", BOOLEAN, False, purpose, ours=ours),
-        Argument(f"wait-{peer}-timeout", INTEGER, 300, help_of_timeout, ours=ours),
+        Argument(f"wait-{peer}-timeout", _SECONDS, 300, help_of_timeout, ours=ours),
     )
 
 
 def wait_step(
-    peer: str, hosts: Sequence[str], port: int, values: Values, *, image: str = ""
+    peer: str, hosts: Sequence[str] | str, port: int, values: Values, *, image: str = ""
 ) -> tuple[dict[str, Any], ...]:
     """The wait step where a Job's `wait_arguments` ask for it and there is somebody to wait for.
 
     Args:
         peer: Whom it waits for.
-        hosts: Their addresses.
+        hosts: Their addresses, or the file in which they are the first word of each line.
         port: Port on which they answer.
         values: The plugin's arguments; Volcano's step has neither resources nor a security context.
         image: Image to use instead of the one in the settings.
@@ -89,7 +94,7 @@ def wait_step(
 
 def wait_container(
     name: str,
-    hosts: Sequence[str],
+    hosts: Sequence[str] | str,
     port: int,
     *,
     settings: PluginSettings,
@@ -100,15 +105,20 @@ def wait_container(
 
     Args:
         name: Its name.
-        hosts: Addresses that must answer, one after the other.
+        hosts: Addresses that must answer, one after the other, or the file in which they are the first
+            word of each line.
         port: TCP port on which they answer.
         settings: Image, resources and security context.
         timeout: Seconds after which it fails, and with it the pod.
         image: Image to use instead of the one in the settings.
     """
+    each, source = f"for host in {' '.join(hosts)}", ""
+    if isinstance(hosts, str):
+        each, source = "while read -r host _", f" <{hosts}"
     script = _SCRIPT.format(
         port=port,
-        hosts=" ".join(hosts),
+        each=each,
+        source=source,
         timeout=timeout,
         interval=INTERVAL_SECONDS,
         try_seconds=_TRY_SECONDS,

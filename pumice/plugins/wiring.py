@@ -7,7 +7,8 @@ so that variables stand in that order too: those of `svc`, of `env`, of the fram
 
 from pumice.api import keys, names
 from pumice.api.jobs import Job, Task
-from pumice.plugins.applied import Applied, applied
+from pumice.plugins.answers import fault_of_edits
+from pumice.plugins.applied import FAILURES, Applied, applied
 from pumice.plugins.edits import PodEdits, apply, merge
 from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import PodEditor, Raw
@@ -61,33 +62,57 @@ class Wiring:
 
         Returns:
             The wired pod; the very same object when there is nothing to add.
+
+        Raises:
+            PluginError: A plugin fails, or wants what no pod can have; the message names it.
         """
         if self._editors is None:
-            self._editors = tuple(
-                each.plugin.for_job(self._job, each.parsed.values) for each in self._applied
-            )
-        edits = merge((*(edit(task, index) for edit in self._editors), self._marker))
-        return apply(pod, edits, user_wins=self._user_wins)
+            self._editors = tuple(each.editor(self._job) for each in self._applied)
+        try:
+            edits = merge((*(edit(task, index) for edit in self._editors), self._marker))
+            if fault_of_edits(edits):
+                raise PluginError("a plugin gives edits that no pod can have")
+            return apply(pod, edits, user_wins=self._user_wins)
+        except FAILURES as error:
+            self._blame(task, index, pod)
+            raise PluginError(f"the plugins cannot be applied together: {error!r}") from error
 
     def objects(self) -> list[Raw]:
-        """Manifests of everything that the plugins want beside the Job, without owner references."""
-        return [
-            manifest
-            for each in self._applied
-            for manifest in each.plugin.objects(self._job, each.parsed.values)
-        ]
+        """Manifests of everything that the plugins want beside the Job, without owner references.
+
+        Raises:
+            PluginError: A plugin fails or gives something else; the message names it.
+        """
+        return [manifest for each in self._applied for manifest in each.objects(self._job)]
 
     def secrets(self) -> list[KeySecret]:
-        """Secrets with key pairs that the plugins want beside the Job."""
-        return [
-            wanted
-            for each in self._applied
-            for wanted in each.plugin.secrets(self._job, each.parsed.values)
-        ]
+        """Secrets with key pairs that the plugins want beside the Job.
+
+        Raises:
+            PluginError: A plugin fails or gives something else; the message names it.
+        """
+        return [wanted for each in self._applied for wanted in each.secrets(self._job)]
 
     def job_annotations(self) -> dict[str, str]:
-        """Annotations that the plugins want on the Job and that it does not carry."""
+        """Annotations that the plugins want on the Job and that it does not carry.
+
+        Raises:
+            PluginError: A plugin fails or gives something else; the message names it.
+        """
         return _missing_annotations(self._job, self._applied)
+
+    def _blame(self, task: Task, index: int, pod: Raw) -> None:
+        """Find out which plugin's edits cannot be had or applied, and raise what to say of it."""
+        for each, edit in zip(self._applied, self._editors or (), strict=True):
+            try:
+                edits = edit(task, index)
+                fault = fault_of_edits(edits)
+                if not fault:
+                    apply(pod, merge((edits,)), user_wins=self._user_wins)
+            except FAILURES as error:
+                raise each.failed(error) from error
+            if fault:
+                raise each.wrong(fault)
 
 
 def wire(
@@ -114,6 +139,9 @@ def job_annotations(
     """Annotations that the Job's plugins want on it and that it does not carry.
 
     Unknown plugins are passed over; refusing them is up to `problems`.
+
+    Raises:
+        PluginError: A plugin fails or gives something else; the message names it.
     """
     return _missing_annotations(job, applied(job, registry, strict_upstream=strict_upstream))
 
@@ -147,7 +175,7 @@ def _missing_annotations(job: Job, plugins: tuple[Applied, ...]) -> dict[str, st
     wanted: dict[str, str] = {}
     present = job.metadata.annotations or {}
     for each in plugins:
-        for key, value in each.plugin.job_annotations(job, each.parsed.values).items():
+        for key, value in each.job_annotations(job).items():
             if key not in present:
                 wanted.setdefault(key, value)
     return wanted

@@ -12,6 +12,9 @@ __all__ = ["MAX_INT64", "MIN_INT64", "boolean", "integer"]
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)
 
+_DECIMAL = 10
+_ENOUGH = 40
+
 _BOOLEANS = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
     **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
@@ -21,7 +24,7 @@ _INTEGERS = (
     (re.compile(r"[+-]?0[bB](_?[01])+"), 2),
     (re.compile(r"[+-]?0[oO](_?[0-7])+"), 8),
     (re.compile(r"[+-]?0(_?[0-7])+"), 8),
-    (re.compile(r"[+-]?(0|[1-9](_?[0-9])*)"), 10),
+    (re.compile(r"[+-]?(0|[1-9](_?[0-9])*)"), _DECIMAL),
 )
 
 
@@ -31,8 +34,13 @@ def boolean(word: str) -> bool | None:
 
 
 def integer(word: str) -> int | None:
-    """Read an integer of any size, base prefix and `_` separators allowed; None when it is none."""
+    """Read an integer, base prefix and `_` separators allowed; None when it is none.
+
+    Of a decimal number beyond 64 bits only that much is certain about what is returned.
+    """
     for pattern, base in _INTEGERS:
         if pattern.fullmatch(word):
-            return int(word.replace("_", ""), base)
+            digits = word.replace("_", "")
+            # Python reads no decimal of thousands of digits; far fewer are beyond 64 bits, whichever follow.
+            return int(digits[:_ENOUGH] if base == _DECIMAL else digits, base)
     return None

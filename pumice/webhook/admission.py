@@ -30,7 +30,7 @@ from pumice.webhook.questions import (
     uid_of,
     without_nulls,
 )
-from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.job_annotations import annotating
 from pumice.webhook.rules.templates.known import KnownTemplates
 from pumice.webhook.salvage import trusted, without
@@ -122,7 +122,7 @@ class Admission:
         if question is None or review_problem(envelope):
             uid = question.uid if question is not None else uid_of(body)
             return malformed(uid, 400, review_problem(envelope) or "")
-        case = self.case(question, view)
+        case = self.case(question, view, reviews.MOST_CAUSES)
         response = self._respond(endpoint, question, Source(body), case)
         return answered(question, response, case)
 
@@ -131,7 +131,7 @@ class Admission:
         endpoint = ENDPOINTS.get(path)
         if endpoint is None:
             return reviews.errored(404, _no_endpoint(path), reason="NotFound")
-        case = self.case(bare(request), view)
+        case = self.case(bare(request), view, reviews.MOST_CAUSES)
         return self._admit(endpoint, request, case)
 
     def judge(self, path: str, request: Request) -> Case:
@@ -144,8 +144,10 @@ class Admission:
         self._admit(ENDPOINTS[path], request, case)
         return case
 
-    def case(self, question: Question[Any], view: AdmissionView | None = None) -> Case:
-        """A case to judge a question's object in."""
+    def case(
+        self, question: Question[Any], view: AdmissionView | None = None, most: int | None = None
+    ) -> Case:
+        """A case to judge a question's object in, up to so many errors."""
         return Case(
             self.settings,
             view or self.view,
@@ -157,6 +159,7 @@ class Admission:
             creating=question.operation == "CREATE",
             uid=question.uid,
             namespace=question.namespace,
+            most=most,
         )
 
     def _answer_unreadable(
@@ -172,7 +175,7 @@ class Admission:
             uid = request.uid if request is not None else ""
             return malformed(uid, 400, review_problem(review) or "")
         question = bare(request)
-        case = self.case(question, view)
+        case = self.case(question, view, reviews.MOST_CAUSES)
         return answered(question, self._admit(endpoint, request, case), case)
 
     def _admit(self, endpoint: Endpoint, request: Request, case: Case) -> Response:
@@ -201,6 +204,8 @@ class Admission:
         case.errors.extend(problems)
         if not problems or not case.creating or endpoint.registration.mutating:
             return
+        if case.most is not None and len(problems) >= case.most:
+            return
         paths = [problem.path for problem in problems]
         judging = case.sibling()
         try:
@@ -223,6 +228,8 @@ class Admission:
         if not question.sub_resource:
             try:
                 endpoint.judge(case, question, source)
+            except EnoughError:
+                pass  # what was found is told
             except UnreadableError as error:
                 return reviews.errored(400, f"the object cannot be read: {error}")
             except Exception as error:

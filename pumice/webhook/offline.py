@@ -18,6 +18,7 @@ from pumice.api.reviews import GroupVersionResource, Request
 from pumice.api.structural import Structural
 from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
+from pumice.webhook.null_entries import null_entries
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import bare
 from pumice.webhook.registrations import REGISTRATIONS
@@ -126,13 +127,15 @@ def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:
 
 
 def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
-    """Prune and default in place; what is pruned is warned about."""
+    """Prune and default in place; what goes by that is warned about."""
     known = schema(kind)
     if known is None:
         return []
     dropped = known.prune_paths(manifest)
+    nulls = null_entries(known, manifest)
     known.default(manifest)
-    return [FieldError(path, _unknown(known, path), "SCHEMA-UNKNOWN") for path in dropped]
+    unknown = [FieldError(path, _unknown(known, path), "SCHEMA-UNKNOWN") for path in dropped]
+    return [*unknown, *nulls]
 
 
 def _unknown(known: Structural, path: str) -> str:

@@ -7,11 +7,12 @@ rules that weigh several fields against each other, is left out, since it may be
 
 import copy
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.webhook.rules.catalogue import by_code
+from pumice.webhook.rules.within import Within
 
 __all__ = ["trusted", "without"]
 
@@ -51,15 +52,9 @@ def _remove(here: Any, steps: list[str | int]) -> None:
 
 def trusted(found: Iterable[FieldError], paths: Iterable[str]) -> list[FieldError]:
     """Of what was found in the rest, that which holds for the whole too."""
-    inside: tuple[Callable[[str], bool], ...] = tuple(_within(path) for path in paths)
+    inside = Within(paths)
     return [
         error
         for error in found
-        if not ((rule := by_code(error.code)) and rule.compares)
-        and not any(holds(error.path) for holds in inside)
+        if not ((rule := by_code(error.code)) and rule.compares) and error.path not in inside
     ]
-
-
-def _within(parent: str) -> Callable[[str], bool]:
-    prefixes = (f"{parent}.", f"{parent}[")
-    return lambda path: path == parent or path.startswith(prefixes)

@@ -119,10 +119,7 @@ def units(owner: Owner, registry: Registry) -> tuple[Unit, ...]:
 def _of_indexed_job(owner: IndexedJob, registry: Registry) -> Unit:
     name, spec = owner.metadata.name, owner.spec
     if not spec.indexed:
-        raise RequestError(
-            f"{keys.PLUGINS}: the pods of Job {name} have no index to be told apart by; set "
-            "spec.completionMode to Indexed"
-        )
+        raise _no_index(f"Job {name}", "spec.completionMode")
     group = _Group(
         "",
         spec.size,
@@ -150,6 +147,9 @@ def _of_job_set(owner: JobSet, registry: Registry) -> Unit:
     groups, doubts = [], []
     for each in owner.replicated_jobs:
         spec = each.template.spec
+        # Unlike a Job by itself, one of a JobSet is indexed where nothing is said.
+        if spec.template is not None and spec.completion_mode and not spec.indexed:
+            raise _no_index(f"replicated job {each.name}", "its spec.completionMode")
         groups.append(
             _Group(
                 each.name,
@@ -192,7 +192,23 @@ def _of_group(owner: LeaderWorkerSet, index: int, registry: Registry) -> Unit:
         subdomain=stem if own_domain else name,
         has_service=True,
     )
-    return _unit(job, [group], registry, [], lead="leader")
+    return _unit(job, [group], registry, _unwired(owner), lead="leader")
+
+
+def _unwired(owner: LeaderWorkerSet) -> list[str]:
+    """Which pods of a group are left alone, where plugins are named for the others."""
+    templates = owner.spec.leader_worker_template
+    if templates.leader_template is None:
+        return [f"the leader is not wired: leaderTemplate lacks {keys.PLUGINS}"]
+    if templates.worker_template is None and owner.size > 1:
+        return [f"the workers are not wired: workerTemplate lacks {keys.PLUGINS}"]
+    return []
+
+
+def _no_index(what: str, where: str) -> RequestError:
+    return RequestError(
+        f"{keys.PLUGINS}: the pods of {what} have no index to be told apart by; set {where} to Indexed"
+    )
 
 
 def _metadata(owner: Owner, name: str) -> ObjectMeta:
@@ -210,8 +226,16 @@ def _unit(
 ) -> Unit:
     plugins = _plugins(groups, registry)
     divided = {}
+    places_of: dict[str, str] = {}
     for group in groups:
         parts = _parts(group, plugins, registry, alone=len(groups) == 1, lead=lead)
+        for name, _ in parts:
+            if name in places_of:
+                raise RequestError(
+                    f'{keys.TASKS}: task "{name}" stands in two replicated jobs, {places_of[name]} and '
+                    f"{group.name}; a pod's rank goes by its task, so each needs a task of its own"
+                )
+            places_of[name] = group.name
         divided[group.name] = _tasks(group, parts)
     tasks = [task for each in divided.values() for task in each]
     # Structs are frozen, and what plugins see of the Job beside its name is this.

@@ -102,6 +102,7 @@ class NativeWirings:
     def _wired(self, unit: Unit) -> Wired:
         try:
             wiring = Wiring(unit.job, self._registry, settings=self._settings)
+            idle = _idle(wiring)
         except PluginError as error:
             raise RequestError(f"{keys.PLUGINS}: {error}") from None
         found = problems(unit.job, self._registry)
@@ -109,7 +110,7 @@ class NativeWirings:
             unit,
             wiring,
             tuple(map(str, found.errors)),
-            (*unit.doubts, *_idle(wiring), *map(str, found.warnings)),
+            (*unit.doubts, *idle, *map(str, found.warnings)),
         )
 
 

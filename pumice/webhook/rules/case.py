@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pumice.api.fields import FieldError, Reason
 from pumice.api.queues import Queue
+from pumice.api.suggestions import Suggestions
 from pumice.plugins import Registry
 from pumice.plugins.native import NativeWirings, Owner, OwnerKey
 from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
@@ -16,12 +17,16 @@ if TYPE_CHECKING:  # settings know all rules by their codes, and every rule know
     from pumice.webhook.rules.templates.known import KnownTemplates
     from pumice.webhook.settings import AdmissionSettings
 
-__all__ = ["Case", "Check", "run"]
+__all__ = ["Case", "Check", "EnoughError", "run"]
 
 T = TypeVar("T")
 
 Check = tuple[Rule, Callable[["Case", T], None]]
 """A function that judges, and the rule under whose code it fails should it crash."""
+
+
+class EnoughError(Exception):
+    """An object has as many problems as anybody wants to be told of, so it is judged no further."""
 
 
 class Case:
@@ -36,6 +41,7 @@ class Case:
         groups: Resource groups that pods may belong to.
         known: Pod templates that are in order; None to judge each anew.
         namespace: Of the object; empty for one that is in none.
+        most: Errors after which it is judged no further; None to find all.
         levels: How strict rules are that do not have their own level, by code.
         uid: Of the review, for messages about faults of ours.
         creating: Whether the object is new; otherwise it changes or goes.
@@ -50,6 +56,7 @@ class Case:
     """
 
     __slots__ = (
+        "_suggestions",
         "annotating",
         "crashes",
         "creating",
@@ -60,6 +67,7 @@ class Case:
         "levels",
         "missing_owners",
         "missing_queues",
+        "most",
         "namespace",
         "patch",
         "plugins",
@@ -83,7 +91,10 @@ class Case:
         creating: bool = True,
         uid: str = "",
         namespace: str = "",
+        suggestions: Suggestions | None = None,
+        most: int | None = None,
     ) -> None:
+        self._suggestions = suggestions
         self.settings = settings
         self.view = view
         self.plugins = plugins
@@ -94,6 +105,7 @@ class Case:
         self.creating = creating
         self.uid = uid
         self.namespace = namespace
+        self.most = most
         self.levels = settings.levels(namespace)
         self.errors: list[FieldError] = []
         self.warnings: list[FieldError] = []
@@ -124,6 +136,9 @@ class Case:
 
         Returns:
             Whether the object is refused for it.
+
+        Raises:
+            EnoughError: There are as many errors as are wanted.
         """
         if excess is not None:
             self.excesses[rule.code, path] = excess
@@ -142,15 +157,36 @@ class Case:
 
         Returns:
             Whether the object is refused for it.
+
+        Raises:
+            EnoughError: There are as many errors as are wanted.
         """
         return self._found(found, self.levels.get(found.code, level))
 
     def _found(self, found: FieldError, level: Level) -> bool:
         if level == "enforce":
             self.errors.append(found)
+            if self.most is not None and len(self.errors) >= self.most:
+                raise EnoughError
         elif level == "warn":
             self.warnings.append(found)
         return level == "enforce"
+
+    @property
+    def suggestions(self) -> Suggestions:
+        """Finds names that were probably meant, within a budget for the whole review."""
+        if self._suggestions is None:
+            self._suggestions = Suggestions()
+        return self._suggestions
+
+    @property
+    def hinting(self) -> bool:
+        """Whether the budget lasts; for whoever remembers its suggestions, and charges for them."""
+        return self._suggestions is None or not self._suggestions.spent
+
+    def did_you_mean(self, found: str, candidates: Iterable[str]) -> str:
+        """` (did you mean "x"?)` for the closest candidate; empty when none is close, or the budget is spent."""
+        return self.suggestions.did_you_mean(found, candidates)
 
     def queue(self, name: str) -> Queue | None:
         """Look a queue up, and remember it when it is not there."""
@@ -166,8 +202,12 @@ class Case:
             self.missing_owners.append(key)
         return owner
 
-    def sibling(self) -> "Case":
-        """A case of the same cluster and settings, for what the object was before."""
+    def sibling(self, suggestions: Suggestions | None = None) -> "Case":
+        """A case of the same cluster and settings, for what is judged apart, all of it.
+
+        Args:
+            suggestions: Have a budget of its own instead of sharing this one's.
+        """
         return Case(
             self.settings,
             self.view,
@@ -179,6 +219,7 @@ class Case:
             creating=self.creating,
             uid=self.uid,
             namespace=self.namespace,
+            suggestions=suggestions or self.suggestions,
         )
 
     def crashed(self, code: str, error: Exception) -> None:
@@ -195,9 +236,15 @@ class Case:
 
 
 def run(case: Case, checks: Iterable[Check[T]], subject: T) -> None:
-    """Judge by all checks; one that raises does not keep the others from judging."""
+    """Judge by all checks; one that raises does not keep the others from judging.
+
+    Raises:
+        EnoughError: There are as many errors as the case wants.
+    """
     for rule, judge in checks:
         try:
             judge(case, subject)
+        except EnoughError:
+            raise
         except Exception as error:
             case.crashed(rule.code, error)

@@ -6,7 +6,6 @@ at once, however the tasks depend on each other.
 
 from collections.abc import Iterator
 
-from pumice.api.fields import did_you_mean
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
@@ -64,7 +63,7 @@ def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[s
         elif name == task.name:
             case.report(JOB_NOT_DAG, where, f'task "{name}" waits for itself')
         elif name not in names:
-            hint = did_you_mean(name, names)
+            hint = case.did_you_mean(name, names)
             case.report(JOB_NOT_DAG, where, f'there is no task "{name}"{hint}')
         found.setdefault(name, index)
     return [name for name in found if name in names and name != task.name]

@@ -145,7 +145,7 @@ def _member(case: Case, member: Member, path: str, name: str) -> None:
 def _labels(case: Case, labels: LabelSelector, path: str) -> None:
     if not labels.match_labels and not labels.match_expressions:
         case.report(HN_EVERYTHING, path, "is empty, and so stands for all there are")
-    for where, problem in selector_problems(labels):
+    for where, problem in selector_problems(labels, case.suggestions):
         case.report(HN_LABELS, f"{path}{where}", problem)
 
 

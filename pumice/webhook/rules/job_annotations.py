@@ -2,10 +2,11 @@
 
 from pumice import plugins
 from pumice.api.jobs import Job
-from pumice.plugins import JobPlugin, Registry
+from pumice.plugins import JobPlugin, PluginError, Registry
 from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob
+from pumice.webhook.rules.job_plugins import JOB_PLUGIN
 from pumice.webhook.rules.job_updates import normal
 
 __all__ = ["annotating", "job_annotations"]
@@ -34,7 +35,11 @@ def job_annotations(case: Case, job: Job, draft: DraftJob, old: DraftJob | None 
     if any(not task.name for task in job.tasks):
         job = normal(case, job)
     strict = case.settings.strict_upstream
-    wanted = plugins.job_annotations(job, case.plugins, strict_upstream=strict)
+    try:
+        wanted = plugins.job_annotations(job, case.plugins, strict_upstream=strict)
+    except PluginError as error:
+        case.report(JOB_PLUGIN, "spec.plugins", str(error))
+        return
     if old is not None:
         stored = (old.metadata.annotations if old.metadata is not None else None) or {}
         wanted = {key: value for key, value in wanted.items() if key in stored}

@@ -1,6 +1,5 @@
 """JobFlows: Jobs that wait for each other, and not in a circle."""
 
-from pumice.api.fields import did_you_mean
 from pumice.api.jobflows import Flow, JobFlow, job_name
 from pumice.api.names import dns_subdomain_problem, qualified_name_problem
 from pumice.webhook.rules import ratchet
@@ -122,7 +121,7 @@ def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[
         if target == flow.name:
             case.report(FLOW_CYCLE, path, f'flow "{target}" waits for itself')
         elif target not in names:
-            hint = did_you_mean(target, names)
+            hint = case.did_you_mean(target, names)
             case.report(FLOW_UNDEFINED, path, f'there is no flow "{target}"{hint}')
         else:
             found.append(target)

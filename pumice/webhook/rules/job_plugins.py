@@ -37,6 +37,14 @@ JOB_RAY_HEAD = Rule(
     stricter=True,
     compares=True,
 )
+JOB_RAY_PORTS = Rule(
+    "JOB-RAY-PORTS",
+    "the ports of a Ray head differ from each other",
+    "The API server refuses a Service that has a port twice, and so the Job would wait for ever.",
+    "plugins: {ray: [--port=10001]}",
+    reason="FieldValueDuplicate",
+    stricter=True,
+)
 JOB_MXNET_SCHEDULER = Rule(
     "JOB-MXNET-SCHEDULER",
     "a Job with plugin mxnet has the scheduler task",
@@ -108,8 +116,9 @@ JOB_PLUGIN_VARIABLE = Rule(
 )
 JOB_PLUGIN_SECRET = Rule(
     "JOB-PLUGIN-SECRET",
-    "keys are given by a Secret, both halves of a pair together",
-    "Whoever may read Jobs reads their arguments; and half a pair opens nothing.",
+    "keys are given by a Secret, both halves of a pair together, and are their user's alone",
+    "Whoever may read Jobs reads their arguments; half a pair opens nothing; and OpenSSH refuses a private key "
+    "of root's that an fsGroup may read.",
     'plugins: {ssh: ["--ssh-private-key=-----BEGIN …"]}',
     level="warn",
 )
@@ -126,6 +135,7 @@ RULES = (
     JOB_PLUGIN,
     JOB_MPI_MASTER,
     JOB_RAY_HEAD,
+    JOB_RAY_PORTS,
     JOB_MXNET_SCHEDULER,
     JOB_PLUGIN_NAME,
     JOB_PLUGIN_ARGUMENT,

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from pumice.api.fields import did_you_mean
 from pumice.api.meta import LabelSelector, LabelSelectorRequirement
 from pumice.api.names import label_value_problem, qualified_name_problem
+from pumice.api.suggestions import Suggestions
 
 __all__ = ["Problem", "annotation_problems", "label_problems", "selector_problems"]
 
@@ -32,16 +32,23 @@ def annotation_problems(annotations: Mapping[str, str] | None) -> Iterator[Probl
             yield f".{key}", f"the key {problem}"
 
 
-def selector_problems(selector: LabelSelector) -> Iterator[Problem]:
-    """Say what of a label selector cannot be understood."""
+def selector_problems(selector: LabelSelector, suggestions: Suggestions) -> Iterator[Problem]:
+    """Say what of a label selector cannot be understood.
+
+    Args:
+        selector: The selector.
+        suggestions: Finds what was meant.
+    """
     for where, problem in label_problems(selector.match_labels):
         yield f".matchLabels{where}", problem
     for index, requirement in enumerate(selector.match_expressions or ()):
-        for where, problem in _requirement_problems(requirement):
+        for where, problem in _requirement_problems(requirement, suggestions):
             yield f".matchExpressions[{index}]{where}", problem
 
 
-def _requirement_problems(requirement: LabelSelectorRequirement) -> Iterator[Problem]:
+def _requirement_problems(
+    requirement: LabelSelectorRequirement, suggestions: Suggestions
+) -> Iterator[Problem]:
     operator, values = requirement.operator, requirement.values or []
     if problem := qualified_name_problem(requirement.key):
         yield ".key", problem
@@ -56,5 +63,5 @@ def _requirement_problems(requirement: LabelSelectorRequirement) -> Iterator[Pro
             yield ".values", f"must be empty for operator {operator}, found {len(values)}"
     else:
         known = (*_WITH_VALUES, *_WITHOUT_VALUES)
-        hint = did_you_mean(operator, known)
+        hint = suggestions.did_you_mean(operator, known)
         yield ".operator", f'must be one of {", ".join(known)}, found "{operator}"{hint}'

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from pumice.api.durations import duration_problem, parse_nanoseconds
-from pumice.api.fields import did_you_mean
 from pumice.api.jobs import ACTIONS, Job, LifecyclePolicy
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.job_counts import JOB_OVERFLOW, MAX_INT32
@@ -256,7 +255,7 @@ class _List:
                 )
                 self._report(POL_BAD_EVENT, where, message)
             elif event not in EVENTS:
-                self._report(POL_BAD_EVENT, where, _unknown("an event", event, EVENTS))
+                self._report(POL_BAD_EVENT, where, _unknown(self._case, "an event", event, EVENTS))
             elif event in self._events:
                 message = f'"{event}" is already handled at {self._events[event]}'
                 self._report(POL_DUP_EVENT, where, message)
@@ -267,7 +266,7 @@ class _List:
                 self._report(POL_NEVER, where, f'"{event}" is never raised, so nothing is done')
             self._events.setdefault(event, where)
         if policy.action not in ACTIONS:
-            message = _unknown("an action", policy.action, ACTIONS)
+            message = _unknown(self._case, "an action", policy.action, ACTIONS)
             self._report(POL_BAD_ACTION, f"{path}.action", message)
 
     def _exit_code(self, policy: LifecyclePolicy, code: int, path: str) -> None:
@@ -290,7 +289,7 @@ class _List:
             )
             self._report(POL_NO_ACTION, f"{path}.action", message)
         elif policy.action not in ACTIONS:
-            message = _unknown("an action", policy.action, ACTIONS)
+            message = _unknown(self._case, "an action", policy.action, ACTIONS)
             self._report(POL_BAD_CODE_ACTION, f"{path}.action", message)
 
 
@@ -302,8 +301,8 @@ def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:
         yield policy.event, f"{path}.event"
 
 
-def _unknown(noun: str, found: str, known: tuple[str, ...]) -> str:
+def _unknown(case: Case, noun: str, found: str, known: tuple[str, ...]) -> str:
     if not found:
         return f"must be {noun} ({', '.join(known)}), found none"
-    hint = did_you_mean(found, known) or f", expected one of {', '.join(known)}"
+    hint = case.did_you_mean(found, known) or f", expected one of {', '.join(known)}"
     return f'"{found}" is not {noun} that a policy may name{hint}'

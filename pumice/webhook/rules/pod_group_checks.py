@@ -110,7 +110,7 @@ def _members(case: Case, group: PodGroup) -> None:
 def _resources(case: Case, group: PodGroup) -> None:
     for name, value in sorted((group.spec.min_resources or {}).items()):
         path = f"spec.minResources.{name}"
-        if hint := misspelt(name):
+        if hint := misspelt(name, case.suggestions):
             case.report(PG_RESOURCE, path, f'resource "{name}" is not known{hint}')
         try:
             amount = parse_milli(value)

@@ -97,7 +97,7 @@ def _size(case: Case, path: str, policy: SubGroupPolicy, minimum: int) -> None:
 
 def _selector(case: Case, path: str, policy: SubGroupPolicy) -> None:
     if policy.label_selector is not None:
-        for where, problem in selector_problems(policy.label_selector):
+        for where, problem in selector_problems(policy.label_selector, case.suggestions):
             case.report(PG_PART_SELECTOR, f"{path}.labelSelector{where}", problem)
     seen: set[str] = set()
     for index, key in enumerate(policy.match_label_keys or ()):

@@ -1,6 +1,5 @@
 """The priority class that an object names: it had better exist."""
 
-from pumice.api.fields import did_you_mean
 from pumice.api.kinds import PRIORITY_CLASS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
@@ -39,5 +38,5 @@ def priority_class(case: Case, rule: Rule, path: str, name: str) -> None:
     view = case.view
     if not name or view.priority_class(name) is not None or not view.knows(PRIORITY_CLASS):
         return
-    hint = did_you_mean(name, [each.metadata.name for each in view.priority_classes()])
+    hint = case.did_you_mean(name, [each.metadata.name for each in view.priority_classes()])
     case.report(rule, path, f'there is no priority class "{name}"{hint}')

@@ -172,7 +172,7 @@ def read(case: Case, path: str, found: Amounts | None) -> dict[str, int]:
     """Amounts that can be read, in milli-units; what is wrong with each is reported."""
     read: dict[str, int] = {}
     for name, value in sorted((found or {}).items()):
-        if hint := misspelt(name):
+        if hint := misspelt(name, case.suggestions):
             case.report(Q_RESOURCE, f"{path}.{name}", f'resource "{name}" is not known{hint}')
         try:
             amount = parse_milli(value)

@@ -4,7 +4,6 @@ The CRD has the same bounds; here they are told with what would be right, also w
 in front.
 """
 
-from pumice.api.fields import did_you_mean
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
@@ -52,6 +51,6 @@ def fields(case: Case, queue: Queue) -> None:
         case.report(Q_PRIORITY, "spec.priority", message)
     strategy = spec.dequeue_strategy
     if strategy and strategy not in _STRATEGIES:
-        hint = did_you_mean(strategy, _STRATEGIES)
+        hint = case.did_you_mean(strategy, _STRATEGIES)
         message = f'"{strategy}" is not a strategy{hint}, expected one of {", ".join(_STRATEGIES)}'
         case.report(Q_DEQUEUE, "spec.dequeueStrategy", message)

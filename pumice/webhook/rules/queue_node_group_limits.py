@@ -68,7 +68,7 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
         case.report(Q_GROUP_LIMITS, _PATH, message)
         return
     for name, value in sorted(amounts.items()):
-        if hint := misspelt(name):
+        if hint := misspelt(name, case.suggestions):
             case.report(
                 Q_RESOURCE, _PATH, f'resource "{name}" of group "{group}" is not known{hint}'
             )

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.api.fields import did_you_mean
 from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
@@ -112,7 +111,7 @@ _SHOWN = 10
 
 
 def _missing(case: Case, rules: QueueRules, name: str) -> None:
-    hint = did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
+    hint = case.did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
     if case.view.complete:
         case.report(rules.missing, "spec.queue", f'there is no queue "{name}"{hint}')
     else:

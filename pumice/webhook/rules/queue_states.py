@@ -1,6 +1,5 @@
 """The state of a Queue, and what becomes of the queues below one that closes."""
 
-from pumice.api.fields import did_you_mean
 from pumice.api.queues import STATES, Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queue_overlay import Tree
@@ -37,7 +36,7 @@ def state(case: Case, queue: Queue) -> None:
     known = STATES[:2] if case.creating else STATES
     found = queue.status.state
     if found and found not in known:
-        hint = did_you_mean(found, known)
+        hint = case.did_you_mean(found, known)
         message = f'"{found}" is not a state{hint}, expected one of {", ".join(known)}'
         case.report(Q_STATE, "status.state", message)
     elif found in _CLOSED:

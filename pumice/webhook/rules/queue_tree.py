@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from pumice.api import keys
-from pumice.api.fields import did_you_mean
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
@@ -147,7 +146,7 @@ def _way_up(case: Case, name: str, parent: str) -> None:
 def _missing(case: Case, name: str, above: list[str]) -> None:
     where = f'"{above[-1]}" has a parent that does not exist: ' if above else ""
     if case.view.complete:
-        hint = did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
+        hint = case.did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
         case.report(Q_PARENT_MISSING, _PATH, f'{where}there is no queue "{name}"{hint}')
     else:
         message = f'{where}queue "{name}" is not in the given files, so it was not looked at'

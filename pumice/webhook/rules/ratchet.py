@@ -17,7 +17,9 @@ how much they are broken.
 from collections.abc import Callable, Collection
 
 from pumice.api.fields import FieldError
+from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.within import Within
 
 __all__ = ["judge_update"]
 
@@ -38,18 +40,22 @@ def judge_update(
         covered: Paths of which the case says already that they must not change; what is wrong
             with their new values goes without saying.
     """
-    after = case.sibling()
-    judge_new(after)
+    after = _judged(case, judge_new, Suggestions())
     case.missing_queues.extend(after.missing_queues)
     case.crashes.extend(after.crashes)
     if not after.errors and not after.warnings:
         return
-    before = case.sibling()
-    judge_old(before)
+    if not after.suggestions.spent:
+        before = _judged(case, judge_old, Suggestions())
+    if after.suggestions.spent or before.suggestions.spent:
+        # Some problems have a suggestion, others went without: they compare only without any.
+        after = _judged(case, judge_new, Suggestions(0))
+        before = _judged(case, judge_old, Suggestions(0))
+    inside = Within(covered)
     standing = {*before.errors, *before.warnings}
 
     def brought(found: FieldError) -> bool:
-        if found in standing or any(_within(found.path, path) for path in covered):
+        if found in standing or found.path in inside:
             return False
         place = found.code, found.path
         was, now = before.excesses.get(place), after.excesses.get(place)
@@ -59,5 +65,7 @@ def judge_update(
     case.warnings.extend(filter(brought, after.warnings))
 
 
-def _within(path: str, parent: str) -> bool:
-    return path == parent or path.startswith((f"{parent}.", f"{parent}["))
+def _judged(case: Case, judge: Callable[[Case], None], suggestions: Suggestions) -> Case:
+    judged = case.sibling(suggestions)
+    judge(judged)
+    return judged

@@ -141,7 +141,7 @@ def misspelt(name: str, suggestions: Suggestions) -> str:
         name: Of a resource.
         suggestions: Whose budget it takes; when that is spent, only names without a vendor are hinted at.
     """
-    if name in COUNTED or name in _MEASURED:
+    if name in COUNTED or name in _MEASURED or name in _EXTENDED:
         return ""
     hinted = not suggestions.spent
     suggestions.charge(SPELLING)

@@ -1,6 +1,5 @@
 """The tier of the network that a topology names: some HyperNode had better be on it."""
 
-from pumice.api.fields import did_you_mean
 from pumice.api.jobs import NetworkTopology
 from pumice.api.kinds import HYPER_NODE
 from pumice.webhook.rules.case import Case
@@ -49,7 +48,7 @@ def network_tier(case: Case, rule: Rule, path: str, topology: NetworkTopology | 
         message = f"there is no HyperNode of tier {number}, tiers are: {known}"
         case.report(rule, f"{path}.highestTierAllowed", message)
     if name and name not in view.tier_names():
-        hint = did_you_mean(name, view.tier_names())
+        hint = case.did_you_mean(name, view.tier_names())
         known = ", ".join(sorted(view.tier_names())) or "none"
         message = f'there is no HyperNode of tier "{name}"{hint}, tiers are: {known}'
         case.report(rule, f"{path}.highestTierName", message)

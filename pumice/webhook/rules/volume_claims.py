@@ -6,7 +6,6 @@ pass through.
 
 from typing import Any
 
-from pumice.api.fields import did_you_mean
 from pumice.api.names import dns_subdomain_problem
 from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.case import Case
@@ -44,7 +43,7 @@ def volume_claim(case: Case, claim: Raw, path: str) -> None:
         case.report(VOL_CLAIM, f"{path}.storageClassName", problem)
     mode = claim.get("volumeMode")
     if mode is not None and mode not in _VOLUME_MODES:
-        case.report(VOL_CLAIM, f"{path}.volumeMode", _unknown(mode, _VOLUME_MODES))
+        case.report(VOL_CLAIM, f"{path}.volumeMode", _unknown(case, mode, _VOLUME_MODES))
 
 
 def _access_modes(case: Case, modes: object, path: str) -> None:
@@ -55,7 +54,7 @@ def _access_modes(case: Case, modes: object, path: str) -> None:
         return
     for index, mode in enumerate(modes):
         if mode not in _MODES:
-            case.report(VOL_CLAIM, f"{path}[{index}]", _unknown(mode, _MODES))
+            case.report(VOL_CLAIM, f"{path}[{index}]", _unknown(case, mode, _MODES))
     others = [mode for mode in modes if mode != _ALONE]
     if _ALONE in modes and others:
         case.report(VOL_CLAIM, path, f"{_ALONE} must stand alone, also found: {others[0]}")
@@ -77,6 +76,6 @@ def _storage(case: Case, resources: object, path: str) -> None:
         case.report(VOL_CLAIM, path, f"must be more than 0, found {storage}")
 
 
-def _unknown(found: object, known: tuple[str, ...]) -> str:
-    hint = did_you_mean(str(found), known) or f", expected one of {', '.join(known)}"
+def _unknown(case: Case, found: object, known: tuple[str, ...]) -> str:
+    hint = case.did_you_mean(str(found), known) or f", expected one of {', '.join(known)}"
     return f'"{found}" is not known{hint}'

@@ -1,14 +1,14 @@
 """Connections: whatever arrives on one is answered, also where it is no HTTP.
 
-aiohttp reads requests and writes responses. Four things are done otherwise here. What cannot be read
+aiohttp reads requests and writes responses. Five things are done otherwise here. What cannot be read
 as HTTP is answered with JSON and a line in the log instead of plain text and a traceback. A client that
 stops sending, because it has said all it wants to or because it broke off, is answered before its
-connection ends. A head that does not arrive whole is not waited for longer than a body. And a body that
-goes wrong in the middle is answered at once.
+connection ends. A head that does not arrive whole is not waited for longer than a body. A body that
+goes wrong in the middle is answered at once. And a connection on which nothing is asked ends soon.
 
 Under TLS a client that ends its sending ends the connection, before anything can be judged: it is told
-that, whatever it has sent. One that breaks off without TLS's own goodbye gets nothing, as TLS demands,
-and what is no TLS at all gets TLS's alert.
+that, whatever it has sent. One that breaks off without TLS's own goodbye gets nothing, as TLS demands.
+What is no TLS at all, HTTP without it included, ends before there is a connection in this sense.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD
 
+from pumice.webhook.server.crowd import Crowd, State
 from pumice.webhook.server.replies import last_words, status
 from pumice.webhook.server.settings import KEEPALIVE_SECONDS, ServerSettings
 
@@ -31,8 +32,9 @@ Handler = Callable[[web.BaseRequest], Coroutine[Any, Any, web.Response]]
 
 logger = logging.getLogger(__name__)
 
-_BUFFER = 1 << 18
-"""Bytes read ahead of a connection; most reviews arrive in one piece then."""
+_BUFFER = 1 << 16
+"""Bytes read ahead of a connection; most reviews arrive in one piece then, and a thousand connections
+that wait for the rest of one are still no burden."""
 
 _LINGER_SECONDS = 2.0
 """How long a client may go on sending after it has been told that this is no use, at most."""
@@ -44,7 +46,17 @@ _QUIET_SECONDS = 0.1
 class Connection(web.RequestHandler):
     """One connection of a client."""
 
-    __slots__ = ("_answered", "_content", "_deaf", "_heard", "_late", "_sealed", "_server")
+    __slots__ = (
+        "_answered",
+        "_content",
+        "_deaf",
+        "_first",
+        "_heard",
+        "_late",
+        "_sealed",
+        "_server",
+        "since",
+    )
 
     def __init__(self, server: "Server", *, loop: asyncio.AbstractEventLoop) -> None:
         """Be a connection of a server."""
@@ -60,6 +72,8 @@ class Connection(web.RequestHandler):
         self._content = EMPTY_PAYLOAD
         self._answered = True
         self._late: asyncio.TimerHandle | None = None
+        self._first: asyncio.TimerHandle | None = None
+        self.since = 0.0
         self._sealed = False
         self._deaf = False
         self._heard = False
@@ -69,10 +83,41 @@ class Connection(web.RequestHandler):
         """Whether a request is arriving or being answered."""
         return not self._answered or self._late is not None or bool(self._messages)
 
+    @property
+    def state(self) -> State:
+        """What it is about; `since` is since when, in seconds of the event loop."""
+        if self._first is not None:
+            return State.UNUSED
+        if self._late is not None or not self._content.is_eof():
+            return State.ARRIVING
+        return State.IDLE if self._answered and not self._messages else State.JUDGED
+
+    def drop(self) -> None:
+        """End at once, without a word."""
+        if self.transport is not None:
+            self.transport.abort()
+        self.force_close()
+
     # What arrives
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for a first byte, but not for long."""
+        self.since = self._loop.time()
+        super().connection_made(transport)
+        if self.transport is not None:
+            seconds = self._server.settings.quiet_seconds
+            self._first = self._loop.call_later(seconds, self._unused)
+
+    def _unused(self) -> None:
+        self._first = None
+        self._server.dropped("quiet")
+        self.force_close()
 
     def data_received(self, data: bytes) -> None:
         """Take in what has arrived."""
+        if self._first is not None:
+            self._first.cancel()
+            self._first = None
         if self._deaf:
             self._heard = True
             return
@@ -84,6 +129,7 @@ class Connection(web.RequestHandler):
             if self._messages and not self._content.is_eof():
                 self._spoil(self._content)
         elif self._late is None and data and self.transport is not None and self._content.is_eof():
+            self.since = self._loop.time()
             self._late = self._loop.call_later(self._server.settings.read_seconds, self._too_late)
 
     def eof_received(self) -> bool | None:  # type: ignore[override] # asyncio's own type
@@ -105,16 +151,25 @@ class Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """Forget the client."""
         super().connection_lost(exc)
-        if self._answered and not self._content.is_eof():
-            self._spoil(self._content)
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+        if self._answered:
+            if not self._content.is_eof():
+                self._spoil(self._content)
+            self._content = (
+                EMPTY_PAYLOAD  # it knows its connection, and circles are seldom looked for
+            )
+        for timer in (self._late, self._first):
+            if timer is not None:
+                timer.cancel()
+        self._late = self._first = None
+        for message, _ in self._messages:  # they will not be answered
+            if isinstance(error := getattr(message, "exc", None), BaseException):
+                error.with_traceback(None)
 
     def receiving(self, content: StreamReader) -> None:
         """A request is about to be handled."""
         self._content = content
         self._answered = False
+        self.since = self._loop.time()
         if not content.is_eof() and (self._sealed or self._messages):
             self._spoil(content)
 
@@ -141,12 +196,15 @@ class Connection(web.RequestHandler):
     ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
         """Send a response; the last one of a connection says that it is."""
         self._answered = True
+        self.since = self._loop.time()
         if self._server.closing or (self._sealed and not self._messages):
             resp.force_close()
         sending = super().finish_response(request, resp, start_time)
         content = self._content
         if content.exception() is not None:
             content.feed_eof()  # or aiohttp would look for the end of it, and meet the exception
+        if self.transport is None:
+            self._content = EMPTY_PAYLOAD
         if resp.status == 400 and resp.keep_alive is False and content.is_eof():
             return self._linger(sending)
         return sending
@@ -215,7 +273,11 @@ class Server(web.Server):
     """
 
     def __init__(
-        self, handler: Handler, settings: ServerSettings, unreadable: Callable[[int], None]
+        self,
+        handler: Handler,
+        settings: ServerSettings,
+        unreadable: Callable[[int], None],
+        dropped: Callable[[str], None],
     ) -> None:
         """Describe a server; call it in the event loop in which it will run.
 
@@ -223,15 +285,26 @@ class Server(web.Server):
             handler: Answers requests.
             settings: Limits.
             unreadable: Told of each answer to what is no request, with its HTTP status.
+            dropped: Told of each connection that ends without an answer, with why.
         """
         super().__init__(handler, request_factory=_request)
         self.settings = settings
         self.closing = False
         self.unreadable = unreadable
+        self.dropped = dropped
+        self._crowd = Crowd(settings.connection_limit, dropped)
 
     def __call__(self) -> Connection:
         """A new connection."""
         return Connection(self, loop=asyncio.get_running_loop())
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Know a connection, and see to it that there are not too many."""
+        super().connection_made(handler, transport)
+        others = self.connections
+        if len(others) > self._crowd.limit and isinstance(handler, Connection):
+            open_ones = (each for each in others if isinstance(each, Connection) and each.connected)
+            self._crowd.let_in(handler, open_ones)
 
     @property
     def busy(self) -> bool:

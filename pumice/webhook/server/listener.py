@@ -10,6 +10,7 @@ import asyncio
 import logging
 import ssl
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 
@@ -17,6 +18,7 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.probes import Probes
 from pumice.webhook.server.app import Paths
 from pumice.webhook.server.connection import Server
+from pumice.webhook.server.crowd import affordable
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews
 from pumice.webhook.server.settings import ServerSettings
@@ -28,8 +30,20 @@ logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.02
 """How often it is looked whether the last review is answered."""
 
+_BACKLOG = 512
+"""Connections that may wait to be let in while reviews are judged."""
+
 _QUIET_SECONDS = 0.25
 """When no review has come for so long, no more are expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    """An open port: who answers on it, what listens, and its number."""
+
+    server: Server
+    listening: asyncio.Server
+    number: int
 
 
 class Listener:
@@ -70,12 +84,17 @@ class Listener:
         self._reviewing = Paths(probes, metrics, reviews, paths)
         self._probing = Paths(probes, metrics)
         self._metrics = metrics
+        metrics.connections.set_function(lambda: self.connections)
         self._probes = probes
-        self._settings = settings
+        ports = 1 if settings.metrics_port is None else 2
+        limit = affordable(settings.connection_limit, ports)
+        if limit < settings.connection_limit:
+            logger.warning("at most %d connections a port, for want of file descriptors", limit)
+        self._settings = replace(settings, connection_limit=limit)
         self._tls = tls
         self._clock = clock or SystemClock()
-        self._main: web.ServerRunner | None = None
-        self._side: web.ServerRunner | None = None
+        self._main: _Port | None = None
+        self._side: _Port | None = None
 
     @property
     def grace(self) -> float:
@@ -85,18 +104,17 @@ class Listener:
     @property
     def port(self) -> int:
         """Where it listens, once it does."""
-        return _port(self._main)
+        return _number(self._main)
 
     @property
     def metrics_port(self) -> int:
         """Where probes and metrics are served over plain HTTP, once they are."""
-        return _port(self._side)
+        return _number(self._side)
 
     @property
     def connections(self) -> int:
         """How many connections are open on the main port."""
-        server = self._main.server if self._main is not None else None
-        return len(server.connections) if server is not None else 0
+        return len(self._main.server.connections) if self._main is not None else 0
 
     async def run(self) -> None:
         """Listen until cancelled, then drain.
@@ -106,8 +124,8 @@ class Listener:
         """
         async with AsyncExitStack() as stack:
             if self._settings.metrics_port is not None:
-                server = self._server(self._probing)
-                self._side = await self._open(stack, server, self._settings.metrics_port)
+                port = self._settings.metrics_port
+                self._side = await self._open(stack, self._server(self._probing), port)
             server = self._server(self._reviewing)
             self._main = await self._open(stack, server, self._settings.port, self._tls)
             self.started.set()
@@ -116,34 +134,45 @@ class Listener:
             try:
                 await asyncio.Event().wait()
             finally:
-                await self._drain(self._main, server)
+                await self._drain(self._main)
 
     def _server(self, paths: Paths) -> Server:
         def unreadable(code: int) -> None:
             self._metrics.turned_away("other", code)
 
-        return Server(paths.answer, self._settings, unreadable)
+        def dropped(reason: str) -> None:
+            self._metrics.dropped.labels(reason).inc()
+
+        return Server(paths.answer, self._settings, unreadable, dropped)
 
     async def _open(
         self, stack: AsyncExitStack, server: Server, port: int, tls: ssl.SSLContext | None = None
-    ) -> web.ServerRunner:
+    ) -> "_Port":
         # By the time of its shutdown `_drain` has waited for what runs.
         runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, self._settings.host, port, ssl_context=tls).start()
-        return runner
+        # aiohttp's own way to listen gives a client a minute to shake hands.
+        listening = await asyncio.get_running_loop().create_server(
+            server,
+            self._settings.host,
+            port,
+            ssl=tls,
+            ssl_handshake_timeout=self._settings.quiet_seconds if tls is not None else None,
+            backlog=_BACKLOG,
+        )
+        stack.callback(listening.close)
+        return _Port(server, listening, listening.sockets[0].getsockname()[1])
 
-    async def _drain(self, runner: web.ServerRunner, server: Server) -> None:
-        self._probes.draining = server.closing = True
+    async def _drain(self, port: "_Port") -> None:
+        self._probes.draining = port.server.closing = True
         if self._settings.drain_seconds > 0:
             logger.info("answering for %.0f s more", self._settings.drain_seconds)
             await self._clock.sleep(self._settings.drain_seconds)
-        for site in tuple(runner.sites):
-            await site.stop()
+        port.listening.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.shutdown_seconds):
-                await _quiet(server)
+                await _quiet(port.server)
 
 
 async def _quiet(server: Server) -> None:
@@ -161,7 +190,6 @@ async def _quiet(server: Server) -> None:
             begun, since = server.requests_count, loop.time()
 
 
-def _port(runner: web.ServerRunner | None) -> int:
-    assert runner is not None, "it does not listen"
-    port: int = runner.addresses[0][1]
-    return port
+def _number(port: "_Port | None") -> int:
+    assert port is not None, "it does not listen"
+    return port.number

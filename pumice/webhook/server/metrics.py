@@ -27,6 +27,10 @@ class ServerMetrics:
         owner_lookups: Live looks for the owner of a pod that plugins wire, by result.
         cache_age: Seconds since the API server was last heard of, by kind.
         certificate_expiry: When the served certificate ends, in UNIX seconds.
+        connections: Connections on the main port.
+        dropped: Connections that were ended without an answer, by why: `crowded`, `quiet`.
+        body_bytes: Room that reviews which are long and still arrive, or are judged, have taken.
+        bodies_waiting: Long reviews that wait for such room.
         groups: Resource groups in force.
         conf_unusable: 1 while the file of resource groups is not what is in force, else 0.
         conf_reads: Versions of that file that were met, by result: `loaded`, `failed`.
@@ -67,6 +71,15 @@ class ServerMetrics:
         self.cache_age = gauge("pumice_cache_age_seconds", text, "kind")
         text = "When the served certificate ends."
         self.certificate_expiry = gauge("pumice_certificate_expiry_timestamp_seconds", text)
+        self.connections = gauge(f"{name}connections", "Connections on the port of reviews.")
+        text = (
+            "Connections that were ended without an answer: `crowded`, too many; `quiet`, unused."
+        )
+        self.dropped = counter("connections_dropped", text, "reason")
+        text = "Bytes of long reviews that are arriving or being judged."
+        self.body_bytes = gauge(f"{name}body_bytes", text)
+        text = "Long reviews that wait until there is room for them."
+        self.bodies_waiting = gauge(f"{name}bodies_waiting", text)
         self.groups = gauge(f"{name}resource_groups", "Resource groups in force.")
         text = "Whether the file of resource groups is missing or wrong, so that the last good one holds."
         self.conf_unusable = gauge(f"{name}conf_unusable", text)

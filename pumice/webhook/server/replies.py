@@ -20,6 +20,7 @@ _REASONS = {
     413: "RequestEntityTooLarge",
     415: "UnsupportedMediaType",
     500: "InternalError",
+    503: "ServiceUnavailable",
 }
 
 _LONGEST = 512

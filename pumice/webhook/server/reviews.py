@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import structlog
@@ -16,6 +17,7 @@ from pumice.webhook.server.deadline import allowed_seconds, late
 from pumice.webhook.server.lookup import OwnerLookup, QueueLookup
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.replies import JSON, status
+from pumice.webhook.server.room import NoRoomError, Room
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
 
@@ -55,18 +57,37 @@ class Reviews:
         self._lookup = lookup
         self._owners = owners
         self._told: set[str] = set()
+        self._room = Room(settings.room)
+        metrics.body_bytes.set_function(lambda: self._room.taken)
+        metrics.bodies_waiting.set_function(lambda: self._room.waiting)
 
     async def post(self, request: web.BaseRequest) -> web.Response:
         """Answer a review. Every body gets an answer."""
         started = time.perf_counter()
         path = endpoint_of(request)
         if refusal := _refusal(request, self._settings.body_limit):
-            self._metrics.turned_away(path, refusal.status)
-            return refusal
-        body = await self._read(request)
+            return self._turned_away(path, refusal)
+        if request.content.is_eof():
+            return await self._answer(request, path, await self._whole(request.content), started)
+        seconds = min(self._settings.read_seconds, allowed_seconds(request))
+        deadline = asyncio.get_running_loop().time() + seconds
+        try:
+            async with asyncio.timeout_at(deadline):
+                taken = await self._room.enter(self._announced(request))
+        except (TimeoutError, NoRoomError):
+            message = "too many long reviews arrive at once, and there was no room for this one"
+            return self._turned_away(path, _last(503, message, {"Retry-After": "1"}))
+        try:
+            body = await self._read(request, seconds, deadline)
+            return await self._answer(request, path, body, started)
+        finally:
+            self._room.leave(taken)
+
+    async def _answer(
+        self, request: web.BaseRequest, path: str, body: bytes | web.Response, started: float
+    ) -> web.Response:
         if isinstance(body, web.Response):
-            self._metrics.turned_away(path, body.status)
-            return body
+            return self._turned_away(path, body)
         try:
             answer = self._admission.answer(path, body)
             if answer.missing_queues and self._lookup is not None and _doubted(answer):
@@ -83,23 +104,45 @@ class Reviews:
             log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
         return web.Response(body=answer.body, status=answer.malformed or 200, headers=JSON)
 
-    async def _read(self, request: web.BaseRequest) -> bytes | web.Response:
+    def _turned_away(self, path: str, response: web.Response) -> web.Response:
+        self._metrics.turned_away(path, response.status)
+        return response
+
+    def _announced(self, request: web.BaseRequest) -> int:
+        """Bytes that a body will have at most."""
+        length = request.content_length
+        return self._settings.body_limit if length is None else length
+
+    async def _read(
+        self, request: web.BaseRequest, seconds: float, deadline: float
+    ) -> bytes | web.Response:
         """The body, or the answer where it is too long, too slow or garbled on its way."""
         content = request.content
-        seconds = self._settings.read_seconds
+        time = asyncio.get_running_loop().time
+        quiet = self._settings.quiet_seconds
         try:
-            if content.is_eof():
-                return await self._whole(content)
-            seconds = min(seconds, allowed_seconds(request))
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(min(deadline, time() + quiet)) as patience:
                 await _invite(request)
-                return await self._whole(content)
+                return await self._whole(
+                    content, lambda: patience.reschedule(min(deadline, time() + quiet))
+                )
         except TimeoutError:
+            if time() < deadline:
+                return _last(408, f"nothing more of the review arrived for {quiet:g} s")
             return _last(408, f"the review had not arrived whole after {seconds:g} s")
-        except web.RequestPayloadError as error:
-            return _last(400, f"the body cannot be read: {error}")
+        except (web.RequestPayloadError, ConnectionError) as error:
+            # The stream keeps what ended it, which would keep these frames and all that they have read.
+            error.with_traceback(None)
+            if isinstance(error, web.RequestPayloadError):
+                return _last(400, f"the body cannot be read: {error}")
+            return _last(
+                400, f"the connection was lost after {content.total_bytes} bytes of the body"
+            )
 
-    async def _whole(self, content: StreamReader) -> bytes | web.Response:
+    async def _whole(
+        self, content: StreamReader, more: Callable[[], None] | None = None
+    ) -> bytes | web.Response:
+        """All of a body; `more` is told of each piece after the first."""
         limit = self._settings.body_limit
         body = await content.readany()
         if content.at_eof():
@@ -110,6 +153,8 @@ class Reviews:
             size += len(part)
             if size > limit:
                 return _too_large(limit)
+            if more is not None:
+                more()
         return b"".join(parts)
 
     async def _again(
@@ -212,9 +257,9 @@ def _too_large(limit: int) -> web.Response:
     return _last(413, f"a review may have {limit} bytes at most")
 
 
-def _last(code: int, message: str) -> web.Response:
+def _last(code: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
     # What is left of the body would be taken for the next request, so the connection ends.
-    response = status(code, message)
+    response = status(code, message, headers)
     response.force_close()
     return response
 

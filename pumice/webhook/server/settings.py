@@ -35,9 +35,14 @@ class ServerSettings:
             still has its address.
         shutdown_seconds: How long running reviews may take after that.
         read_seconds: How long a review may take to arrive.
+        quiet_seconds: How long nothing may come where something is due: on a new connection, and in the
+            middle of a review.
         lookup_seconds: How long a live look for a missing queue may take; the API server's own
             timeout shortens it.
         body_limit: Bytes of a review at most.
+        room: Bytes of all long reviews together that may be arriving or be judged; others wait.
+        connection_limit: How many connections may be open on a port; fewer where the process may not
+            have as many descriptors.
     """
 
     host: str = "127.0.0.1"
@@ -46,8 +51,11 @@ class ServerSettings:
     drain_seconds: float = 5.0
     shutdown_seconds: float = 20.0
     read_seconds: float = 30.0
+    quiet_seconds: float = 5.0
     lookup_seconds: float = 2.0
     body_limit: int = BODY_LIMIT
+    room: int = 64 * 1024 * 1024
+    connection_limit: int = 1000
 
     def require_loopback(self) -> None:
         """Refuse to serve plain HTTP to others.

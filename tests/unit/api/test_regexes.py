@@ -76,3 +76,10 @@ def test_any_text_is_judged(text: str) -> None:
 def test_the_library_is_not_loaded_before_it_is_needed() -> None:
     script = "import sys, pumice.api.regexes; sys.exit('re2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_an_endless_pattern_is_not_even_compiled(capfd: pytest.CaptureFixture[str]) -> None:
+    assert regex_problem("a" * 3_000_000) == "must have at most 16384 characters, found 3000000"
+    assert regex_problem("(a|b){1000}" * 1000) is not None
+    assert regex_problem("ab" * 8000) is None
+    assert capfd.readouterr().err == ""

@@ -5,6 +5,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
+from pumice.api.meta import format_time
 from pumice.controller.observed import Trouble
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
 from tests.builders import task
@@ -208,6 +209,36 @@ def test_a_stage_that_waits_for_room_tears_nothing(event: str) -> None:
     world.run("train-worker-0", "train-worker-1")
     world.settle()
     assert world.status["retryCount"] == 1  # now a part of the stage runs without the rest
+
+
+@pytest.mark.parametrize(
+    ("later", "counted", "retries"), [(1, 4, 0), (0, 1, 0), (0, 4, 1), (-1, 1, 1)]
+)
+def test_a_gang_that_was_torn_before_its_pods_were_placed_is_torn_no_more(
+    later: int, counted: int, retries: int
+) -> None:
+    """Pods are bound one after the other, and the phase of their group is written last."""
+    worker = task("worker", 3, dependsOn={"name": ["master"]})
+    policies = [{"event": "Unknown", "action": "RestartJob"}]
+    world = World(a_job(task("master", 1), worker, policies=policies))
+    world.settle()
+    world.admit()
+    world.settle()
+    world.run()
+    world.settle()
+    world.admit("Unknown")
+    world.condition("NotEnoughResources", "1/4 tasks in gang unschedulable")
+    assert world.group is not None
+    world.group["status"]["conditions"][0]["lastTransitionTime"] = format_time(world.now)
+    world.group["status"]["running"] = counted
+    for name in ("train-worker-0", "train-worker-1"):
+        placed = {"type": "PodScheduled", "status": "True"}
+        placed["lastTransitionTime"] = format_time(world.now + later)
+        world.pods[name]["spec"]["nodeName"] = "n1"
+        world.pods[name]["status"] = {"phase": "Pending", "conditions": [placed]}
+        world.touch(world.pods[name])
+    world.settle()
+    assert world.status.get("retryCount", 0) == retries
 
 
 def test_a_task_that_has_started_counts_even_if_what_it_waited_for_is_gone() -> None:

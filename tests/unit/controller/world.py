@@ -13,6 +13,7 @@ import msgspec
 from pumice.api.commands import Command
 from pumice.api.kinds import JOB, POD, POD_GROUP, Kind, of_object
 from pumice.api.meta import ObjectMeta, format_time
+from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.controller.loop.key_pairs import with_keys
 from pumice.controller.observed import Observed, Trouble
@@ -79,7 +80,8 @@ class World:
 
     @property
     def group(self) -> Raw | None:
-        return next(iter(self.of(POD_GROUP)), None)
+        meta = self.job["metadata"]
+        return self.objects.get((POD_GROUP, pod_group_name(meta["name"], meta["uid"])))
 
     @property
     def pods(self) -> dict[str, Raw]:

@@ -36,6 +36,7 @@ class TemplateRow:
         codes: Rules that refuse it, in the order told; empty when it is in order.
         warnings: Rules that warn about it.
         paths: Where, relative to the template; None when the row does not say.
+        message: Parts of what is said.
         settings: Settings under which it is judged.
         disagrees: Why the API server answers otherwise; empty when it agrees.
     """
@@ -46,6 +47,7 @@ class TemplateRow:
     codes: list[str]
     warnings: list[str]
     paths: list[str] | None
+    message: list[str]
     settings: list[str]
     disagrees: str
 
@@ -87,6 +89,7 @@ def template_rows() -> Iterator[TemplateRow]:
                 codes=row.get("codes", []),
                 warnings=row.get("warnings", []),
                 paths=row.get("paths"),
+                message=row.get("message", []),
                 settings=row.get("settings", []),
                 disagrees=row.get("disagrees", ""),
             )

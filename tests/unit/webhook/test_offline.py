@@ -76,6 +76,35 @@ def test_a_field_that_does_not_exist_is_warned_about_and_dropped() -> None:
 
 
 @pytest.mark.parametrize(
+    ("manifest", "path", "hint"),
+    [
+        (job(plugins={"pytorch": None, "svc": []}), "spec.plugins.pytorch", "; write []"),
+        (
+            merged(queue("q"), {"spec": {"capability": {"cpu": None}}}),
+            "spec.capability.cpu",
+            "were not there",
+        ),
+    ],
+    ids=["plugin", "capability"],
+)
+def test_an_entry_that_is_null_is_warned_about_as_it_goes(
+    manifest: Raw, path: str, hint: str
+) -> None:
+    section, field = path.split(".")[1], path.rpartition(".")[2]
+    manifest["spec"].setdefault(section, {})[field] = None  # which a merge takes for a removal
+    found = judged(manifest)
+    assert found.allowed
+    [warning] = found.warnings
+    assert (warning.path, warning.code) == (path, "SCHEMA-NULL")
+    assert warning.message.endswith(hint)
+    assert field not in found.patched["spec"].get(section, {})
+
+
+def test_a_field_that_is_null_is_as_good_as_left_out() -> None:
+    assert judged(job(queue=None, volumes=None)).warnings == ()
+
+
+@pytest.mark.parametrize(
     ("metadata", "expected"),
     [
         ({"name": "Upper"}, ["SCHEMA-NAME"]),

@@ -33,7 +33,7 @@ def test_what_containers_may_ask_for(name: str) -> None:
         ("hugepages-big", "is no resource of containers"),
         ("hugepages-500m", "is no resource of containers"),
         ("hugepages--2Mi", "is no resource of containers"),
-        ("Example.com/gpu", "the prefix must"),
+        ("Example.com/gpu", "has a prefix that must"),
         ("requests.example.com/gpu", 'must not start with "requests."'),
         ("a" * 245 + "/gpu", "with the 9 characters that quotas put before it"),
     ],

@@ -17,6 +17,8 @@ def test_a_template_is_judged_as_the_table_says(row: TemplateRow) -> None:
     assert list(dict.fromkeys(warning.code for warning in case.warnings)) == row.warnings
     if row.paths is not None:
         assert [relative(error.path) for error in case.errors] == row.paths
+    for part in row.message:
+        assert part in found
 
 
 def test_the_tables_are_large_and_hold_good_templates_and_bad() -> None:

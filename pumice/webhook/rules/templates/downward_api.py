@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection
 
-from pumice.api.fields import did_you_mean
 from pumice.api.names import qualified_name_problem
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.rule import Rule
@@ -62,7 +61,7 @@ def field_ref(site: Site, rule: Rule, ref: Raw, allowed: Collection[str], field:
         key = match["key"].lower() if match["map"] == "metadata.annotations" else match["key"]
         problem = qualified_name_problem(key)
     else:
-        hint = did_you_mean(path, allowed)
+        hint = site.case.did_you_mean(path, allowed)
         problem = f"must be a field that a container can be told, found {quoted(path)}{hint}"
     if problem:
         site.report(rule, problem, f"{field}.fieldPath")
@@ -81,7 +80,9 @@ def resource_field_ref(site: Site, rule: Rule, ref: Raw, field: str) -> None:
     if not resource:
         return
     if resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
-        hint = did_you_mean(resource, _RESOURCES) or f", known are {', '.join(_RESOURCES)}"
+        hint = (
+            site.case.did_you_mean(resource, _RESOURCES) or f", known are {', '.join(_RESOURCES)}"
+        )
         site.report(rule, f"there is no {quoted(resource)}{hint}", f"{field}.resource")
     elif (divisor := ref.get("divisor")) is not None:
         _divisor(site, rule, resource, divisor, f"{field}.divisor")

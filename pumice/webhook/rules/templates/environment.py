@@ -3,7 +3,6 @@
 from operator import itemgetter
 from typing import Any
 
-from pumice.api.fields import did_you_mean
 from pumice.api.names import (
     config_key_problem,
     dns_label_problem,
@@ -126,7 +125,7 @@ def _file_key(site: Site, ref: Raw, pod: Surroundings, field: str) -> None:
     if problem := dns_label_problem(name):
         site.report(TPL_ENV_VALUE, problem, f"{field}.volumeName")
     elif (volume := pod.volumes.get(name)) is None:
-        hint = did_you_mean(name, pod.volumes)
+        hint = site.case.did_you_mean(name, pod.volumes)
         site.report(
             TPL_ENV_VALUE, f"there is no volume {quoted(name)}{hint}", f"{field}.volumeName"
         )

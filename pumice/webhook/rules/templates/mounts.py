@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pumice.api.fields import did_you_mean
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.surroundings import Surroundings
@@ -164,7 +163,7 @@ def _no_volume(
     if name is None or name == "":
         site.report(rule, "must name a volume, found none", field, "FieldValueRequired")
     elif isinstance(name, str):
-        hint = did_you_mean(name, volumes)
+        hint = site.case.did_you_mean(name, volumes)
         message = f"the pod has no volume {quoted(name)}{hint}"
         site.report(TPL_MOUNT_VOLUME, message, field)
 

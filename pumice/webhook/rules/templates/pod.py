@@ -51,6 +51,7 @@ from pumice.webhook.rules.templates import (
 )
 from pumice.webhook.rules.templates.labels import labels
 from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.within import Within
 
 __all__ = ["RULES", "pod_template"]
 
@@ -99,8 +100,11 @@ _OF_THE_CONTROLLER = frozenset(
 )
 """Keys of the labels that every pod of a Job gets."""
 
-_OF_ITS_OWN = re.compile(r"(\.spec|\.metadata|\.(initC|c)ontainers\[\d+\])(\.\w+(\[\d+\])?)?$")
-"""Fields of a pod and of a container, whose neighbours have little to do with them."""
+_OF_ITS_OWN = re.compile(
+    r"(\.spec|\.metadata|\.(initC|c)ontainers\[\d+\])(\.\w+(\[\d+\])?)?$"
+    r"|(\.resources\.(limits|requests)|\.spec\.overhead)\..+$"
+)
+"""Fields of a pod and of a container, and amounts, whose neighbours have little to do with them."""
 
 
 def pod_template(site: Site, template: Raw) -> None:
@@ -132,14 +136,11 @@ def _trusted(found: list[FieldError], unreadable: list[str]) -> list[FieldError]
     doubtful = {
         path if _OF_ITS_OWN.search(path) else path.rpartition(".")[0] for path in unreadable
     }
-    inside = tuple(part for path in doubtful for part in (f"{path}.", f"{path}["))
+    inside, around = Within(doubtful), Within(unreadable)
     return [
         each
         for each in found
-        if each.code not in _COMPARING
-        and each.path not in doubtful
-        and not each.path.startswith(inside)
-        and not any(path.startswith((f"{each.path}.", f"{each.path}[")) for path in unreadable)
+        if each.code not in _COMPARING and each.path not in inside and not around.below(each.path)
     ]
 
 

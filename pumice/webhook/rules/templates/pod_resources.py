@@ -110,10 +110,12 @@ def _filled(
     from_containers = {
         name: amount
         for name, amount in asked.items()
-        if is_shared(name) and pod_resource_problem(name) is None
+        if is_shared(name) and pod_resource_problem(name, hinted=False) is None
     }
     from_limits = {
-        name: amount for name, amount in limits.items() if not pod_resource_problem(name)
+        name: amount
+        for name, amount in limits.items()
+        if not pod_resource_problem(name, hinted=False)
     }
     return limits, from_limits | from_containers | requests
 

@@ -77,7 +77,7 @@ def _ports(
         if name and isinstance(name, str):
             _name(site, name, index, names)
         number = port.get("containerPort")
-        if number is None or number == 0:
+        if number is None:
             where = f"ports[{index}].containerPort"
             site.report(TPL_PORT, "must be set, found none", where, "FieldValueRequired")
         elif is_int(number) and (problem := port_number_problem(number)):

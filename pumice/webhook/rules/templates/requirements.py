@@ -9,9 +9,11 @@ from functools import lru_cache, partial
 from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.webhook.rules.resource_names import (
     HUGE_PAGES,
+    SPELLING,
+    hint,
     is_integer,
     is_shared,
-    misspelt,
+    is_vendors,
     page_size,
 )
 from pumice.webhook.rules.rule import Rule
@@ -88,11 +90,11 @@ Problem = tuple[Rule, str, str]
 Judgement = tuple[int | None, tuple[tuple[Rule, str], ...]]
 """An amount in milli-units, if it can be read, and what is wrong with it and its name."""
 
-Judge = Callable[[str, object], Judgement]
-"""Judges a resource by its name and amount."""
+Judge = Callable[[str, object, bool], Judgement]
+"""Judges a resource by its name and amount; with a hint at the name that was meant, or without."""
 
 
-def judge_by(name_problem: Callable[[str], str | None]) -> Judge:
+def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
     """A judge that remembers: in a Job, and among Jobs, most amounts are alike.
 
     Args:
@@ -161,10 +163,14 @@ def _list(site: Site, found: object, field: str, judge: Judge) -> Amounts:
     amounts: Amounts = {}
     if not isinstance(found, dict):
         return amounts
+    hinted = site.case.hinting
     for name, value in found.items():
         if type(value) is not str and isinstance(value, _NEVER_AMOUNTS):
             continue
-        amount, problems = judge(name, value)
+        amount, problems = judge(name, value, hinted)
+        if (problems or "/" in name) and hinted and (problems or is_vendors(name)):
+            site.case.suggestions.charge(SPELLING)
+            hinted = not site.case.suggestions.spent
         if amount is not None:
             amounts[name] = amount
         for rule, message in problems:
@@ -172,12 +178,14 @@ def _list(site: Site, found: object, field: str, judge: Judge) -> Amounts:
     return amounts
 
 
-def _judged(name_problem: Callable[[str], str | None], name: str, value: object) -> Judgement:
+def _judged(
+    name_problem: Callable[[str, bool], str | None], name: str, value: object, hinted: bool
+) -> Judgement:
     problems: list[tuple[Rule, str]] = []
-    if problem := name_problem(name):
+    if problem := name_problem(name, hinted):
         problems.append((TPL_RESOURCE, problem))
-    elif "/" in name and (hint := misspelt(name)):
-        problems.append((TPL_RESOURCE_NAME, f'resource "{name}" is not known{hint}'))
+    elif "/" in name and (meant := hint(name, hinted)):
+        problems.append((TPL_RESOURCE_NAME, f'resource "{name}" is not known{meant}'))
     try:
         amount = 0 if value is None else parse_milli(value)
     except ValueError as error:

@@ -1,6 +1,5 @@
 """What a container asks for: requests and limits, claims, and what a change of them does."""
 
-from pumice.api.fields import did_you_mean
 from pumice.api.names import dns_label_problem
 from pumice.webhook.rules.resource_names import container_resource_problem
 from pumice.webhook.rules.rule import Rule
@@ -73,7 +72,7 @@ def init_resize_policy(site: Site, container: Raw, pod: Surroundings) -> None:
 def _claims(site: Site, found: object, pod: Surroundings) -> None:
     known = pod.claims()
     whole: set[str] = set()
-    parts: set[tuple[str, str]] = set()
+    parts: dict[str, set[str]] = {}
     for index, claim in entries(found):
         field = f"resources.claims[{index}]"
         name = text(site, TPL_CLAIM, claim.get("name"), f"{field}.name")
@@ -84,15 +83,15 @@ def _claims(site: Site, found: object, pod: Surroundings) -> None:
             continue
         if part and (problem := dns_label_problem(part)):
             site.report(TPL_CLAIM, problem, f"{field}.request")
-        overlaps = any(other == name for other, _ in parts) if not part else (name, part) in parts
+        overlaps = part in parts.get(name, ()) if part else name in parts
         if name in whole or overlaps:
             message = f"{quoted(name)} is already claimed"
             site.report(TPL_CLAIM, message, f"{field}.name", "FieldValueDuplicate")
         if part:
-            parts.add((name, part))
+            parts.setdefault(name, set()).add(part)
         else:
             whole.add(name)
         if name not in known:
-            hint = did_you_mean(name, sorted(known))
+            hint = site.case.did_you_mean(name, known)
             message = f"the pod has no resource claim {quoted(name)}{hint}"
             site.report(TPL_CLAIM, message, f"{field}.name", "FieldValueNotFound")

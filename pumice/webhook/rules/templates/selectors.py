@@ -93,9 +93,10 @@ def label_keys(site: Site, holder: Raw, field: str, pod_labels: frozenset[str]) 
                 site.report(TPL_LABEL_KEYS, problem, f"{field}.{name}[{index}]")
     selected = holder.get("labelSelector")
     taken = set() if selected is None else _selected_twice(selected, matching, pod_labels)
+    others = frozenset(mismatching)
     for index, key in enumerate(matching):
         where = f"{field}.matchLabelKeys[{index}]"
-        if key in mismatching:
+        if key in others:
             site.report(TPL_LABEL_KEYS, f"{quoted(key)} is in mismatchLabelKeys too", where)
         elif key in taken:
             message = f"{quoted(key)} is in labelSelector already, or here twice"

@@ -45,6 +45,8 @@ _ALIKE = 0.8
 `hostnameOverride` was once younger than `hostname`: these two must not count as alike."""
 
 _LONGEST_SHOWN = 60
+_SPELLING = 4000
+"""Work of comparing a field with those of its type, for the budget of suggestions."""
 _EMPTY: dict[str, Any] = {"string": "", "boolean": False, "int32": 0, "int64": 0, "quantity": "0"}
 
 
@@ -91,7 +93,7 @@ class _Reader:
         for field, value in found.items():
             notation = fields.get(field)
             if notation is None:
-                if close := _close(field, name):
+                if close := self._close(field, name):
                     message = f'there is no field "{field}" (did you mean "{close}"?)'
                     self._site.case.report(TPL_UNKNOWN, f"{path}.{field}", message)
                 result[field] = value
@@ -120,6 +122,12 @@ class _Reader:
 
     def _inner(self, path: str, found: Any, notation: str) -> Any:
         return _empty(notation) if found is None else self.value(path, found, notation)
+
+    def _close(self, field: str, name: str) -> str:
+        if not self._site.case.hinting:
+            return ""
+        self._site.case.suggestions.charge(_SPELLING)
+        return _close(field, name)
 
     def _wrong(self, path: str, found: Any, expected: str) -> None:
         self.unreadable.append(path)

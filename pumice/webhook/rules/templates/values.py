@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from pumice.api.fields import did_you_mean
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 
@@ -36,7 +35,7 @@ def text(site: Site, rule: Rule, value: object, field: str) -> str:
 def one_of(site: Site, rule: Rule, value: object, known: Sequence[str], field: str) -> None:
     """A text that must be one of the known ones; what is no text is passed over."""
     if isinstance(value, str) and value not in known:
-        hint = did_you_mean(value, known)
+        hint = site.case.did_you_mean(value, known)
         message = f"must be {_either(known)}, found {quoted(value)}{hint}"
         site.report(rule, message, field, "FieldValueNotSupported")
 
@@ -87,7 +86,7 @@ def members(
         site.report(rule, message, field)
     elif not found:
         others = [name for name, value in union.items() if isinstance(value, dict)]
-        hint = next((hint for name in others if (hint := did_you_mean(name, known))), "")
+        hint = next((hint for name in others if (hint := site.case.did_you_mean(name, known))), "")
         if hint or not any(name not in never for name in others):
             seen = quoted(others[0]) if others else "none"
             site.report(rule, f"must have one of {_either(known)}, found {seen}{hint}", field)
@@ -95,4 +94,5 @@ def members(
 
 
 def _either(known: Sequence[str]) -> str:
+    known = [each for each in known if each]
     return f"{', '.join(known[:-1])} or {known[-1]}" if len(known) > 1 else known[0]

@@ -1,0 +1,99 @@
+"""Suggestions: which name was probably meant.
+
+To compare names takes time, and whoever writes a manifest decides how many there are, how long they are
+and with how many others each must be compared. So whoever makes suggestions has a budget of work; when it
+is spent, problems are told without a suggestion. Work is counted, not timed: the same names make the same
+suggestions on every machine.
+"""
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+__all__ = ["BUDGET", "Suggestions"]
+
+BUDGET = 4_000_000
+"""Work for the suggestions of one review; a tenth of a second and a little more.
+
+It is enough to compare three names of 20 characters with 10,000 others each that are not alike.
+"""
+
+_LONGEST_NAME = 253
+_ALIKE = 0.6
+"""Share of characters in common, in order, from which on a name is close; `difflib`'s own."""
+
+_CALL = 200
+_EACH = 24
+_RATIO = 300
+"""Work of one call, of one candidate, and of one full comparison, whatever is compared."""
+
+
+class Suggestions:
+    """Finds the names that were probably meant, for as long as the budget lasts.
+
+    Attributes:
+        left: Work that may still be done; below 0 when more was asked for.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, budget: int | None = None) -> None:
+        """Have a budget.
+
+        Args:
+            budget: Work that may be done, in pairs of characters compared, more or less; `BUDGET`
+                when left out.
+        """
+        self.left = BUDGET if budget is None else budget
+
+    @property
+    def spent(self) -> bool:
+        """Whether some name may have gone without its suggestion."""
+        return self.left <= 0
+
+    def charge(self, work: int) -> None:
+        """Take off what a comparison costs that is made elsewhere."""
+        self.left -= work
+
+    def did_you_mean(self, found: str, candidates: Iterable[str]) -> str:
+        """` (did you mean "x"?)` for the closest candidate, or an empty string when none is close."""
+        meant = self.closest(found, candidates)
+        return "" if meant is None else f' (did you mean "{meant}"?)'
+
+    def closest(self, found: str, candidates: Iterable[str]) -> str | None:
+        """The closest candidate, or None when none is close or the budget is spent."""
+        if self.left <= 0 or len(found) > _LONGEST_NAME:
+            return None  # what is longer is no misspelt name
+        self.left -= _CALL
+        originals: dict[str, str] = {}
+        for candidate in candidates:
+            self.left -= _EACH
+            if self.left <= 0:
+                return None
+            if len(candidate) <= _LONGEST_NAME:
+                originals[candidate.lower()] = candidate
+        return self._best(found.lower(), originals)
+
+    def _best(self, wanted: str, originals: dict[str, str]) -> str | None:
+        """Of the closest ones the last in the alphabet.
+
+        Each must be as close as the best so far: two cheap upper bounds spare most the full comparison.
+        """
+        matcher = SequenceMatcher(b=wanted)
+        length = len(wanted)
+        least: float = _ALIKE
+        best: str | None = None
+        for name in originals:
+            if 2 * min(len(name), length) < least * (len(name) + length):
+                continue
+            self.left -= 2 * (len(name) + length)
+            matcher.set_seq1(name)
+            if matcher.quick_ratio() >= least:
+                ratio = matcher.ratio()
+                # The search is repeated for what is left and right of every part that is equal.
+                parts = len(matcher.get_matching_blocks())
+                self.left -= _RATIO + len(name) * length * parts // 2
+                if ratio > least or (ratio == least and (best is None or name > best)):
+                    least, best = ratio, name
+            if self.left <= 0:
+                return None
+        return None if best is None else originals[best]

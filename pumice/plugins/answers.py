@@ -1,0 +1,96 @@
+"""Whether what a plugin answers is what it was asked for.
+
+A plugin may be anybody's, and nothing holds its methods to their annotations. What is wrong is said
+here, before it is far from the plugin that it came from.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pumice.api.fields import FieldError
+from pumice.api.kinds import of_object
+from pumice.plugins.edits import PodEdits
+from pumice.plugins.interface import Findings
+from pumice.plugins.secrets import KeySecret
+
+__all__ = [
+    "fault_of_annotations",
+    "fault_of_editor",
+    "fault_of_edits",
+    "fault_of_findings",
+    "fault_of_objects",
+    "fault_of_secrets",
+]
+
+_LONGEST = 60
+"""Characters of a wrong answer that are shown."""
+
+
+def fault_of_findings(found: Any) -> str:
+    """What is wrong with the answer of `check`; empty when nothing is."""
+    if not isinstance(found, Findings):
+        return f"check gives {_shown(found)}, expected Findings"
+    for name in ("errors", "warnings"):
+        listed = getattr(found, name)
+        if not isinstance(listed, tuple | list):
+            return f"check gives {_shown(listed)} for {name}, expected a tuple of FieldError"
+        for each in listed:
+            if not isinstance(each, FieldError):
+                return f"check has {_shown(each)} among its {name}, expected FieldError"
+    return ""
+
+
+def fault_of_annotations(found: Any) -> str:
+    """What is wrong with the answer of `job_annotations`; empty when nothing is."""
+    if not isinstance(found, Mapping):
+        return f"job_annotations gives {_shown(found)}, expected a dict of texts"
+    for key, value in found.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            return f"job_annotations gives {_shown(value)} for {_shown(key)}, expected texts"
+    return ""
+
+
+def fault_of_objects(found: list[Any]) -> str:
+    """What is wrong with the answer of `objects`; empty when nothing is."""
+    for each in found:
+        metadata = each.get("metadata") if isinstance(each, dict) else None
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+            return f"objects gives {_shown(each)}, expected a manifest with a name"
+        if of_object(each) is None:
+            what = f"{each.get('apiVersion')} {each.get('kind')}"
+            return f"objects gives a {what}, which is no kind that Pumice knows"
+    return ""
+
+
+def fault_of_secrets(found: list[Any]) -> str:
+    """What is wrong with the answer of `secrets`; empty when nothing is."""
+    for each in found:
+        if not isinstance(each, KeySecret):
+            return f"secrets gives {_shown(each)}, expected KeySecret"
+    return ""
+
+
+def fault_of_editor(found: Any) -> str:
+    """What is wrong with the answer of `for_job`; empty when nothing is."""
+    if callable(found):
+        return ""
+    return f"for_job gives {_shown(found)}, expected a function of a task and an index"
+
+
+def fault_of_edits(found: Any) -> str:
+    """What is wrong with edits in a way that a pod would carry on; empty when nothing is.
+
+    Everything else of edits that is not as it should be makes applying them fail.
+    """
+    if not isinstance(found, PodEdits):
+        return f"pod_edits gives {_shown(found)}, expected PodEdits"
+    env: Any = found.env
+    for variable in env:
+        if not isinstance(variable.value, str):
+            return f"the value of {variable.name} is {_shown(variable.value)}, expected text"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

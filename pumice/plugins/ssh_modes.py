@@ -1,0 +1,110 @@
+"""Modes of the ssh key's files, by the users who read them.
+
+OpenSSH refuses a private key that its own user owns and others may read. Files of a Secret belong to
+root, so root needs mode 0600, another user 0644, or 0440 where the pod's fsGroup lets the group read. An
+fsGroup adds 0440 to any mode, so no mode serves root in a pod that has one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job
+
+__all__ = ["ROOTS_PATH", "ROOT_MODE", "group_warnings", "mode_of_path", "modes"]
+
+ROOTS_PATH = "/root/.ssh"
+
+ROOT_MODE = 0o600
+"""Mode for root; it serves no one else."""
+
+_OTHERS = 0o644
+_GROUP = 0o440
+
+Raw = dict[str, Any]
+
+
+def mode_of_path(path: str) -> int:
+    """The mode by the path alone, as Volcano has it: none but root can look into root's home."""
+    return ROOT_MODE if path == ROOTS_PATH else _OTHERS
+
+
+def modes(spec: Raw, path: str) -> tuple[int, dict[str, int]]:
+    """The mode that most of a pod needs, that of its first container, and those which others need instead.
+
+    Args:
+        spec: The pod's spec.
+        path: Where the files are mounted.
+
+    Returns:
+        The mode, and by the names of containers and init containers the modes that differ from it.
+    """
+    pod = _context(spec)
+    first: int | None = None
+    others: dict[str, int] = {}
+    for kind in ("containers", "initContainers"):
+        for name, container in _containers(spec, kind):
+            mode = _mode(_context(container), pod, path)
+            if first is None:
+                first = mode
+            elif mode != first:
+                others[name] = mode
+    return (_mode({}, pod, path) if first is None else first), others
+
+
+def group_warnings(job: Job, path: str) -> list[FieldError]:
+    """Warn where a key of root's is opened to a group, whatever mode its volume asks for."""
+    warnings = []
+    for position, task in enumerate(job.tasks):
+        spec = task.pod_spec()
+        if not _has_group(spec):
+            continue
+        pod = _context(spec)
+        roots = [
+            name
+            for name, container in _containers(spec, "containers")
+            if _mode(_context(container), pod, path) == ROOT_MODE
+        ]
+        if roots:
+            text = (
+                f'Kubernetes lets this group read the files of Secrets, and in container "{roots[0]}" OpenSSH '
+                "refuses a private key of root's that others may read; leave fsGroup out, or run the "
+                "container as another user"
+            )
+            where = f"spec.tasks[{position}].template.spec.securityContext.fsGroup"
+            warnings.append(FieldError(where, text, "JOB-PLUGIN-SECRET"))
+    return warnings
+
+
+def _mode(own: Raw, pod: Raw, path: str) -> int:
+    if _is_roots(own, pod, path):
+        return ROOT_MODE
+    return _OTHERS if pod.get("fsGroup") is None else _GROUP
+
+
+def _is_roots(own: Raw, pod: Raw, path: str) -> bool:
+    """Whether root runs a container, as far as it says; where it does not, the path tells for whom the key is."""
+    for context in (own, pod):
+        user = context.get("runAsUser")
+        if isinstance(user, int) and not isinstance(user, bool):
+            return user == 0
+    if own.get("runAsNonRoot", pod.get("runAsNonRoot")) is True:
+        return False
+    return path == ROOTS_PATH
+
+
+def _has_group(spec: Raw) -> bool:
+    return _context(spec).get("fsGroup") is not None
+
+
+def _containers(spec: Raw, kind: str) -> Iterator[tuple[str, Raw]]:
+    containers = spec.get(kind)
+    for container in containers if isinstance(containers, list) else ():
+        if isinstance(container, dict):
+            name = container.get("name")
+            yield name if isinstance(name, str) else "", container
+
+
+def _context(owner: Raw) -> Raw:
+    found = owner.get("securityContext")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,47 @@
+"""Paths within other paths, told without comparing each with each.
+
+An object can have as many problems as it has fields. Sorted so that what is within a path follows it at
+once, the paths say with a single search what stands around another, and what within it.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+__all__ = ["Within"]
+
+
+class Within:
+    """Paths, and what is within them: `spec.tasks[0].name` is within `spec.tasks[0]`."""
+
+    __slots__ = ("_all", "_outer")
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """Sort paths."""
+        self._all = sorted(_ordered(path) for path in paths)
+        self._outer: list[str] = []
+        for path in self._all:
+            if not (self._outer and _is_within(path, self._outer[-1])):
+                self._outer.append(path)
+
+    def __contains__(self, path: object) -> bool:
+        """Whether a path is one of them, or within one."""
+        if not isinstance(path, str):
+            return False
+        ordered = _ordered(path)
+        before = bisect_right(self._outer, ordered)
+        return before > 0 and _is_within(ordered, self._outer[before - 1])
+
+    def below(self, path: str) -> bool:
+        """Whether one of them is within a path, and is not the path itself."""
+        ordered = _ordered(path)
+        after = bisect_left(self._all, f"{ordered}\x00")
+        return after < len(self._all) and _is_within(self._all[after], ordered)
+
+
+def _ordered(path: str) -> str:
+    """A path whose separators come before all else, or `a-b` would stand between `a` and `a.b`."""
+    return path.replace(".", "\x00").replace("[", "\x01")
+
+
+def _is_within(path: str, parent: str) -> bool:
+    return path.startswith(parent) and (len(path) == len(parent) or path[len(parent)] in "\x00\x01")
