@@ -9,7 +9,7 @@ What was done shows as well: a restarted pod is gone, or marked as removed by us
 whole Job its version is higher than that of the pods that caused it.
 
 One event leaves no trace, the removal of a pod that is gone by now: `Observed.gone` carries it, as long
-as the controller lives.
+as the controller lives; the pod in its place carries on where a policy has a timeout (`evictions`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,14 @@ from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import ContainerStatus, Pod
+from pumice.controller import evictions
 from pumice.controller.observed import Observed
 from pumice.controller.owners import controls
 from pumice.controller.policies import Request
 from pumice.controller.subject import DEFAULT_MAX_RETRY
 from pumice.controller.torn import is_torn, told_at
 
-__all__ = ["happenings", "version_of"]
+__all__ = ["evicted", "happenings", "version_of"]
 
 
 def happenings(job: Job, pods: Sequence[Pod], observed: Observed) -> Iterator[Request]:
@@ -38,9 +39,10 @@ def happenings(job: Job, pods: Sequence[Pod], observed: Observed) -> Iterator[Re
     for pod in pods:
         if request := _of_pod(pod):
             yield request
-    for pod in observed.gone:
-        if controls(job.metadata, pod.metadata) and not pod.metadata.annotation(keys.OUT_OF_SYNC):
-            yield _request("PodEvicted", pod, None, "was removed")
+            if since := evictions.lasting(pod):
+                yield _request("PodEvicted", pod, since, "was removed and does not run again")
+    for _, request in evicted(job, observed.gone):
+        yield request
     by_task = {
         task.name: [pod for pod in pods if pod.metadata.annotation(keys.TASK_SPEC) == task.name]
         for task in job.tasks
@@ -49,6 +51,13 @@ def happenings(job: Job, pods: Sequence[Pod], observed: Observed) -> Iterator[Re
         yield from _of_task(task, by_task[task.name])
     if observed.group is not None and is_torn(observed.group, job, by_task):
         yield _of_group(observed.group)
+
+
+def evicted(job: Job, gone: Sequence[Pod]) -> Iterator[tuple[Pod, Request]]:
+    """Pods of a Job that are gone and that the controller has not removed, each with its event."""
+    for pod in gone:
+        if controls(job.metadata, pod.metadata) and not pod.metadata.annotation(keys.OUT_OF_SYNC):
+            yield pod, _request("PodEvicted", pod, None, "was removed")
 
 
 def version_of(pod: Pod) -> int:

@@ -15,7 +15,7 @@ __all__ = ["DOUBTS", "of_ended", "of_living", "of_passing"]
 DOUBTS = "pumice.dev/plugin-warnings"
 """Key of the note of what is doubtful about plugins."""
 
-_LONGEST = 2000
+_LONGEST = 1000
 """Characters of that note; whoever reads more would rather ask `pumice lint`."""
 
 

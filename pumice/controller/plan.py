@@ -20,6 +20,7 @@ __all__ = [
     "Plan",
     "RecordEvent",
     "RequeueAfter",
+    "RequireObject",
     "Step",
     "UpdateObject",
 ]
@@ -84,6 +85,25 @@ class DeleteObject:
 
 
 @dataclass(frozen=True, slots=True)
+class RequireObject:
+    """Go on only if an object exists that the Job needs and somebody else makes.
+
+    Attributes:
+        kind: Its kind.
+        namespace: Its namespace.
+        name: Its name.
+        reason: One word to tell the user when it does not exist.
+        message: One sentence.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class PatchStatus:
     """Replace the Job's status, unless the Job changed since it was observed.
 
@@ -120,7 +140,15 @@ class RequeueAfter:
     seconds: float
 
 
-Step = CreateObject | UpdateObject | DeleteObject | PatchStatus | RecordEvent | RequeueAfter
+Step = (
+    CreateObject
+    | UpdateObject
+    | DeleteObject
+    | RequireObject
+    | PatchStatus
+    | RecordEvent
+    | RequeueAfter
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from pumice.api import keys
 from pumice.api.kinds import POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
-from pumice.controller import marks, objects, podgroups, pods, replicas, rolling
+from pumice.controller import evictions, marks, objects, podgroups, pods, replicas, rolling
 from pumice.controller.depends import Held, held_tasks
+from pumice.controller.happenings import evicted
 from pumice.controller.key_secrets import settle_keys
 from pumice.controller.objects import Conflict, Settled
 from pumice.controller.owners import controls_raw, described
@@ -24,12 +25,14 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireObject,
     Step,
     UpdateObject,
 )
 from pumice.controller.reasons import Waiting, arrival, why
 from pumice.controller.replicas import Missing
 from pumice.controller.situation import Situation, stumbled
+from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM, foreign_claims
 from pumice.plugins import PluginError
 
 __all__ = ["CONFLICT_SECONDS", "sync"]
@@ -72,6 +75,7 @@ def sync(case: Situation) -> Plan:
         status,
         [*events, *_restarts(old), *_lost_keys(case, settled)],
         [*settled.creates, *settled.updates, *renewed],
+        _claims(case) if due or case.observed.group is None else [],
         group.steps,
         due,
         replicas.mark(leaving),
@@ -114,6 +118,20 @@ def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
     task = old[0].metadata.annotation(keys.TASK_SPEC)
     message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
     return [RecordEvent("Normal", "RestartOnScaling", message)]
+
+
+def _claims(case: Situation) -> list[RequireObject]:
+    """Claims that must be there before the Job takes a place in the queue, and before it gets pods."""
+    return [
+        RequireObject(
+            PERSISTENT_VOLUME_CLAIM,
+            case.namespace,
+            name,
+            "PVCError",
+            f"claim {name}, which spec.volumes names, does not exist; the Job waits until it does",
+        )
+        for name in foreign_claims(case.job)
+    ]
 
 
 def _spare(case: Situation) -> list[DeleteObject]:
@@ -189,6 +207,7 @@ def _due(
     queue = case.observed.queue
     forwarding = queue is not None and bool(queue.spec.extend_clusters)
     wire = case.wiring.pod
+    since = evictions.moments(case.job, evicted(case.job, case.observed.gone), case.now)
     try:
         built = [
             pods.build(case.job, each.task, each.index, wire, forwarding=forwarding)
@@ -199,4 +218,8 @@ def _due(
         return [], str(error)
     except Exception as error:
         return [], stumbled(error)
+    for pod in built:
+        pod["metadata"]["annotations"].pop(evictions.EVICTED_AT, None)  # a template's word
+        if at := since.get(pod["metadata"]["name"]):
+            pod["metadata"]["annotations"][evictions.EVICTED_AT] = at
     return [CreateObject(POD, pod) for pod in built], ""

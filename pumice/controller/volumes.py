@@ -12,7 +12,14 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
 from pumice.api.names import LABEL_LENGTH, SUBDOMAIN_LENGTH
 
-__all__ = ["PERSISTENT_VOLUME_CLAIM", "JobVolume", "job_volumes", "mounted", "wanted_claims"]
+__all__ = [
+    "PERSISTENT_VOLUME_CLAIM",
+    "JobVolume",
+    "foreign_claims",
+    "job_volumes",
+    "mounted",
+    "wanted_claims",
+]
 
 PERSISTENT_VOLUME_CLAIM = Kind(
     "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", status=True
@@ -66,6 +73,13 @@ def wanted_claims(job: Job) -> list[Raw]:
         }
         for name, spec in claims.items()
     ]
+
+
+def foreign_claims(job: Job) -> list[str]:
+    """Names of claims that the Job mounts and does not bring along: somebody else makes them."""
+    own = {claim["metadata"]["name"] for claim in wanted_claims(job)}
+    named = [volume.volume_claim_name for volume in job.spec.volumes or ()]
+    return [name for name in dict.fromkeys(named) if name and name not in own]
 
 
 def mounted(spec: Raw, volumes: tuple[JobVolume, ...]) -> Raw:

@@ -24,6 +24,7 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireObject,
     Step,
     UpdateObject,
 )
@@ -135,9 +136,23 @@ class Executor:
                 await self._counted(
                     "status", JOB, outcome, lambda: self._status(step, job, outcome)
                 )
+            case RequireObject():
+                await self._require(step, outcome)
             case RecordEvent():
                 about = Reference.of(self._kind, _meta(job))
                 self._recorder.record(about, step.type, step.reason, step.message)
+
+    async def _require(self, step: RequireObject, outcome: Outcome) -> None:
+        try:
+            await self._client.get(step.kind, step.name, step.namespace)
+        except NotFound:
+            outcome.trouble = Trouble(step.reason, step.message)
+        except Unavailable as error:
+            logger.warning("get %s: %s", step.kind.kind, error)
+            outcome.broken = True
+        except ApiError as error:
+            message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
+            outcome.trouble = Trouble(step.reason, message)
 
     async def _counted(
         self, verb: str, kind: Kind, outcome: Outcome, write: Callable[[], Awaitable[None]]

@@ -102,6 +102,33 @@ def test_and_made_anew_when_no_pod_is_left(damage: Any) -> None:
     assert _text(_secret(world), "id_rsa") == "private"
 
 
+def test_pods_that_run_are_told_that_their_secret_was_lost() -> None:
+    world = _running()
+    del world.objects[SECRET, "train-ssh"]
+
+    world.settle()
+
+    (event,) = [each for each in world.events if each.reason == "KeysReplaced"]
+    assert event.type == "Warning"
+    assert "Secret train-ssh was gone" in event.message
+    assert "the 2 that run cannot log in" in event.message
+    assert _text(_secret(world), "id_rsa") == "private"
+
+
+def test_a_pair_that_no_pod_has_is_replaced_without_a_word() -> None:
+    world = _world()
+    world.settle()
+    world.admit()
+    world.settle()
+    assert world.pods
+    del world.objects[SECRET, "train-ssh"]
+
+    world.settle()
+
+    assert world.names(SECRET) == ["train-ssh"]
+    assert "KeysReplaced" not in [each.reason for each in world.events]
+
+
 def test_a_secret_of_somebody_else_is_not_touched_and_named() -> None:
     world = _world()
     mine = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "train-ssh"}, "data": {}}

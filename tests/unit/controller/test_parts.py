@@ -1,4 +1,4 @@
-"""The small parts: owners, patches, notes of restarts, Commands, volumes' claims, queues, usability."""
+"""The small parts: owners, patches, notes of restarts, Commands, volumes' claims, usability."""
 
 from typing import Any
 
@@ -9,18 +9,15 @@ from pumice.api.commands import Command
 from pumice.api.jobs import Job
 from pumice.api.kinds import CONFIG_MAP
 from pumice.api.meta import ObjectMeta
-from pumice.api.pods import Pod
-from pumice.api.queues import Queue
 from pumice.controller import objects
 from pumice.controller.commands import next_order, targets
 from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
 from pumice.controller.patches import contains, difference
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RequeueAfter
-from pumice.controller.queues import initial_status
-from pumice.controller.restarts import WHOLE, Restart, parse, restart_for
+from pumice.controller.restarts import WHOLE, Restart, parse
 from pumice.controller.subject import UnusableError, min_available, read
 from pumice.controller.volumes import wanted_claims
-from tests.builders import job, pod, queue, task
+from tests.builders import job, task
 
 Raw = dict[str, Any]
 META = ObjectMeta(name="train", namespace="default", uid="u1")
@@ -187,51 +184,6 @@ def test_an_unreadable_note_means_the_whole_job(note: str) -> None:
     assert parse(note) == WHOLE
 
 
-@pytest.mark.parametrize(
-    ("action", "restart"),
-    [
-        ("RestartJob", WHOLE),
-        ("ResumeJob", Restart("resume")),
-        ("RestartTask", Restart("task", "a")),
-        ("RestartPod", Restart("pod", name="j-a-0")),
-        ("RestartPartition", Restart("partition", "a", "1")),
-        ("AbortJob", None),
-    ],
-)
-def test_restart_for(action: str, restart: Restart | None) -> None:
-    assert restart_for(action, "a", "j-a-0", "1") == restart
-
-
-@pytest.mark.parametrize("action", ["RestartTask", "RestartPod", "RestartPartition"])
-def test_a_restart_of_nothing_in_particular_is_none(action: str) -> None:
-    """AC-22, AC-23."""
-    assert restart_for(action) is None
-
-
-@pytest.mark.parametrize(
-    ("restart", "kept"),
-    [
-        (WHOLE, []),
-        (Restart("resume"), ["j-b-1"]),
-        (Restart("task", "a"), ["j-b-0", "j-b-1"]),
-        (Restart("pod", name="j-a-0"), ["j-b-0", "j-b-1"]),
-        (Restart("partition", "b", "1"), ["j-a-0", "j-b-0"]),
-        (Restart("task", "ghost"), ["j-a-0", "j-b-0", "j-b-1"]),
-    ],
-)
-def test_which_pods_a_restart_replaces(restart: Restart, kept: list[str]) -> None:
-    """AC-20, AC-21."""
-    pods = [
-        msgspec.convert(each, Pod)
-        for each in (
-            pod("j-a-0", role="a", phase="Running"),
-            pod("j-b-0", role="b", phase="Running", labels={"volcano.sh/partition-id": "0"}),
-            pod("j-b-1", role="b", phase="Failed", labels={"volcano.sh/partition-id": "1"}),
-        )
-    ]
-    assert [each.metadata.name for each in pods if not restart.replaces(each)] == kept
-
-
 # Commands
 
 
@@ -301,24 +253,6 @@ def test_a_command_cannot_name_a_pod() -> None:
 
 def test_commands_for_others_are_not_ours() -> None:
     assert next_order(_job(), [_command(name="other")]) is None
-
-
-# Queues
-
-
-def _queue(state: str = "", **meta: str) -> Queue:
-    found = queue(state=state)
-    found["metadata"] |= {"uid": "q1", "resourceVersion": "5"} | meta
-    return msgspec.convert(found, Queue)
-
-
-def test_a_new_queue_is_opened_and_others_are_left() -> None:
-    assert initial_status(_queue()) == {
-        "metadata": {"uid": "q1", "resourceVersion": "5"},
-        "status": {"state": "Open"},
-    }
-    assert initial_status(_queue("Closed")) is None
-    assert initial_status(_queue(deletionTimestamp="2026-01-01T00:00:00Z")) is None
 
 
 # Jobs that cannot be used

@@ -6,7 +6,6 @@ import pytest
 
 from pumice.controller.podgroups import (
     LAST_APPLIED,
-    condition_of,
     is_current,
     phase_of,
     update,
@@ -14,16 +13,17 @@ from pumice.controller.podgroups import (
 )
 from pumice.controller.subject import read
 from tests.builders import job, task
+from tests.tables import table
+from tests.unit.controller.rows import a_job
+from tests.unit.controller.world import merge
 
 Raw = dict[str, Any]
+
+CASES: list[Raw] = table("controller/pod-groups")
 
 
 def _wanted(*tasks: Raw, waiting: tuple[str, ...] = (), **fields: Any) -> Raw:
     return wanted(read(job("job1", list(tasks), uid="u1", **fields)), {}, waiting)
-
-
-def _partitioned(**policy: Any) -> Raw:
-    return task("task1", 6, partitionPolicy={"totalPartitions": 2, "partitionSize": 3} | policy)
 
 
 def _stored(group: Raw, **status: Any) -> Raw:
@@ -50,43 +50,17 @@ def test_it_is_the_jobs_and_asks_for_its_minimum() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("policy", "minimum"),
-    [({}, 6), ({"minPartitions": 1}, 3), ({"minPartitions": 2}, 6)],
-    ids=["AC-12", "AC-13", "both"],
-)
-def test_partitions_count_towards_the_minimum(policy: Raw, minimum: int) -> None:
-    assert _wanted(_partitioned(**policy))["spec"]["minTaskMember"] == {"task1": minimum}
-
-
-@pytest.mark.parametrize(
-    ("topology", "expected"),
-    [
-        ({"mode": "hard", "highestTierAllowed": 1}, {"mode": "hard", "highestTierAllowed": 1}),
-        ({"mode": "soft", "highestTierName": "rack"}, {"mode": "soft", "highestTierName": "rack"}),
-        ({}, {"mode": "hard"}),
-    ],
-)
-def test_network_topology_of_the_job_and_of_partitions(topology: Raw, expected: Raw) -> None:
-    """AC-26."""
-    policy = _partitioned(minPartitions=1, networkTopology=topology)
-    spec = _wanted(policy, networkTopology=topology)["spec"]
-    assert spec["networkTopology"] == expected
-    assert spec["subGroupPolicy"] == [
-        {
-            "name": "task1",
-            "subGroupSize": 3,
-            "minSubGroups": 1,
-            "labelSelector": {"matchLabels": {"volcano.sh/task-spec": "task1"}},
-            "matchLabelKeys": ["volcano.sh/partition-id"],
-            "networkTopology": expected,
-        }
-    ]
-
-
-def test_no_minimum_of_partitions_is_said_as_zero() -> None:
-    """AC-28."""
-    assert _wanted(_partitioned())["spec"]["subGroupPolicy"][0]["minSubGroups"] == 0
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_what_a_group_asks_for(case: Raw) -> None:
+    group = wanted(read(a_job(case)), {})
+    assert group["metadata"]["name"] == case.get("name", "job1-u1")
+    if "before" in case:
+        stored = _stored(wanted(read(a_job(case["before"])), {}), phase="Running")
+        merge(stored, update(stored, group))
+        assert update(stored, group) == {}
+        assert stored["status"] == {"phase": "Running"}
+        group = stored
+    assert {key: group["spec"].get(key) for key in case["spec"]} == case["spec"]
 
 
 def test_labels_and_annotations_of_the_job_are_copied_but_not_kubectls_copy() -> None:
@@ -110,7 +84,7 @@ def test_a_group_that_is_as_wanted_needs_no_update() -> None:
 
 
 def test_an_update_changes_what_differs_and_spares_the_status() -> None:
-    """AC-10, and what Volcano leaves as it was: queue, topology, stale tasks."""
+    """Also what Volcano leaves as it was: queue, topology, stale tasks."""
     stored = _stored(_wanted(task("old", 2), task("kept", 1), queue="a"), phase="Running")
     target = _wanted(task("kept", 3), queue="b", priorityClassName="new", networkTopology={})
     patch = update(stored, target)
@@ -143,35 +117,3 @@ def test_a_new_incarnation_sends_the_group_back_to_pending() -> None:
 )
 def test_a_group_without_a_phase_is_pending(status: Raw, phase: str) -> None:
     assert phase_of({"status": status}) == phase
-
-
-def _condition(type_: str, at: str, status: str = "True") -> Raw:
-    return {
-        "type": type_,
-        "status": status,
-        "reason": f"{type_}Reason",
-        "message": f"{type_} message",
-        "lastTransitionTime": at,
-    }
-
-
-EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
-UNFIT = ("UnschedulableReason", "Unschedulable message")
-
-
-@pytest.mark.parametrize(
-    ("conditions", "expected"),
-    [
-        ([], None),
-        ([_condition("Unschedulable", EARLY)], UNFIT),
-        ([_condition("Scheduled", EARLY), _condition("Unschedulable", LATE)], UNFIT),
-        ([_condition("Unschedulable", EARLY), _condition("Scheduled", LATE)], None),
-        ([_condition("Unschedulable", EARLY), _condition("Scheduled", EARLY)], None),
-        ([_condition("Unschedulable", LATE, "False")], None),
-    ],
-    ids=["AC-16", "AC-17", "AC-18", "AC-19", "same second", "no longer"],
-)
-def test_the_newest_condition_says_whether_the_group_fits(
-    conditions: list[Raw], expected: tuple[str, str] | None
-) -> None:
-    assert condition_of({"status": {"conditions": conditions}}) == expected

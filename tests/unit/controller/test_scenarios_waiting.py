@@ -130,8 +130,42 @@ def test_doubtful_arguments_are_told_once() -> None:
     assert world.names(POD_GROUP) == ["train-u1"]
 
 
+def test_doubtful_arguments_stay_to_be_seen_as_long_as_the_job() -> None:
+    """W-01: events are gone after an hour, and `vcctl job view` shows no reason of a state."""
+    world = World(a_job(plugins={"svc": ["--publish-not-ready-addresses=maybe"]}))
+    world.settle()
+    noted = world.status["controlledResources"]["pumice.dev/plugin-warnings"]
+    assert noted == world.events[0].message
+    world.admit()
+    world.settle()
+    world.run()
+    world.settle()
+    assert (world.phase, world.reason) == ("Running", ("", ""))
+    assert world.status["controlledResources"]["pumice.dev/plugin-warnings"] == noted
+    world.command("RestartJob")
+    world.settle()
+    world.admit()
+    world.settle()
+    assert world.status["controlledResources"]["pumice.dev/plugin-warnings"] == noted
+    world.succeed()
+    world.settle()
+    assert world.phase == "Completed"
+    kept = world.status["controlledResources"]
+    assert kept["pumice.dev/plugin-warnings"] == noted
+    assert "plugin-svc" not in kept
+
+
+def test_many_doubts_are_cut() -> None:
+    words = [f"--nonsense-{number}={'x' * 300}" for number in range(20)]
+    world = World(a_job(plugins={"svc": words}))
+    world.settle()
+    noted = world.status["controlledResources"]["pumice.dev/plugin-warnings"]
+    assert len(noted) == 1000
+    assert noted.endswith("…")
+
+
 class _Stumbling(JobPlugin):
-    """A plugin with a mistake in it, where it is asked for objects or for edits."""
+    """A plugin with a mistake in it, wherever it is asked for something."""
 
     name = "stumbling"
     summary = "Divides by zero."
@@ -145,8 +179,11 @@ class _Stumbling(JobPlugin):
     def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:
         return PodEdits(labels={"share": str(1 // 0)})
 
+    def job_annotations(self, job: Job, values: Values) -> dict[str, str]:
+        return {"share": str(1 // 0)} if self.where == "annotations" else {}
 
-@pytest.mark.parametrize("where", ["objects", "edits"])
+
+@pytest.mark.parametrize("where", ["objects", "edits", "annotations"])
 def test_a_plugin_that_stumbles_is_reported(where: str) -> None:
     registry = builtin().with_plugin(_Stumbling(where), "here")
     world = World(a_job(plugins={"stumbling": []}), registry=registry)
@@ -156,7 +193,7 @@ def test_a_plugin_that_stumbles_is_reported(where: str) -> None:
         world.settle()
     word, sentence = world.reason
     assert word == "PluginError"
-    assert sentence.startswith("a plugin failed with ZeroDivisionError: ")
+    assert sentence.startswith('plugin "stumbling" of here failed with ZeroDivisionError: ')
     assert world.names(POD) == []
 
 

@@ -25,6 +25,7 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireObject,
     Step,
     UpdateObject,
 )
@@ -214,13 +215,24 @@ class World:
         plan = self.plan()
         self.gone.clear()
         for step in plan.steps:
+            if isinstance(step, RequireObject) and (step.kind, step.name) not in self.objects:
+                self.trouble = Trouble(step.reason, step.message)
+                return plan
             self.carry_out(step)
+        if self.trouble is not None and any(isinstance(s, RequireObject) for s in plan.steps):
+            self.trouble = None
         return plan
 
     def settle(self, limit: int = 20) -> None:
-        """Passes until nothing is left to do; pods that are removed are gone at once."""
+        """Passes until nothing is left to do; pods that are removed are gone at once.
+
+        Also until something that the Job requires is missing, and was when the controller looked before.
+        """
+        plan = Plan()
         for _ in range(limit):
-            plan = self.look()
+            before, plan = plan, self.look()
+            if self.trouble and plan == before:
+                return
             leaving = [p for p in self.pods.values() if p["metadata"].get("deletionTimestamp")]
             self.reap()
             if not plan and not leaving:
@@ -228,6 +240,8 @@ class World:
         raise AssertionError(f"still busy after {limit} passes: {list(plan.steps)}")
 
     def carry_out(self, step: Step) -> None:
+        if isinstance(step, RequireObject):
+            return
         if isinstance(step, RecordEvent):
             self.events.append(step)
             return
@@ -248,7 +262,7 @@ class World:
                 for guard in ("uid", "resourceVersion"):
                     expected = patch["metadata"].get(guard)
                     assert expected in (None, stored["metadata"][guard])
-                _merge(stored, patch)
+                merge(stored, patch)
                 self.touch(stored)
             case DeleteObject(kind, _, name, uid):
                 self._delete(kind, name, uid)
@@ -281,13 +295,13 @@ def _order(entry: tuple[tuple[Kind, str], Raw]) -> tuple[str, int, str]:
     return (kind.kind + head, int(last), "") if last.isdigit() else (kind.kind + name, 0, name)
 
 
-def _merge(stored: Raw, patch: Raw) -> None:
+def merge(stored: Raw, patch: Raw) -> None:
     for key, value in patch.items():
         if value is None:
             stored.pop(key, None)
         elif isinstance(value, dict):
             if not isinstance(stored.get(key), dict):
                 stored[key] = {}
-            _merge(stored[key], value)
+            merge(stored[key], value)
         else:
             stored[key] = value

@@ -1,0 +1,40 @@
+"""Which events follow from what exists."""
+
+from typing import Any
+
+import pytest
+
+from pumice.api import keys
+from pumice.controller.happenings import happenings
+from pumice.controller.observed import Observed
+from pumice.controller.situation import situation
+from pumice.plugins import builtin
+from pumice.plugins.settings import DEFAULT
+from tests.tables import table
+from tests.unit.controller.rows import a_job, pods
+
+Raw = dict[str, Any]
+
+CASES: list[Raw] = table("controller/events")
+
+
+def _group(given: Raw) -> Raw:
+    annotations = {keys.JOB_VERSION: given["version"]} if "version" in given else {}
+    return {"metadata": {"annotations": annotations}, "status": {"phase": given["phase"]}}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_events(case: Raw) -> None:
+    observed = Observed(
+        job=a_job(case),
+        pods=pods(case),
+        gone=pods(case, "gone"),
+        group=_group(case["group"]) if "group" in case else None,
+    )
+    known = situation(observed, builtin(), 0.0, DEFAULT)
+    found = list(happenings(known.job, known.pods, observed))
+    wanted = case["events"]
+    assert [each.event for each in found] == [each["event"] for each in wanted]
+    for request, fields in zip(found, wanted, strict=True):
+        said = {key: getattr(request, key) for key in fields}
+        assert said == {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}

@@ -1,0 +1,200 @@
+"""Stories of one Job, told by the case tables: what happens around it, step by step, and how it stands then.
+
+A story is about Job train with task worker of two pods, unless `tasks` says otherwise; fields of its spec stand beside. It starts
+when its pods run; `from: admitted` starts when they are there and do not run, `from: nothing` before the group may enqueue.
+
+Steps are what `World` can do (`run`, `fail`, `vanish`, …) with the names that it takes; after each of them the controller looks
+until nothing is left to do. `wait` lets seconds pass. `linger` does too, and pods that are being removed stay meanwhile.
+"""
+
+from typing import Any
+
+import pytest
+
+from pumice.api import keys
+from pumice.api.kinds import POD, POD_GROUP, Kind
+from pumice.api.meta import format_time
+from pumice.controller.owners import controller_reference
+from pumice.controller.subject import read
+from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+from tests.builders import job, task
+from tests.tables import table
+from tests.unit.controller.world import START, World
+
+Raw = dict[str, Any]
+
+TOLD_APART = {"id", "from", "tasks", "put", "steps", "expect"}
+STORIES: list[Raw] = [
+    story for name in ("delays", "endings", "syncing") for story in table(f"controller/{name}")
+]
+WAITING: list[Raw] = table("controller/waiting")
+
+
+class Told(World):
+    """A world with the further steps of the tables."""
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.settle()
+
+    def linger(self, seconds: float) -> None:
+        self.now += seconds
+        self.look()
+
+    def replicas(self, number: int) -> None:
+        self.job["spec"]["tasks"][0]["replicas"] = number
+
+    def evict(self, name: str, grace: float = 0.0) -> None:
+        super().evict(name)
+        self.pods[name]["metadata"]["deletionTimestamp"] = format_time(self.now + grace)
+
+    def claim(self, name: str) -> None:
+        """Somebody makes a claim."""
+        head = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+        self.put(head | {"metadata": {"name": name, "namespace": "default"}, "spec": {}})
+
+    def lose(self, name: str) -> None:
+        """Somebody removes it."""
+        del self.objects[PERSISTENT_VOLUME_CLAIM, name]
+
+    def spec(self, fields: Raw) -> None:
+        self.job["spec"].update(fields)
+
+    def mark(self, name: str) -> None:
+        """A controller was killed between marking a pod and removing it."""
+        self.pods[name]["metadata"]["annotations"][keys.OUT_OF_SYNC] = "true"
+
+    def half_marked(self, name: str) -> None:
+        """The same, and the next one looks once only."""
+        self.mark(name)
+        counted = dict(self.status)
+        self.look()
+        assert {key: self.status.get(key) for key in counted} == counted
+        assert self.pods[name]["metadata"]["deletionTimestamp"]
+        self.settle()
+        self.run()
+
+    def is_(self, phase: str) -> None:
+        assert self.phase == phase
+
+    def uids(self) -> dict[tuple[Kind, str], str]:
+        return {key: obj["metadata"]["uid"] for key, obj in self.objects.items()}
+
+
+def _world(story: Raw) -> Told:
+    tasks = [
+        task(name, **({"replicas": given} if isinstance(given, int) else given))
+        for name, given in story.get("tasks", {"worker": 2}).items()
+    ]
+    spec = {key: value for key, value in story.items() if key not in TOLD_APART}
+    world = Told(job("train", tasks, uid="u1", **spec))
+    for kind, given in story.get("put", {}).items():
+        if kind == POD_GROUP.kind:
+            _put(world, kind, given)
+        else:
+            world.claim(given["name"])
+    world.settle()
+    if story.get("from") != "nothing":
+        world.objects[POD_GROUP, "train-u1"]["status"] = {"phase": "Inqueue"}
+        world.settle()
+    if "from" not in story:
+        world.run()
+        world.settle()
+    return world
+
+
+def _put(world: World, kind: str, given: Raw) -> None:
+    owner = controller_reference(read(world.job).metadata)
+    meta = {"name": given["name"], "namespace": "default", "ownerReferences": [owner]}
+    head = {"apiVersion": POD_GROUP.api_version, "kind": kind, "metadata": meta}
+    world.put(head | {key: value for key, value in given.items() if key != "name"})
+
+
+def _step(world: Told, step: Raw) -> None:
+    ((verb, given),) = step.items()
+    arguments = given if isinstance(given, list) else [given]
+    if verb == "vanish":
+        for name in arguments:
+            world.vanish(name)
+    else:
+        getattr(world, f"{verb}_" if verb == "is" else verb)(*arguments)
+    if verb == "evict":
+        world.look()
+    elif verb != "linger":
+        world.settle()
+
+
+def _left(world: Told, kind: str) -> list[str]:
+    return [
+        obj["metadata"]["name"]
+        for obj in world.objects.values()
+        if obj["kind"] == kind and not obj["metadata"].get("deletionTimestamp")
+    ]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story["id"])
+def test_story(story: Raw) -> None:
+    world = _world(story)
+    before = world.uids()
+    for step in story.get("steps", ()):
+        _step(world, step)
+    now = world.uids()
+    expect = dict(story["expect"])
+    assert world.phase == expect.pop("phase", world.phase)
+    assert world.reason[0] == expect.pop("reason", world.reason[0])
+    assert expect.pop("message", "") in world.reason[1]
+    assert world.status.get("retryCount", 0) == expect.pop(
+        "retries", world.status.get("retryCount", 0)
+    )
+    for kind, names in expect.pop("left", {}).items():
+        assert sorted(_left(world, kind)) == names, kind
+    for kind, name in expect.pop("kept", {}).items():
+        (key,) = [key for key in before if (key[0].kind, key[1]) == (kind, name)]
+        assert now[key] == before[key], kind
+    replaced = [
+        key[1] for key in before if key[0] == POD and now.get(key, before[key]) != before[key]
+    ]
+    assert replaced == expect.pop("replaced", replaced)
+    for field, number in expect.pop("counts", {}).items():
+        assert world.status.get(field, 0) == number, field
+    for field, value in expect.pop("group", {}).items():
+        assert world.group is not None
+        assert world.group["spec"][field] == value
+    if (marks := expect.pop("marks", None)) is not None:
+        stored = world.status.get("controlledResources", {})
+        assert {k: v for k, v in stored.items() if k != "pumice.dev/command"} == marks
+    if (claims := expect.pop("claims", None)) is not None:
+        for pod in world.of(POD):
+            sources = [each["persistentVolumeClaim"] for each in pod["spec"]["volumes"]]
+            assert [each["claimName"] for each in sources] == claims
+    if (seconds := expect.pop("asks_again", None)) is not None:
+        world.requeues.clear()
+        world.look()
+        assert min(world.requeues) == seconds
+    assert expect == {}, "all that is expected is looked at"
+
+
+@pytest.mark.parametrize("case", WAITING, ids=lambda case: case["id"])
+def test_what_the_scheduler_says_reaches_the_user(case: Raw) -> None:
+    world = World(job("train", [task("worker", 2)], uid="u1"))
+    world.settle()
+    assert world.group is not None
+    world.group["status"] = {
+        "phase": "Pending",
+        "conditions": [_condition(*each) for each in case["conditions"]],
+    }
+    world.touch(world.group)
+    world.settle()
+    assert [f"{each.type} {each.reason}: {each.message}" for each in world.events] == case["told"]
+    assert world.reason[0] == case["reason"]
+    assert case.get("message", "") in world.reason[1]
+
+
+def _condition(type_: str, second: int, message: str, status: str = "True") -> Raw:
+    return {
+        "type": type_,
+        "status": status,
+        "reason": "NotEnoughResources" if type_ == "Unschedulable" else "",
+        "message": message,
+        "lastTransitionTime": format_time(START + second),
+    }
