@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick fuzz check format generate manifests controlplane bench image-files clean
+.PHONY: help demo dev test test-quick fuzz check format generate manifests controlplane frameworks bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,20 +17,21 @@ READY_DEV := .venv/.ready-dev
 help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
 
-demo: $(READY) ## Submit a TensorFlow job to an in-process cluster and watch it placed (20 s)
+demo: $(READY) ## Submit a TensorFlow job to an in-process cluster and watch it placed (5 s)
 	@$(PY) examples/demo.py
 
 dev: $(READY) ## Start an in-process cluster for kubectl
 	@$(PY) -m pumice dev
 
-test: $(READY_DEV) controlplane ## Run every test, those on a real control plane included
-	$(PY) -m pytest -n 3 --dist worksteal -m "not controlplane"
+test: $(READY_DEV) controlplane frameworks ## Run every test, those on a real control plane and with real frameworks included
+	$(PY) -m pytest -n 3 --dist worksteal -m "not controlplane and not frameworks"
 	$(PY) -m pytest -m controlplane
+	$(PY) -m pytest -m frameworks
 
 test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (2 min)
-	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not slow"
+	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not frameworks and not slow"
 
-fuzz: $(READY_DEV) ## Have admission answer a million mutated reviews, and say what became of them (4 min)
+fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what became of them (7 min)
 	$(PY) -m tests.fuzz
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
@@ -52,6 +53,9 @@ manifests: $(READY_DEV) controlplane ## Write deploy/pumice.yaml, which installs
 
 controlplane: ## Build the real kube-apiserver, etcd, kwok, kubectl and helm (once, 7 min)
 	@python3 -m tests.support.controlplane build
+
+frameworks: ## Build images with the real OpenSSH, Open MPI, MPICH and PyTorch (once, 1 min, 1.2 GiB)
+	@python3 -m tests.support.images build
 
 bench: $(READY_DEV) ## Run the benchmarks and write their JSON beside them
 	$(PY) -m benchmarks

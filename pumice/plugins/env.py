@@ -8,7 +8,10 @@ from pumice.plugins.arguments import Values
 from pumice.plugins.edits import EnvVar, PodEdits
 from pumice.plugins.interface import JobPlugin
 
-__all__ = ["Env"]
+__all__ = ["VARIABLES", "Env"]
+
+VARIABLES = ("VK_TASK_INDEX", "VC_TASK_INDEX")
+"""The variables, both with the index: that of Volcano, after an older name of it."""
 
 
 class Env(JobPlugin):
@@ -21,4 +24,4 @@ class Env(JobPlugin):
     def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:  # noqa: ARG002
         """Two variables with the index; the user's own win."""
         text = str(index)
-        return PodEdits(env=(EnvVar("VK_TASK_INDEX", text), EnvVar("VC_TASK_INDEX", text)))
+        return PodEdits(env=tuple(EnvVar(name, text) for name in VARIABLES))

@@ -4,8 +4,8 @@ What the Job has stays, so the plugin's files are not where its variables and it
 nothing can be mounted inside of a volume that is read-only: such a container does not start.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from posixpath import normpath
+from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 from pumice.api.fields import FieldError
@@ -23,7 +23,7 @@ def kept_volume_warnings(
     job: Job,
     plugin: str,
     volume: str,
-    paths: Sequence[str],
+    paths: tuple[str, ...],
     *,
     tasks: Collection[str] | None = None,
     of_job: bool = True,
@@ -38,90 +38,97 @@ def kept_volume_warnings(
         tasks: Tasks in which it is; None for all.
         of_job: Whether to look at `spec.volumes` too.
     """
-    wanted = [normpath(path) for path in paths]
-    warnings = _of_job(job, plugin, wanted) if of_job else []
+    places = _places(paths)
+    warnings = []
+    for number, claim in enumerate((job.spec.volumes or ()) if of_job else ()):
+        if places.get(_identity(claim.mount_path)) == "":
+            where = f"spec.volumes[{number}].mountPath"
+            warnings.append(FieldError(where, _stays(claim.mount_path, plugin), _CODE))
     for position, task in enumerate(job.tasks):
         if tasks is not None and task.name not in tasks:
             continue
         spec = task.pod_spec()
-        where = f"spec.tasks[{position}].template.spec"
-        warnings += _volumes(spec, plugin, volume, where)
-        for mount, path, is_read_only in _mounts(spec):
-            if path in wanted:
-                text = _stays(path, plugin)
-            elif is_read_only and (inside := _first_inside(path, wanted)):
-                text = (
-                    f"plugin {plugin} mounts {inside} inside of this read-only volume, and a container starts "
-                    "only where there is something to mount it over; mount the volume elsewhere"
-                )
-            else:
-                continue
-            warnings.append(FieldError(f"{where}.{mount}.mountPath", text, _CODE))
+        found = [*_volumes(spec, plugin, volume), *_mounts(spec, plugin, places)]
+        warnings += [
+            FieldError(f"spec.tasks[{position}].template.spec.{where}", text, _CODE)
+            for where, text in found
+        ]
     return warnings
 
 
-def _of_job(job: Job, plugin: str, wanted: Sequence[str]) -> list[FieldError]:
-    return [
-        FieldError(f"spec.volumes[{number}].mountPath", _stays(path, plugin), _CODE)
-        for number, each in enumerate(job.spec.volumes or ())
-        if (path := normpath(each.mount_path)) in wanted
-    ]
+@lru_cache(maxsize=256)
+def _places(paths: tuple[str, ...]) -> dict[str, str]:
+    """The directories around some paths, each with the first that is inside; those paths with nothing."""
+    places: dict[str, str] = {}
+    for path in paths:
+        parts = path.split("/")
+        for end in range(1, len(parts)):
+            places.setdefault("/".join(parts[:end]) or "/", path)
+    return places | dict.fromkeys(map(_identity, paths), "")
+
+
+def _identity(path: str) -> str:
+    return path.rstrip("/") or "/"
 
 
 def _stays(path: str, plugin: str) -> str:
     return f'"{path}" is where plugin {plugin} puts its files, which are left out then; mount this elsewhere'
 
 
-def _volumes(spec: Raw, plugin: str, volume: str, where: str) -> list[FieldError]:
-    return [
-        FieldError(
-            f"{where}.volumes[{number}].name",
-            f'volume "{volume}" is defined here and stays so, with other files than those of plugin {plugin}; '
-            "give it another name",
-            _CODE,
-        )
-        for number, each in enumerate(_list(spec, "volumes"))
-        if isinstance(each, dict) and each.get("name") == volume and not _is_same(each, volume)
-    ]
+def _volumes(spec: Raw, plugin: str, volume: str) -> list[tuple[str, str]]:
+    found = []
+    for number, each in enumerate(_list(spec, "volumes")):
+        if isinstance(each, dict) and each.get("name") == volume and not _is_same(each, volume):
+            text = (
+                f'volume "{volume}" is defined here and stays so, with other files than those of plugin '
+                f"{plugin}; give it another name"
+            )
+            found.append((f"volumes[{number}].name", text))
+    return found
 
 
 def _is_same(volume: Raw, name: str) -> bool:
     """Whether a volume shows what the plugin's would, as in a manifest that was made of a wired pod."""
-    source = {key: value for key, value in volume.items() if key != "name"}
-    config_map, secret = source.get("configMap"), source.get("secret")
-    return "projected" in source or (
+    config_map, secret = volume.get("configMap"), volume.get("secret")
+    return "projected" in volume or (
         (isinstance(config_map, dict) and config_map.get("name") == name)
         or (isinstance(secret, dict) and secret.get("secretName") == name)
     )
 
 
-def _mounts(spec: Raw) -> Iterator[tuple[str, str, bool]]:
-    """Where each mount stands, its path, and whether nothing can be written below it."""
-    read_only: frozenset[Any] | None = None
+def _mounts(spec: Raw, plugin: str, places: dict[str, str]) -> list[tuple[str, str]]:
+    found = []
     for kind in ("containers", "initContainers"):
         for position, container in enumerate(_list(spec, kind)):
             mounts = container.get("volumeMounts") if isinstance(container, dict) else None
             for number, mount in enumerate(mounts if isinstance(mounts, list) else ()):
                 path = mount.get("mountPath") if isinstance(mount, dict) else None
-                if not isinstance(path, str) or not path:
+                if not isinstance(path, str) or (inside := places.get(_identity(path))) is None:
                     continue
-                if read_only is None:
-                    read_only = _read_only(spec)
-                is_read_only = mount.get("readOnly") is True or str(mount.get("name")) in read_only
-                yield f"{kind}[{position}].volumeMounts[{number}]", normpath(path), is_read_only
+                if inside and not _is_read_only(spec, mount):
+                    continue
+                where = f"{kind}[{position}].volumeMounts[{number}].mountPath"
+                found.append(
+                    (where, _in_the_way(inside, plugin) if inside else _stays(path, plugin))
+                )
+    return found
 
 
-def _read_only(spec: Raw) -> frozenset[Any]:
-    return frozenset(
-        str(each.get("name"))
-        for each in _list(spec, "volumes")
-        if isinstance(each, dict) and any(key in each for key in _READ_ONLY)
+def _in_the_way(inside: str, plugin: str) -> str:
+    return (
+        f"plugin {plugin} mounts {inside} inside of this read-only volume, and a container starts only where "
+        "there is something to mount it over; mount the volume elsewhere"
     )
 
 
-def _first_inside(path: str, wanted: Sequence[str]) -> str:
-    inside = path if path.endswith("/") else f"{path}/"
-    return next((each for each in wanted if each.startswith(inside)), "")
+def _is_read_only(spec: Raw, mount: Raw) -> bool:
+    """Whether nothing can be made in a mounted volume."""
+    return mount.get("readOnly") is True or any(
+        isinstance(each, dict)
+        and each.get("name") == mount.get("name")
+        and any(key in each for key in _READ_ONLY)
+        for each in _list(spec, "volumes")
+    )
 
 
 def _list(owner: Raw, key: str) -> list[Any]:

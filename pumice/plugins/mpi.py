@@ -24,6 +24,7 @@ from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
+from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
 from pumice.plugins.waiting import wait_arguments, wait_step
 
@@ -90,7 +91,8 @@ class Mpi(JobPlugin):
         if worker is not None and not values.strict_upstream:
             name, master = _config_map(job), (values["master"],)
             warnings += kept_volume_warnings(job, self.name, name, (MOUNT_PATH,), tasks=master)
-        errors = list(_size_error(job, worker, values))
+        errors = [*_size_error(job, worker, values)]
+        errors += shared_hostname_errors(job, self.name, (values["worker"],))
         if job.task(values["master"]) is None:
             errors.insert(0, missing_task(job, self.name, values, "master"))
         return Findings(tuple(errors), tuple(warnings))

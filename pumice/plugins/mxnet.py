@@ -10,6 +10,7 @@ from pumice.plugins.cast import Cast, missing_task, role_warnings, single_warnin
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
+from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.variables import Variable, prepared
 
 __all__ = ["MXNet"]
@@ -49,7 +50,8 @@ class MXNet(JobPlugin):
             return Findings((missing_task(job, self.name, values, "scheduler"),), warnings)
         kept = kept_warnings(job, values, [each.name for each in _VARIABLES])
         several = single_warnings(job, values, "scheduler")
-        return Findings(warnings=(*warnings, *several, *kept))
+        shared = shared_hostname_errors(job, self.name, (values["scheduler"],))
+        return Findings(tuple(shared), (*warnings, *several, *kept))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The variables, and the scheduler's port on the scheduler."""

@@ -30,6 +30,7 @@ from pumice.plugins.cast import Cast, role_warnings
 from pumice.plugins.edits import EnvVar, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
+from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.upstream_arguments import parse_upstream
 from pumice.plugins.variables import Variable, prepared
 from pumice.plugins.waiting import wait_arguments, wait_step
@@ -135,7 +136,7 @@ class PyTorch(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Warn where roles are not played, or a user's own variable stands in the way."""
+        """Refuse a master of which there are several, warn where roles are not played or a user's variable stands."""
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
         cast = _cast(job, values)
         path = "spec.plugins.pytorch"
@@ -152,7 +153,10 @@ class PyTorch(JobPlugin):
             warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
         if "master" in cast:
             warnings += kept_warnings(job, values, [each.name for each in _VARIABLES])
-        return Findings(warnings=tuple(warnings))
+        # The others connect to the master alone; in an elastic group any pod may become that.
+        addressed = (values["master"], values["worker"] if elastic else "")
+        errors = shared_hostname_errors(job, self.name, addressed)
+        return Findings(tuple(errors), tuple(warnings))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The port, both sets of variables, and the wait step of workers."""

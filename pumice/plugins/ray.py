@@ -26,6 +26,7 @@ from pumice.plugins.cast import Cast, missing_task, role_warnings, single_warnin
 from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.manifests import Derived, manifest, name_errors
+from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import Svc
 from pumice.plugins.waiting import wait_arguments, wait_step
 
@@ -72,6 +73,7 @@ class Ray(JobPlugin):
         for role in ("head", "worker"):
             warnings += _container_warnings(job, values, role)
         errors = [*_name_errors(job), *_port_errors(values)]
+        errors += shared_hostname_errors(job, self.name, (values["head"],))
         if job.task(values["head"]) is None:
             errors.append(missing_task(job, self.name, values, "head"))
         return Findings(tuple(errors), tuple(warnings))
@@ -172,7 +174,9 @@ def _port_errors(values: Values) -> list[FieldError]:
                 f"--{arguments[other]} and --{arguments[name]} are both {number}, and the head listens on each; "
                 "give each a port of its own"
             )
-            errors.append(FieldError("spec.plugins.ray", text, "JOB-RAY-PORTS", "FieldValueDuplicate"))
+            errors.append(
+                FieldError("spec.plugins.ray", text, "JOB-PLUGIN-PORTS", "FieldValueDuplicate")
+            )
     return errors
 
 

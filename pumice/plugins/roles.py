@@ -18,13 +18,16 @@ from pumice.api.suggestions import Suggestions
 from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Kind, Values
 from pumice.plugins.cast import Cast
 from pumice.plugins.edits import PodEdits, Port
+from pumice.plugins.env import VARIABLES, Env
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
-from pumice.plugins.svc import MOUNT_PATH
+from pumice.plugins.shared_hostnames import shared_hostname_errors
+from pumice.plugins.svc import MOUNT_PATH, variables_of
 from pumice.plugins.variables import (
     VARIABLE_LIMIT,
     Variable,
     VariableError,
+    addressed,
     fault,
     prepared,
     size,
@@ -91,6 +94,8 @@ class Roles(JobPlugin):
             for variable in values["env"]
             if (error := _variable_error(job, variable, cast, values["port"])) is not None
         ]
+        addresses = {task for each in values["env"] for task in addressed(each, cast)}
+        errors += shared_hostname_errors(job, self.name, addresses)
         tasks, suggestions = {task.name: task for task in job.tasks}, Suggestions()
         warnings = [
             FieldError(
@@ -102,6 +107,7 @@ class Roles(JobPlugin):
             for role, task in values["roles"]
             if task not in tasks
         ]
+        warnings += _hidden_warnings(job, values)
         warnings += kept_warnings(job, values, [each.name for each in values["env"]])
         return Findings(tuple(errors), tuple(warnings))
 
@@ -131,6 +137,20 @@ def _variable_error(job: Job, variable: Variable, cast: Cast, port: int) -> Fiel
         f"variable of {VARIABLE_LIMIT}; read the files that plugin svc puts into {MOUNT_PATH}"
     )
     return FieldError("spec.plugins.roles", text, "JOB-PLUGIN-SIZE")
+
+
+def _hidden_warnings(job: Job, values: Values) -> list[FieldError]:
+    """Warn about variables that are set already, by the same argument or by a plugin that comes first."""
+    earlier = dict.fromkeys(variables_of(job), "plugin svc sets")
+    if Env.name in (job.spec.plugins or ()):
+        earlier |= dict.fromkeys(VARIABLES, "plugin env sets")
+    warnings = []
+    for variable in values["env"]:
+        if variable.name in earlier:
+            text = f"--env: {earlier[variable.name]} {variable.name} already, and that one counts; choose another name"
+            warnings.append(FieldError("spec.plugins.roles", text, "JOB-PLUGIN-ARGUMENT"))
+        earlier.setdefault(variable.name, "it sets")
+    return warnings
 
 
 def _cast(job: Job, values: Values) -> Cast:

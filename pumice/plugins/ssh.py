@@ -252,7 +252,9 @@ def _other_volume(job: Job, mode: int) -> str:
 def _name_errors(job: Job, values: Values) -> tuple[FieldError, ...]:
     name = _secret(job)
     secret = Derived("Secret and its volume", name, names.dns_label_problem(name))
-    others = [] if values.strict_upstream else _other_volumes(job, _directory(values))
+    others = []
+    if names.dns_label_problem(_other_volume(job, ROOT_MODE)) and not values.strict_upstream:
+        others = _other_volumes(job, _directory(values))
     volumes = (Derived("volume", each, names.dns_label_problem(each)) for each in others)
     return name_errors(job, Ssh.name, (secret, *volumes))
 

@@ -22,14 +22,21 @@ from pumice.plugins.addresses import (
     labels_of_job,
     subdomain,
 )
-from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values
+from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values, parse
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import Derived, manifest, name_errors
 
-__all__ = ["CONFIG_MAP_LIMIT", "DATA_LIMIT", "HOSTS_VARIABLE_LIMIT", "MOUNT_PATH", "Svc"]
+__all__ = [
+    "CONFIG_MAP_LIMIT",
+    "DATA_LIMIT",
+    "HOSTS_VARIABLE_LIMIT",
+    "MOUNT_PATH",
+    "Svc",
+    "variables_of",
+]
 
 MOUNT_PATH = "/etc/volcano"
 """Directory in which every container finds the hosts files."""
@@ -111,6 +118,15 @@ class Svc(JobPlugin):
             )
 
         return edit
+
+
+def variables_of(job: Job) -> list[str]:
+    """Names of the variables that this plugin sets; none where the Job does not name it."""
+    plugins = job.spec.plugins or {}
+    if Svc.name not in plugins:
+        return []
+    values = parse(Svc.arguments, plugins[Svc.name] or ()).values
+    return [each.name for each in _variables(job, "")] if values["inject-hosts-env"] else []
 
 
 def _volume(name: str) -> Raw:

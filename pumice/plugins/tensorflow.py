@@ -18,6 +18,7 @@ from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
+from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.variables import VARIABLE_LIMIT
 
 __all__ = [
@@ -77,11 +78,12 @@ class TensorFlow(JobPlugin):
         warnings = [*_role_warnings(job, values), *kept, *_variable_warnings(job, values)]
         if not values.strict_upstream:
             warnings += kept_volume_warnings(job, self.name, _name(job), (MOUNT_PATH,))
-        too_large = _file_errors(job, values)
+        roles = tuple(values[role] for role in _CLUSTER_ORDER)
+        errors = [*shared_hostname_errors(job, self.name, roles), *_file_errors(job, values)]
         if kept:
-            # Containers with a variable of their own need no file.
-            return Findings(warnings=(*warnings, *too_large))
-        return Findings(tuple(too_large), tuple(warnings))
+            # Containers with a variable of their own need nothing of it.
+            return Findings(warnings=(*warnings, *errors))
+        return Findings(tuple(errors), tuple(warnings))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
         """ConfigMap `<job>-tf` with the cluster."""

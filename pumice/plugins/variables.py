@@ -15,7 +15,16 @@ from pumice.plugins.accelerators import accelerators
 from pumice.plugins.cast import Cast
 from pumice.plugins.edits import EnvVar
 
-__all__ = ["FIELDS", "VARIABLE_LIMIT", "Variable", "VariableError", "fault", "prepared", "size"]
+__all__ = [
+    "FIELDS",
+    "VARIABLE_LIMIT",
+    "Variable",
+    "VariableError",
+    "addressed",
+    "fault",
+    "prepared",
+    "size",
+]
 
 FIELDS: dict[str, str] = {
     "rank": "number of the pod among all that play a role, from 0",
@@ -94,6 +103,17 @@ def fault(variable: Variable, cast: Cast) -> str:
         if found:
             return found
     return ""
+
+
+def addressed(variable: Variable, cast: Cast) -> set[str]:
+    """Tasks of which a text gives the addresses of single pods."""
+    found: set[str] = set()
+    for field, role in _FIELD.findall(variable.text):
+        if field == "self":
+            found.update(cast.roles.values())
+        elif field in ("address", "addresses", "endpoints") and role in cast.roles:
+            found.add(cast.roles[role])
+    return found
 
 
 def size(variable: Variable, cast: Cast, port: int) -> int:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.plugins import BOOLEAN, INTEGER, PORT, TEXT, Argument, ArgumentSpec, Kind
-from pumice.plugins.arguments import parse, shown
+from pumice.plugins.arguments import between, parse, shown
 from pumice.plugins.upstream_arguments import parse_upstream
 from tests.unit.plugins.support import rows
 
@@ -43,6 +43,31 @@ def test_strict_upstream_stops_where_volcano_stops(row: dict[str, Any]) -> None:
 
     assert parsed.values.of == values_of(row["upstream"])
     assert bool(parsed.problems) == row["upstream"].get("complains", False)
+
+
+@pytest.mark.parametrize("word", ["9" * 5000, "-" + "9" * 5000, "0x" + "f" * 5000])
+def test_no_number_is_too_long_to_be_refused(word: str) -> None:
+    bounded = ArgumentSpec(Argument("p", PORT, 22, ""), Argument("n", INTEGER, 7, ""))
+
+    parsed = parse(bounded, [f"--p={word}", f"--n={word}"])
+
+    assert parsed.values.of == {"p": 22, "n": 7}
+    expected = ["expected a port from 1 to 65535; 22", "expected an integer of 64 bits; 7"]
+    found = [each.message.removesuffix(" is used instead") for each in parsed.problems]
+    assert [each[-len(end) :] for each, end in zip(found, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "found", "upstream"),
+    [("1", 1, 1), ("9", 9, 9), ("0", 5, 0), ("10", 5, 10), ("x", 5, 0), ("9" * 30, 5, 2**63 - 1)],
+)
+def test_a_number_has_bounds_that_volcano_does_not_see(
+    word: str, found: int, upstream: int
+) -> None:
+    spec = ArgumentSpec(Argument("n", between("digit", "a digit", 1, 9), 5, ""))
+
+    assert parse(spec, [f"--n={word}"]).values["n"] == found
+    assert parse_upstream(spec, [f"--n={word}"]).values["n"] == upstream
 
 
 def test_a_problem_says_where_what_and_what_instead() -> None:

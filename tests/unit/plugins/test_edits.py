@@ -46,6 +46,22 @@ def test_a_plugins_variable_replaces_the_users_where_asked_to() -> None:
     assert apply(edited, edits, user_wins=False) is edited
 
 
+def test_a_mount_may_be_meant_for_some_containers() -> None:
+    """Whoever gets it there does not get another one at that path."""
+    edits = PodEdits(
+        mounts=[Mount("v", "/a", containers=frozenset({"c1", "i0"})), Mount("w", "/a")]
+    )
+
+    edited = apply(pod_of("p"), edits)
+
+    found = {name: each["volumeMounts"] for name, each in containers(edited).items()}
+    assert found == {
+        name: [{"name": volume, "mountPath": "/a"}]
+        for name, volume in (("c0", "w"), ("c1", "v"), ("i0", "v"))
+    }
+    assert apply(edited, edits) is edited
+
+
 def test_init_containers_get_what_is_meant_for_them() -> None:
     edits = PodEdits(
         env=[EnvVar("A"), EnvVar("B", init_containers=False)],

@@ -3,7 +3,7 @@
 The tables are `tests/cases/plugins/<plugin>.yaml`. A row gives
 
 - `job`: name, then tasks as [name, replicas, hostname, subdomain]; `templates`: task to what its pod's spec has;
-- `arguments` of the plugin; `with`: further plugins and their arguments;
+- `volumes` of the Job; `arguments` of the plugin; `with`: further plugins and their arguments;
 - `pod`: name and task annotation, of a pod with containers c0 and c1 and init container i0; `containers`: what
   these have, by name; `pod_spec`, `pod_annotations`: what the pod has besides.
 
@@ -12,7 +12,7 @@ and expects, where it says so,
 - `env`: "NAME=value" of every container; `has`, `lacks`: some of them, or names, that are there or not;
   `init_env`, `init_has`: the same of every init container;
 - `ports` ("name:number", or the number alone) and `command`, `args` by container; `init_containers`: names;
-- `wait`: the wait step; `annotations` of the pod; `unchanged`; `refused`: what the error says;
+- `wait`: the wait step, for `hosts` or for those of a `file`; `annotations` of the pod; `unchanged`; `refused`: what the error says;
 - `objects`: "Kind/name"; `service`: [port, target] by port; `policy`: the last NetworkPolicy; `files`: data of the
   plugin's own ConfigMap, null where it wants none;
 - `errors`, `warnings`: codes that admission gives, none unless said.
@@ -22,9 +22,11 @@ and expects, where it says so,
 
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
-from pumice.api.jobs import Job
+from pumice.api.jobs import Job, Volume
 from pumice.plugins import PluginError, Raw, builtin, problems, wanted_objects
 from tests.unit.plugins.support import containers, job_of, pod_of, rows, wired
 
@@ -39,6 +41,9 @@ ROWS = [
 def job_of_row(plugin: str, row: Raw) -> Job:
     plugins = {plugin: row.get("arguments", []), **row.get("with", {})}
     job = job_of(row["job"], plugins)
+    if "volumes" in row:
+        volumes = msgspec.convert(row["volumes"], list[Volume])
+        job = replace(job, spec=replace(job.spec, volumes=volumes))
     for task in job.tasks:
         task.pod_spec().update(row.get("templates", {}).get(task.name, {}))
     return job
@@ -121,7 +126,11 @@ def assert_wait(wait: Raw, pod: Raw, strict_upstream: bool) -> None:
     assert step["command"][:2] == ["sh", "-c"]
     script: Any = step["command"][2]
     assert f"port={wait['port']};" in script
-    assert f"for host in {wait['hosts']}; do" in script
+    if "file" in wait:
+        assert "\nwhile read -r host _; do\n" in script
+        assert script.endswith(f"\ndone <{wait['file']}\n")
+    else:
+        assert f"\nfor host in {wait['hosts']}; do\n" in script
     assert f"gave up after {wait['timeout']} s" in script
     ours = not (strict_upstream and "name" not in wait)
     assert ("securityContext" in step, "resources" in step) == (ours, ours)

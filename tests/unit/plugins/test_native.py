@@ -45,6 +45,7 @@ def job_spec(size: int, plugins: str, **fields: Any) -> Raw:
 def manifest(shape: Raw) -> Raw:
     """The owner that a row describes."""
     kind = KINDS[shape["kind"]]
+    spec: Raw
     metadata = {"name": shape["name"], "namespace": "ns", "uid": "u1", "generation": 1}
     if kind == kinds.INDEXED_JOB:
         rest = {key: shape[key] for key in ("parallelism", "tasks", "mode") if key in shape}
@@ -52,8 +53,12 @@ def manifest(shape: Raw) -> Raw:
     elif kind == kinds.JOB_SET:
         spec = {
             "replicatedJobs": [
-                {"name": name, "replicas": replicas, "template": {"spec": job_spec(size, plugins)}}
-                for name, replicas, size, plugins in shape["jobs"]
+                {
+                    "name": name,
+                    "replicas": replicas,
+                    "template": {"spec": job_spec(size, plugins, **(rest[0] if rest else {}))},
+                }
+                for name, replicas, size, plugins, *rest in shape["jobs"]
             ]
         }
         if "network" in shape:
@@ -67,6 +72,9 @@ def manifest(shape: Raw) -> Raw:
             },
             "networkConfig": {"subdomainPolicy": shape.get("policy", "Shared")},
         }
+        if "leader" in shape:
+            leader = template(shape["leader"])
+            spec["leaderWorkerTemplate"]["leaderTemplate"] = leader
         if "surge" in shape:
             spec["rolloutStrategy"] = {"rollingUpdateConfiguration": {"maxSurge": shape["surge"]}}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}

@@ -13,6 +13,8 @@ from tests.unit.plugins.support import containers, job, pod_of, task
 
 TABLE = table("plugins/ssh")
 ROWS = [pytest.param(row, id=row["id"]) for row in TABLE["rows"]]
+NAMELESS = "JOB-PLUGIN-SUBDOMAIN"
+"""What a Job is told that names no plugin svc."""
 FILES = ("id_rsa", "id_rsa.pub", "authorized_keys", "config")
 
 
@@ -66,9 +68,23 @@ def test_a_job_gets_keys_and_a_configuration(row: Raw, strict_upstream: bool) ->
     if "problem" in row:
         judged = problems(job_of(row), builtin(), strict_upstream=strict_upstream)
         assert judged.errors == ()
-        told = [each.message for each in judged.warnings]
-        # Volcano mounts whatever it is told to.
-        assert told == [] if strict_upstream else row["problem"] in told[0]
+        told = [each.message for each in judged.warnings if each.code != NAMELESS]
+        # Volcano mounts whatever it is told to, and keeps what is there as well.
+        wanted = expected.get("warned", "") if strict_upstream else row["problem"]
+        assert wanted in told[0] if wanted else told == []
+    if "modes" in expected:
+        pod = wiring.pod(wiring_task(row), 0, pod_of("j-w-0", "w"))
+        assert {name: key_mode(pod, each) for name, each in containers(pod).items()} == expected[
+            "modes"
+        ]
+
+
+def key_mode(pod: Raw, container: Raw) -> int:
+    """Mode of the private key in one of its containers."""
+    modes = {each["name"]: each["secret"]["defaultMode"] for each in pod["spec"]["volumes"]}
+    first: str = container["volumeMounts"][0]["name"]
+    mode: int = modes[first]
+    return mode
 
 
 def wiring_task(row: Raw) -> Any:
@@ -122,7 +138,7 @@ def test_keys_may_stand_in_a_secret_of_the_users_own() -> None:
         "name": "j-ssh",
         "items": [{"key": "config", "path": ".ssh/config"}],
     }
-    assert problems(train, builtin()) == ((), ())
+    assert [each.code for each in problems(train, builtin()).warnings] == [NAMELESS]
 
 
 @pytest.mark.parametrize(
@@ -164,3 +180,40 @@ def test_a_job_without_a_name_has_a_configuration_too() -> None:
     nameless = msgspec.structs.replace(job("", task("worker")))
 
     assert "Port 2026" in client_config(nameless, 2026)
+
+
+@pytest.mark.parametrize(
+    ("context", "arguments", "warned"),
+    [
+        ({"fsGroup": 2000}, [], True),
+        ({"fsGroup": 2000, "runAsUser": 0}, ["--ssh-key-file-path=/keys"], True),
+        ({"fsGroup": 2000}, ["--ssh-key-file-path=/keys"], False),
+        ({"fsGroup": 2000, "runAsUser": 1000}, [], False),
+        ({"runAsUser": 0}, [], False),
+    ],
+    ids=["path", "user", "unknown", "other", "none"],
+)
+def test_an_fs_group_that_opens_roots_key_is_warned_about(
+    context: dict[str, int], arguments: list[str], warned: bool
+) -> None:
+    train = job("j", task("w", 2), plugins={"svc": [], "ssh": arguments})
+    train.tasks[0].pod_spec()["securityContext"] = context
+
+    found = problems(train, builtin())
+
+    assert found.errors == ()
+    paths = [each.path for each in found.warnings if each.code == "JOB-PLUGIN-SECRET"]
+    wanted = ["spec.tasks[0].template.spec.securityContext.fsGroup"]
+    assert paths == (wanted if warned else [])
+    assert problems(train, builtin(), strict_upstream=True).warnings == ()
+
+
+def test_the_name_of_a_second_volume_is_looked_at_too() -> None:
+    mixed = [{"name": "c0"}, {"name": "c1", "securityContext": {"runAsUser": 1337}}]
+    train = job("j" * 57, task("w", containers=mixed), plugins={"svc": [], "ssh": []})
+
+    (error,) = problems(train, builtin()).errors
+
+    assert (error.path, error.code) == ("metadata.name", "JOB-PLUGIN-NAME")
+    assert "-ssh-user" in error.message
+    assert problems(train, builtin(), strict_upstream=True).errors == ()

@@ -216,3 +216,32 @@ def test_strict_upstream_says_how_many_fit() -> None:
     fitting = int(warning.message.partition("about ")[2].split()[0])
     assert told(fitting) == ()
     assert told(fitting + fitting // 10) != ()
+
+
+def test_a_cluster_lists_no_name_twice() -> None:
+    """A program would find one of its peers at any of several pods."""
+
+    def judged(**spec: Any) -> Findings:
+        train = job("tj", task("worker", 2, "same", **spec), plugins={"tensorflow": []})
+        return problems(train, builtin())
+
+    (error,) = judged().errors
+    assert (error.path, error.code) == (
+        "spec.tasks[0].template.spec.hostname",
+        "JOB-PLUGIN-HOSTNAME",
+    )
+    assert "plugin tensorflow needs an address of a single one" in error.message
+    own = [{"name": "c", "env": [{"name": "TF_CONFIG", "value": "{}"}]}]
+    assert judged(containers=own).errors == ()
+
+
+def test_what_stands_in_the_place_of_the_file_is_said_to_stay() -> None:
+    own = [{"name": "c", "volumeMounts": [{"name": "x", "mountPath": "/etc/tensorflow"}]}]
+    train = job("tj", task("worker", 2, containers=own), plugins={"tensorflow": []})
+
+    (warning,) = problems(train, builtin()).warnings
+
+    assert warning.code == "JOB-PLUGIN-KEPT"
+    where = "spec.tasks[0].template.spec.containers[0].volumeMounts[0].mountPath"
+    assert warning.path == where
+    assert problems(train, builtin(), strict_upstream=True).warnings == ()

@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -66,6 +66,12 @@ class Image:
     def run(
         self, *hosts: str, port: int, timeout: int = 0, shell: str = "sh"
     ) -> subprocess.CompletedProcess[str]:
+        return self.run_for(hosts, port=port, timeout=timeout, shell=shell)
+
+    def run_for(
+        self, hosts: Sequence[str] | str, *, port: int, timeout: int = 0, shell: str = "sh"
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it for hosts, or for those of a file."""
         step = wait_container("wait", hosts, port, settings=DEFAULT, timeout=timeout)
         return subprocess.run(
             [str(shutil.which(shell)), *step["command"][1:]],
@@ -107,6 +113,43 @@ def test_it_gives_up_after_the_timeout(image: Image, tool: str, shell: str) -> N
 
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == f"gave up after 0 s: 127.0.0.1 does not answer on port {port}\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_hosts_are_the_first_words_of_a_file(
+    image: Image, listener: socket.socket, tmp_path: Path, shell: str
+) -> None:
+    port, file = port_of(listener), tmp_path / "hostfile"
+    file.write_text("127.0.0.1 slots=2\nlocalhost slots=2\n")
+
+    ran = image.has("bash").run_for(str(file), port=port, shell=shell)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == [
+        f"127.0.0.1 answers on port {port}",
+        f"localhost answers on port {port}",
+    ]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_one_host_of_a_file_that_does_not_answer_ends_it(
+    image: Image, tmp_path: Path, shell: str
+) -> None:
+    port, file = free_port(), tmp_path / "hostfile"
+    file.write_text("127.0.0.1 slots=2\nlocalhost slots=2\n")
+
+    ran = image.has("bash").run_for(str(file), port=port, shell=shell)
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == f"gave up after 0 s: 127.0.0.1 does not answer on port {port}\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_file_that_is_not_there_fails(image: Image, tmp_path: Path, shell: str) -> None:
+    ran = image.has("bash").run_for(str(tmp_path / "none"), port=1, shell=shell)
+
+    assert ran.returncode != 0
+    assert "none" in ran.stderr
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -1,0 +1,33 @@
+"""Tasks whose template gives one hostname to several pods, where a plugin has to tell the pods apart.
+
+Source: job specification, weakness W-19. All pods of such a task have one address, and a name that resolves
+to any of them: fine for a service that each of them renders, useless for a rank.
+"""
+
+from collections.abc import Collection
+
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job
+from pumice.plugins.addresses import fixed_hostname
+
+__all__ = ["shared_hostname_errors"]
+
+
+def shared_hostname_errors(job: Job, plugin: str, tasks: Collection[str]) -> list[FieldError]:
+    """Refuse each task of which a plugin gives others the addresses of single pods, where those share one.
+
+    Args:
+        job: The Job.
+        plugin: Name of the plugin.
+        tasks: Names of the tasks whose addresses it uses.
+    """
+    return [
+        FieldError(
+            f"spec.tasks[{position}].template.spec.hostname",
+            f'"{fixed_hostname(task)}" becomes the name of all pods of task {task.name}, and plugin {plugin} '
+            "needs an address of a single one; leave it out, so that each pod is named after itself",
+            "JOB-PLUGIN-HOSTNAME",
+        )
+        for position, task in enumerate(job.tasks)
+        if task.name in tasks and task.size > 1 and fixed_hostname(task)
+    ]

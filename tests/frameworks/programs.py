@@ -1,0 +1,65 @@
+"""Programs that the pods run: each says in one line which process it is and what all of them add up to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["ALL_REDUCE_MPI", "ALL_REDUCE_TORCH", "Said", "file_and", "said"]
+
+ALL_REDUCE_TORCH = """
+import os, socket, time, torch
+import torch.distributed as group
+group.init_process_group("gloo")
+total = torch.tensor([group.get_rank()])
+group.all_reduce(total)
+print(f"{socket.gethostname()}: rank {group.get_rank()} of {group.get_world_size()}, sum {int(total)}", flush=True)
+while group.get_world_size() < int(os.environ.get("STAY_BELOW", 0)):
+    time.sleep(1)
+group.destroy_process_group()
+"""
+
+ALL_REDUCE_MPI = """
+import ctypes, os, socket
+from ctypes import addressof, byref, c_char, c_int, c_void_p
+folder = "/usr/local/lib"
+def handle(name, number):  # a pointer in Open MPI, a number in MPICH
+    return c_void_p(addressof(c_char.in_dll(mpi, name))) if is_open else c_int(number)
+is_open = os.path.exists(folder + "/libmpi.so.40")
+mpi = ctypes.CDLL(folder + ("/libmpi.so.40" if is_open else "/libmpi.so.12"), ctypes.RTLD_GLOBAL)
+world = handle("ompi_mpi_comm_world", 0x44000000)
+number = handle("ompi_mpi_int", 0x4C000405)
+add = handle("ompi_mpi_op_sum", 0x58000003)
+rank, size, total = c_int(), c_int(), c_int()
+mpi.MPI_Init(None, None)
+mpi.MPI_Comm_rank(world, byref(rank))
+mpi.MPI_Comm_size(world, byref(size))
+mpi.MPI_Allreduce(byref(rank), byref(total), 1, number, add, world)
+print(f"{socket.gethostname()}: rank {rank.value} of {size.value}, sum {total.value}", flush=True)
+mpi.MPI_Finalize()
+"""
+
+_LINE = re.compile(r"(\S+): rank (\d+) of (\d+), sum (\d+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Said:
+    """What one process has said."""
+
+    rank: int
+    host: str
+    size: int
+    total: int
+
+
+def said(text: str) -> list[Said]:
+    """What the processes have said, by rank."""
+    return sorted(
+        Said(int(rank), host, int(size), int(total))
+        for host, rank, size, total in _LINE.findall(text)
+    )
+
+
+def file_and(program: str, command: str) -> str:
+    """A script that puts a program into `/tmp/program.py` and then runs a command."""
+    return f"cat >/tmp/program.py <<'END'{program}END\n{command}"
