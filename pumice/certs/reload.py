@@ -24,6 +24,9 @@ __all__ = ["FileReloader", "ServingCertificate"]
 
 logger = logging.getLogger(__name__)
 
+_CERTIFICATE, _KEY = b"-----BEGIN CERTIFICATE-----", b"PRIVATE KEY-----"
+"""OpenSSL takes both from wherever they are; when the certificate ends would then not be known."""
+
 
 def _server_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -99,6 +102,10 @@ class ServingCertificate:
         """
         if chain == self.chain and key == self._key:
             return False
+        for what, text, mark in (("certificate", chain, _CERTIFICATE), ("key", key, _KEY)):
+            if mark not in text:
+                missing = f"there is no {mark.decode()!r} in the {what}"
+                raise ValueError(f"certificate and key cannot be served: {missing}")
         trial = _server_context()
         try:
             load_pair(trial, chain, key)
@@ -150,6 +157,11 @@ class FileReloader:
         self._problem = ""
         self._use(self._content())
         serving.on_stale(self.look)
+
+    @property
+    def problem(self) -> str | None:
+        """Why what is served is not what the files hold, or None when it is."""
+        return self._problem or None
 
     def _content(self) -> tuple[bytes, bytes]:
         self.reads += 1

@@ -22,6 +22,9 @@ from pumice.webhook.view import Snapshot
 
 __all__ = ["AdmissionServer", "listening_at", "paired", "read_paths"]
 
+_LONGEST_DRAIN = 300.0
+"""Seconds, as in the chart; a pod that ends is waited for about as long."""
+
 
 @dataclass(frozen=True, slots=True)
 class AdmissionServer:
@@ -135,7 +138,17 @@ def paired(certificate: Path | None, key: Path | None) -> tuple[Path | None, Pat
 def listening_at(
     host: str | None, port: int, metrics_port: int | None, drain_seconds: float | None
 ) -> ServerSettings:
-    """Where to listen and how to end, where nothing was said: for everybody in a pod, else for this machine."""
+    """Where to listen and how to end, where nothing was said: for everybody in a pod, else for this machine.
+
+    Raises:
+        UserError: It would never end, or both ports are the same.
+    """
+    if drain_seconds is not None and not 0 <= drain_seconds <= _LONGEST_DRAIN:
+        raise UserError(
+            f"--drain-seconds {drain_seconds:g}: expected 0 to {_LONGEST_DRAIN:g} seconds"
+        )
+    if port and port == metrics_port:
+        raise UserError(f"--port and --metrics-port are both {port}")
     in_pod = in_cluster()
     drain = 5.0 if in_pod else 0.0
     return ServerSettings(

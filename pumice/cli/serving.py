@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pumice.api.names import dns_subdomain_problem
 from pumice.cli.components import in_cluster
 from pumice.cli.exits import UserError
 from pumice.cluster.client import Client
@@ -14,7 +15,7 @@ from pumice.webhook.server import Certificates, FileCertificates, KeptCertificat
 if TYPE_CHECKING:
     from pumice.certs.settings import CertSettings
 
-__all__ = ["Names", "compared", "from_files", "of_our_own"]
+__all__ = ["Names", "compared", "from_files", "named", "of_our_own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,24 @@ class Names:
     namespace: str | None
     secret: str
     url: str | None
+
+
+def named(service: str | None, namespace: str | None, secret: str, url: str | None) -> Names:
+    """The names, where they can be ones.
+
+    Raises:
+        UserError: Kubernetes has no object of such a name, or nothing can be called at such a URL.
+    """
+    given = {
+        "--webhook-service-name": service,
+        "--webhook-namespace": namespace,
+        "--webhook-secret-name": secret,
+    }
+    for flag, name in given.items():
+        if name is not None and (problem := dns_subdomain_problem(name)):
+            raise UserError(f"{flag}: a name {problem}")
+    _hosts(url)
+    return Names(service, namespace, secret, url)
 
 
 def of_our_own(client: Client, names: Names) -> Certificates | None:
@@ -98,10 +117,11 @@ def _hosts(url: str | None) -> _Hosts:
     if url is None:
         return _Hosts()
     try:
-        host = urlsplit(url).hostname
+        parts = urlsplit(url)
+        host = parts.hostname
     except ValueError:
         host = None
-    if not host:
+    if not host or parts.scheme != "https":  # the API server calls nothing else
         raise UserError(f"--webhook-url {url!r}: expected an address such as https://10.0.0.1:8443")
     try:
         ipaddress.ip_address(host)

@@ -6,7 +6,16 @@ import typer
 
 from pumice.cli import webhook_flags as flags
 from pumice.cli.components import report_ignored, run
-from pumice.cli.options import AdmissionConf, Kubeconfig, MetricsPort, Server, Settings, State
+from pumice.cli.logs import Level
+from pumice.cli.options import (
+    AdmissionConf,
+    Kubeconfig,
+    LogLevel,
+    MetricsPort,
+    Server,
+    Settings,
+    State,
+)
 
 __all__ = ["EXAMPLES", "webhook"]
 
@@ -38,6 +47,7 @@ def webhook(
     kubeconfig: Kubeconfig = None,
     server: Server = None,
     metrics_port: MetricsPort = None,
+    log_level: LogLevel = Level.INFO,
 ) -> None:
     """Run the webhook: answer admission reviews over HTTP.
 
@@ -54,7 +64,8 @@ def webhook(
         from pumice.cli import admission_server as ours
         from pumice.cli import court, logs, manifests, serving, volcano_flags
 
-    as_flags, ignored = volcano_flags.settings_among(context.args)
+    level, arguments = logs.verbosity(log_level, context.args)
+    as_flags, ignored = volcano_flags.settings_among(arguments)
     named = [f"scheduler-name={name}" for name in scheduler_name or ()]
     answering = ours.AdmissionServer(
         admission=court.read_settings([*as_flags, *named, *(settings or ())]),
@@ -64,12 +75,12 @@ def webhook(
         listening=ours.listening_at(host, port, metrics_port, drain_seconds),
         conf=admission_conf,
         view=court.snapshot(manifests.read_objects(state)) if state else None,
-        names=serving.Names(service, namespace, secret, url),
+        names=serving.named(service, namespace, secret, url),
     )
     if check_config:
         answering.check()
         return
-    logs.configure()
+    logs.configure(level=level)
     report_ignored(ignored)
     with lean.settled():
         run(partial(answering.run, kubeconfig, server))

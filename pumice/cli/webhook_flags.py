@@ -91,8 +91,7 @@ DrainSeconds = Annotated[
     float | None,
     typer.Option(
         "--drain-seconds",
-        min=0,
-        help="How long to go on answering after being told to stop: 5 in a pod, else 0.",
+        help="How long to go on answering after being told to stop, at most 300: 5 in a pod, else 0.",
         show_default=False,
     ),
 ]

@@ -5,15 +5,16 @@ that a quiet kind does not fall behind, and lists anew when the server has forgo
 (410). After each new list it tells subscribers the difference only, so that to them the picture has
 simply changed. A broken connection is retried for ever, with growing delays.
 
-Objects are decoded once, straight from the bytes into `type`. One object that does not decode is
-logged and counted, and leaves what was known of it before; it never stops the rest.
+Objects are decoded once, straight from the bytes into `type`, and a list page by page: the bytes of a
+page are gone before those of the next but one arrive. One object that does not decode is logged and
+counted, and leaves what was known of it before; it never stops the rest.
 """
 
 import asyncio
 import enum
 import logging
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -37,6 +38,10 @@ LASTING_SECONDS = 10.0
 """A watch shorter than this is followed by a wait, a longer one by the next at once."""
 
 
+_BY_NAME = "metadata.name="
+"""The field selector of a single object."""
+
+
 class Change(enum.StrEnum):
     """What happened to an object."""
 
@@ -50,6 +55,10 @@ Subscriber = Callable[[Change, T | None, T | None], None]
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
+
+
+_Read: TypeAlias = T | msgspec.MsgspecError
+"""An object, or why it could not be read."""
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -95,6 +104,7 @@ class WatchCache(Generic[T]):
         page_size: int = PAGE_SIZE,
         watch_seconds: float = WATCH_SECONDS,
         optional: bool = False,
+        keep: Callable[[T], bool] | None = None,
     ) -> None:
         """Describe a cache; nothing is read before `run`.
 
@@ -110,6 +120,7 @@ class WatchCache(Generic[T]):
             page_size: Objects a page of the list.
             watch_seconds: How long one watch lasts before it is renewed.
             optional: Whether a server without this kind is nothing to speak of; it is asked again and again.
+            keep: Whether an object belongs in the picture; one that does not takes no room. All do when None.
         """
         self.kind = kind
         self.synced = asyncio.Event()
@@ -124,6 +135,7 @@ class WatchCache(Generic[T]):
         self._page_size = page_size
         self._watch_seconds = watch_seconds
         self._optional = optional
+        self._keep = keep
         self._objects: dict[Key, T] = {}
         self._versions: dict[Key, str] = {}
         self._version = ""
@@ -191,7 +203,7 @@ class WatchCache(Generic[T]):
                     await self._list()
                 await self._watch()
             except Gone:
-                logger.info("watch of %s is too old, listing anew", self.kind.resource)
+                logger.info("watch of %s is too old, listing anew", self._what)
                 self._version = ""
             except (ApiError, msgspec.MsgspecError) as error:
                 expected = self._optional and isinstance(error, NotFound)
@@ -199,7 +211,7 @@ class WatchCache(Generic[T]):
                     self._contact = self._clock.monotonic()  # that was an answer
                 if attempt == 0:
                     level = logging.DEBUG if expected else logging.WARNING
-                    logger.log(level, "watching %s: %s; trying again", self.kind.resource, error)
+                    logger.log(level, "watching %s: %s; trying again", self._what, error)
                 if isinstance(error, NotFound):
                     self._version = ""  # the kind went away; what comes back is another one
             if self._clock.monotonic() - started >= LASTING_SECONDS:
@@ -207,6 +219,13 @@ class WatchCache(Generic[T]):
             else:
                 await self._clock.sleep(self._backoff.delay(attempt))
                 attempt += 1
+
+    @property
+    def _what(self) -> str:
+        """What is watched, for logs: the one object, or the kind."""
+        selector = self._selectors["field_selector"] or ""
+        _, named, name = selector.partition(_BY_NAME)
+        return f"{self.kind.resource} {name}" if named else self.kind.resource
 
     async def _list(self) -> None:
         try:
@@ -216,27 +235,38 @@ class WatchCache(Generic[T]):
             version, found = await self._read_list(0)
         for key in [key for key in self._objects if key not in found]:
             self._remove(key)
-        for key, (object_version, raw) in found.items():
-            if self._versions.get(key) != object_version:
-                self._put(key, object_version, raw)
+        for key, read in found.items():
+            if read is not None:
+                self._put(key, *read)
         self._version = version
         self.relists += 1
         self.synced.set()
 
-    async def _read_list(self, limit: int) -> tuple[str, dict[Key, tuple[str, msgspec.Raw]]]:
-        """The whole collection as it is at one resourceVersion."""
-        found: dict[Key, tuple[str, msgspec.Raw]] = {}
+    async def _read_list(self, limit: int) -> tuple[str, dict[Key, tuple[str, _Read[T]] | None]]:
+        """The whole collection as it is at one resourceVersion; None for what is as it was."""
+        found: dict[Key, tuple[str, _Read[T]] | None] = {}
         version = ""
         async for body in self._client.pages(
             self.kind, self._namespace, limit=limit, **self._selectors
         ):
-            page = _pages.decode(body)
-            version = version or page.metadata.resource_version
-            for raw in page.items or ():
-                head = _heads.decode(raw).metadata
-                found[head.namespace, head.name] = head.resource_version, raw
+            seen = self._read_page(body, found)
+            version = version or seen
             self._contact = self._clock.monotonic()
         return version, found
+
+    def _read_page(self, body: bytes, found: dict[Key, tuple[str, _Read[T]] | None]) -> str:
+        """Add what is on a page; the page's resourceVersion."""
+        page = _pages.decode(body)
+        for raw in page.items or ():
+            head = _heads.decode(raw).metadata
+            key = head.namespace, head.name
+            if self._versions.get(key) == head.resource_version:
+                found[key] = None
+                continue
+            read = self._read(raw)
+            if self._belongs(read):
+                found[key] = head.resource_version, read
+        return page.metadata.resource_version
 
     async def _watch(self) -> None:
         async for event, raw in self._client.watch(
@@ -252,14 +282,25 @@ class WatchCache(Generic[T]):
             if event == "DELETED":
                 self._remove(key)
             elif event != "BOOKMARK":
-                self._put(key, head.resource_version, raw)
+                self._put(key, head.resource_version, self._read(raw))
             self._version = head.resource_version or self._version
 
-    def _put(self, key: Key, version: str, raw: msgspec.Raw) -> None:
+    def _read(self, raw: msgspec.Raw) -> _Read[T]:
+        """An object, or why it cannot be read."""
         try:
-            new = self._decoder.decode(raw)
+            return self._decoder.decode(raw)
         except msgspec.MsgspecError as error:
-            self._report_undecodable(key, error)
+            return error.with_traceback(None)  # which would keep the bytes
+
+    def _belongs(self, read: _Read[T]) -> bool:
+        return self._keep is None or isinstance(read, msgspec.MsgspecError) or self._keep(read)
+
+    def _put(self, key: Key, version: str, new: _Read[T]) -> None:
+        if isinstance(new, msgspec.MsgspecError):
+            self._report_undecodable(key, new)
+            return
+        if not self._belongs(new):
+            self._remove(key)
             return
         self._undecodable.discard(key)
         old = self._objects.get(key)

@@ -16,7 +16,7 @@ from pumice.api.reviews import Request, Response
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.native import NativeWirings
 from pumice.plugins.settings import DEFAULT
-from pumice.webhook.answers import Answer, answered, malformed, responded
+from pumice.webhook.answers import Answer, answered, malformed, responded, unreadable
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
 from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.questions import (
@@ -123,7 +123,11 @@ class Admission:
             uid = question.uid if question is not None else uid_of(body)
             return malformed(uid, 400, review_problem(envelope) or "")
         case = self.case(question, view, reviews.MOST_CAUSES)
-        response = self._respond(endpoint, question, Source(body), case)
+        response = (
+            _refusal(endpoint, question)
+            or _absence(question, question.object, question.old_object)
+            or self._respond(endpoint, question, Source(body), case)
+        )
         return answered(question, response, case)
 
     def admit(self, path: str, request: Request, view: AdmissionView | None = None) -> Response:
@@ -169,7 +173,7 @@ class Admission:
         try:
             review = msgspec.json.decode(body, type=reviews.Review)
         except UNREADABLE as error:
-            return malformed(uid_of(body), 400, f"this is no AdmissionReview: {error}")
+            return unreadable(uid_of(body), f"this is no AdmissionReview: {error}")
         request = review.request
         if request is None or review_problem(review):
             uid = request.uid if request is not None else ""
@@ -180,7 +184,8 @@ class Admission:
 
     def _admit(self, endpoint: Endpoint, request: Request, case: Case) -> Response:
         question = bare(request)
-        if refusal := _refusal(endpoint, question):
+        new_one, old_one = (_given(each) for each in (request.object, request.old_object))
+        if refusal := _refusal(endpoint, question) or _absence(question, new_one, old_one):
             return refusal
         wanted: Any = endpoint.type | None
         try:
@@ -223,8 +228,6 @@ class Admission:
     def _respond(
         self, endpoint: Endpoint, question: Question[Any], source: Source, case: Case
     ) -> Response:
-        if refusal := _refusal(endpoint, question):
-            return refusal
         if not question.sub_resource:
             try:
                 endpoint.judge(case, question, source)
@@ -269,3 +272,28 @@ def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
         message = f'operation "{question.operation}" is not one of those judged here: {known}'
         return reviews.errored(400, message)
     return None
+
+
+def _absence(question: Question[Any], new: object, old: object) -> Response | None:
+    """The answer to a question without the objects that its operation has, which would otherwise pass.
+
+    Args:
+        question: What is asked.
+        new: The object, or None where there is none.
+        old: The stored object, likewise.
+    """
+    operation = question.operation
+    if new is None and operation in ("CREATE", "UPDATE"):
+        missing = "object"
+    elif old is None and (operation == "UPDATE" or (operation == "DELETE" and not question.name)):
+        missing = "oldObject"
+    else:
+        return None
+    return reviews.errored(
+        400, f"a review of operation {operation} must have an {missing}, found none"
+    )
+
+
+def _given(raw: msgspec.Raw) -> msgspec.Raw | None:
+    """A raw object; None for JSON's null."""
+    return None if bytes(raw) == b"null" else raw

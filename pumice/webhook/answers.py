@@ -1,6 +1,6 @@
 """Answers: what became of a question, for the API server and for its server's metrics and logs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pumice.api import reviews
@@ -12,7 +12,7 @@ from pumice.webhook.questions import Question
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.catalogue import by_code
 
-__all__ = ["Answer", "Outcome", "answered", "malformed", "responded"]
+__all__ = ["Answer", "Outcome", "answered", "malformed", "responded", "unreadable"]
 
 Outcome = Literal["allowed", "patched", "denied", "errored"]
 
@@ -35,6 +35,7 @@ class Answer:
         missing_owners: Owners of the pod that were looked up in vain.
         malformed: HTTP status when the question itself could not be understood, else 0.
         status: Code of the answer: 200 when the object is admitted, else why it is not.
+        problem: Why the question could not be answered; empty when it was.
     """
 
     body: bytes
@@ -50,6 +51,7 @@ class Answer:
     missing_owners: tuple[OwnerKey, ...] = ()
     malformed: int = 0
     status: int = 200
+    problem: str = ""
 
 
 def responded(kind: Kind, name: str, case: Case) -> Response:
@@ -88,15 +90,34 @@ def answered(question: Question[Any], response: Response, case: Case) -> Answer:
         missing_queues=tuple(case.missing_queues),
         missing_owners=tuple(case.missing_owners),
         status=response.status.code if response.status is not None else 200,
+        problem=_problem(response) if outcome == "errored" else "",
     )
+
+
+def _problem(response: Response) -> str:
+    return response.status.message if response.status is not None else ""
 
 
 def malformed(uid: str, status: int, problem: str, reason: str = "BadRequest") -> Answer:
     """The answer to what is no question."""
     response = reviews.errored(status, problem, reason=reason)
     return Answer(
-        reviews.encode(uid, response), "errored", uid=uid, malformed=status, status=status
+        reviews.encode(uid, response),
+        "errored",
+        uid=uid,
+        malformed=status,
+        status=status,
+        problem=problem,
     )
+
+
+def unreadable(uid: str, problem: str) -> Answer:
+    """The answer to what cannot be decoded.
+
+    With a uid it is a review, which the user reads; an API server that got HTTP 400 would keep it to itself.
+    """
+    answer = malformed(uid, 400, problem)
+    return replace(answer, malformed=0) if uid else answer
 
 
 def _warnings(found: list[FieldError]) -> tuple[list[str], dict[str, str]]:

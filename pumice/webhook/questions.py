@@ -1,5 +1,6 @@
 """Questions: admission reviews decoded in one pass, the objects straight into their structs."""
 
+import re
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -21,6 +22,10 @@ __all__ = [
     "uid_of",
     "without_nulls",
 ]
+
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([^"\\\x00-\x1f]{1,128})"')
+_NEAR = 1024
+"""Bytes in which an API server has written it."""
 
 T = TypeVar("T")
 Other = TypeVar("Other")
@@ -110,8 +115,12 @@ def read(body: bytes | msgspec.Raw, type_: type[Other]) -> Other:
     """
     try:
         return msgspec.json.decode(body, type=type_)
-    except msgspec.ValidationError:
-        return msgspec.convert(without_nulls(msgspec.json.decode(body)), type_)
+    except msgspec.ValidationError as error:
+        try:
+            raw = msgspec.json.decode(body)
+        except UNREADABLE:
+            raise error from None  # which knows the place
+        return msgspec.convert(without_nulls(raw), type_)
 
 
 def without_nulls(value: Any) -> Any:
@@ -145,10 +154,25 @@ def bare(request: Request) -> Question[Any]:
     )
 
 
+class _Asked(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Asking(msgspec.Struct, frozen=True):
+    request: _Asked
+
+
 def uid_of(body: bytes) -> str:
-    """The uid of a body that is no proper review, if it has one that can be read."""
+    """The uid of a body that is no proper review, if it has one that can be read.
+
+    Where the body is no JSON, because something is wrong far behind it, the uid is still where an API
+    server writes it: first of all in the request.
+    """
     try:
-        found = msgspec.json.decode(body)["request"]["uid"]
-    except (*UNREADABLE, TypeError, LookupError):
+        return msgspec.json.decode(body, type=_Asking).request.uid
+    except UNREADABLE:
+        found = _UID.search(body, 0, _NEAR)
+    try:
+        return found[1].decode() if found else ""
+    except UnicodeDecodeError:
         return ""
-    return found if isinstance(found, str) else ""

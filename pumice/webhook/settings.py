@@ -99,6 +99,8 @@ class AdmissionSettings:
         """
         if not self.scheduler_names:
             raise SettingError("setting scheduler-names: expected at least one, found none")
+        if not all(self.scheduler_names):
+            raise SettingError('setting scheduler-names: expected names, found ""')
         for name, about in self.declared().items():
             least = about.metadata.get("minimum")
             if least is not None and (found := getattr(self, name)) < least:

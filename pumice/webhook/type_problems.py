@@ -23,6 +23,19 @@ __all__ = ["brought_type_problems", "schema", "type_problems"]
 _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
 _TYPE = "SCHEMA-TYPE"
+_EXPECTED = re.compile(r"Expected `(?P<wanted>\w+)(?: \| null)?`, got `(?P<found>\w+)`")
+_SOME_KEY = "[...]"
+"""How a decoder writes a key of a map; what is behind one cannot be found by a path."""
+
+_SCHEMA_TYPES = {
+    "int": "integer",
+    "float": "number",
+    "str": "string",
+    "bool": "boolean",
+    "array": "array",
+    "object": "object",
+}
+"""Types as schemas call them, by how a decoder does."""
 
 
 @cache
@@ -51,8 +64,8 @@ def brought_type_problems(kind: Kind, request: Request, error: Exception) -> lis
     """
     try:
         return _brought(kind, request, error)
-    except (ValueError, RecursionError) as broken:
-        return [_first(broken)]
+    except (ValueError, RecursionError):
+        return [_first(error)]  # without types nothing can be read at all
 
 
 def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]:
@@ -75,5 +88,16 @@ def _of_types(errors: list[FieldError]) -> list[FieldError]:
 def _first(error: Exception) -> FieldError:
     match = _WHERE.fullmatch(str(error))
     text, where = (match["message"], match["path"] or "") if match else (str(error), "")
-    path = _ENVELOPE.sub("", where).lstrip(".")
-    return FieldError(path, text[:1].lower() + text[1:], _TYPE, "FieldValueTypeInvalid")
+    path = _ENVELOPE.sub("", where).lstrip(".").partition(_SOME_KEY)[0]
+    named = _EXPECTED.fullmatch(text) if path else None
+    said = _as_schemas_say(path, named["wanted"], named["found"]) if named else None
+    message = said or text[:1].lower() + text[1:]
+    return FieldError(path, message, _TYPE, "FieldValueTypeInvalid")
+
+
+def _as_schemas_say(path: str, wanted: str, found: str) -> str | None:
+    """The same fault in the words of `structural`; None for a type that schemas do not know."""
+    expected, actual = _SCHEMA_TYPES.get(wanted), _SCHEMA_TYPES.get(found, found)
+    if expected is None:
+        return None
+    return f'Invalid value: "{actual}": {path} in body must be of type {expected}: "{actual}"'

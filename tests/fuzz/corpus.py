@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from pumice.api.kinds import of_object
 from pumice.cli.documents import parse
@@ -15,7 +16,7 @@ from pumice.webhook.view import Snapshot
 from tests import tables
 from tests.unit.webhook.reviewing import Raw, Row, request, rows
 
-__all__ = ["Real", "corpus"]
+__all__ = ["Real", "corpus", "everything"]
 
 WILD = tables.CASES / "wild"
 NO_GROUPS = b"null\n"
@@ -57,6 +58,17 @@ def corpus() -> tuple[Real, ...]:
             admissions[key] = admission, crashes
         found.append(Real(row.name, row.path, row.body, *admissions[key]))
     return tuple(found)
+
+
+def everything() -> list[Raw]:
+    """One cluster with every object that any of their clusters has; of two of one name the first."""
+    found: dict[tuple[Any, ...], Raw] = {}
+    for row in (*rows(), *_wild()):
+        for obj in row.state:
+            meta = obj["metadata"]
+            key = obj["apiVersion"], obj["kind"], meta.get("namespace"), meta["name"]
+            found.setdefault(key, obj)
+    return list(found.values())
 
 
 def _wild() -> Iterator[Row]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from tests.fuzz.corpus import corpus
+from tests.fuzz.corpus import Real, corpus
 from tests.fuzz.mutations import Mutator
 
-__all__ = ["DEADLINE_SECONDS", "Tally", "checked", "fuzzed"]
+__all__ = ["DEADLINE_SECONDS", "Mutated", "Tally", "checked", "fuzzed", "mutated"]
 
 DEADLINE_SECONDS = 2.0
 """How long one answer may take on a busy machine; the API server waits for ten."""
@@ -80,8 +80,29 @@ class Tally:
         return self
 
 
-def fuzzed(seed: str, count: int) -> Tally:
-    """Have mutated reviews answered, and look at each answer.
+@dataclass(frozen=True)
+class Mutated:
+    """A mutated review.
+
+    Attributes:
+        name: What it takes to see it again.
+        origin: The real one that it was made of.
+        path: Endpoint that it is sent to.
+        body: What is sent.
+    """
+
+    name: str
+    origin: Real
+    path: str
+    body: bytes
+
+    def failed(self, error: Exception) -> str:
+        """A failure, with what it takes to see it again."""
+        return f"{self.name}: {type(error).__name__}: {error}\n{self.body[:4000]!r}"
+
+
+def mutated(seed: str, count: int) -> Iterator[Mutated]:
+    """Make mutated reviews.
 
     Args:
         seed: The same seed makes the same reviews.
@@ -90,27 +111,38 @@ def fuzzed(seed: str, count: int) -> Tally:
     real = corpus()
     mutator = Mutator(seed, [each.body for each in real])
     paths = sorted({each.path for each in real})
-    tally = Tally()
     for number in range(count):
         origin = real[mutator.pick(len(real))]
         body = mutator.mutated(origin.body)
         path = origin.path
         if mutator.pick(1000) < 1000 * LOST:
             path = paths[mutator.pick(len(paths))]
-        name = f"seed {seed} number {number} ({origin.name}) to {path}"
+        yield Mutated(f"seed {seed} number {number} ({origin.name}) to {path}", origin, path, body)
+
+
+def fuzzed(seed: str, count: int) -> Tally:
+    """Have mutated reviews answered without a server, and look at each answer.
+
+    Args:
+        seed: The same seed makes the same reviews.
+        count: How many.
+    """
+    tally = Tally()
+    for review in mutated(seed, count):
+        origin = review.origin
         try:
             started = time.perf_counter()
-            answer = origin.admission.answer(path, body)
+            answer = origin.admission.answer(review.path, review.body)
             seconds = time.perf_counter() - started
-            tally.slowest = max(tally.slowest, (seconds, name))
-            tally.outcomes[checked(body, answer.body)] += 1
+            tally.slowest = max(tally.slowest, (seconds, review.name))
+            tally.outcomes[checked(review.body, answer.body)] += 1
             tally.rules.update(answer.codes)
             assert seconds < DEADLINE_SECONDS, f"answered after {seconds:.3f} s"
         except Exception as error:
-            tally.failures.append(f"{name}: {type(error).__name__}: {error}\n{body[:4000]!r}")
+            tally.failures.append(review.failed(error))
         while origin.crashes:
             crash = origin.crashes.pop()
-            tally.crashes[f"{crash.code} {crash.error!r}, first at {name}"] += 1
+            tally.crashes[f"{crash.code} {crash.error!r}, first at {review.name}"] += 1
     return tally
 
 

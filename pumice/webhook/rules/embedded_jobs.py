@@ -31,7 +31,7 @@ JOB_QUEUE_LATER = Rule(
     "JOB-QUEUE-LATER",
     "the queue of Jobs that are yet to be made is a leaf, and open",
     "Unless that changes in time, every Job will be refused; it is no reason to refuse the CronJob, "
-    "the JobTemplate or the JobFlow.",
+    "the JobTemplate or the JobFlow. A queue that was made a second ago may count as missing yet.",
     "jobTemplate: {spec: {queue: closed-for-maintenance}}",
     level="warn",
 )

@@ -37,14 +37,6 @@ JOB_RAY_HEAD = Rule(
     stricter=True,
     compares=True,
 )
-JOB_RAY_PORTS = Rule(
-    "JOB-RAY-PORTS",
-    "the ports of a Ray head differ from each other",
-    "The API server refuses a Service that has a port twice, and so the Job would wait for ever.",
-    "plugins: {ray: [--port=10001]}",
-    reason="FieldValueDuplicate",
-    stricter=True,
-)
 JOB_MXNET_SCHEDULER = Rule(
     "JOB-MXNET-SCHEDULER",
     "a Job with plugin mxnet has the scheduler task",
@@ -79,10 +71,10 @@ JOB_PLUGIN_ROLE = Rule(
 )
 JOB_PLUGIN_HOSTNAME = Rule(
     "JOB-PLUGIN-HOSTNAME",
-    "pods that plugins address have host names of their own",
-    "Several pods with one host name cannot be told apart.",
-    "replicas: 2, template: {spec: {hostname: worker}}",
-    level="warn",
+    "pods that plugins address one by one have host names of their own",
+    "A name of several pods leads to any of them; where svc alone names pods that is a warning.",
+    "plugins: {mpi: []}, replicas: 2, template: {spec: {hostname: worker}}",
+    stricter=True,
     compares=True,
 )
 JOB_PLUGIN_SUBDOMAIN = Rule(
@@ -107,6 +99,14 @@ JOB_PLUGIN_OVERWRITTEN = Rule(
     "Plugin ray starts its containers with a command of its own, so the one in the template is lost.",
     "plugins: {ray: []}, containers: [{name: head, command: [python, train.py]}]",
     level="warn",
+)
+JOB_PLUGIN_PORTS = Rule(
+    "JOB-PLUGIN-PORTS",
+    "ports of plugin ray differ from each other",
+    "The API server refuses a Service that has a port twice, and so the Job would wait for ever.",
+    "plugins: {ray: [--port=10001]}",
+    reason="FieldValueDuplicate",
+    stricter=True,
 )
 JOB_PLUGIN_VARIABLE = Rule(
     "JOB-PLUGIN-VARIABLE",
@@ -135,7 +135,6 @@ RULES = (
     JOB_PLUGIN,
     JOB_MPI_MASTER,
     JOB_RAY_HEAD,
-    JOB_RAY_PORTS,
     JOB_MXNET_SCHEDULER,
     JOB_PLUGIN_NAME,
     JOB_PLUGIN_ARGUMENT,
@@ -144,6 +143,7 @@ RULES = (
     JOB_PLUGIN_SUBDOMAIN,
     JOB_PLUGIN_SIZE,
     JOB_PLUGIN_OVERWRITTEN,
+    JOB_PLUGIN_PORTS,
     JOB_PLUGIN_VARIABLE,
     JOB_PLUGIN_SECRET,
     JOB_PLUGIN_KEPT,
@@ -165,5 +165,7 @@ def job_plugins(case: Case, job: Job) -> None:
             case.excesses[found.code, found.path] = job.replicas
     for error in errors:
         case.add(error, "enforce")
+    refused = {(each.code, each.path) for each in errors}
     for warning in warnings:
-        case.add(warning, "warn")
+        if (warning.code, warning.path) not in refused:
+            case.add(warning, "warn")

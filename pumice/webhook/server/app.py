@@ -9,6 +9,7 @@ from aiohttp import web
 
 from pumice.cluster.probes import Probes
 from pumice.webhook.server.metrics import ServerMetrics
+from pumice.webhook.server.refusing import turned_away
 from pumice.webhook.server.replies import status
 from pumice.webhook.server.reviews import Reviews, endpoint_of
 
@@ -53,9 +54,8 @@ class Paths:
         probe = self._probes.get(path)
         if probe is not None and method in _READING:
             return await probe(request)
-        response = self._elsewhere(path, method)
-        self._metrics.turned_away(path if path in self._reviewed else "other", response.status)
-        return response
+        known = path if path in self._reviewed else "other"
+        return turned_away(self._metrics, known, self._elsewhere(path, method))
 
     def _elsewhere(self, path: str, method: str) -> web.Response:
         if path in self._reviewed:

@@ -2,7 +2,7 @@
 
 HyperNodes are optional, because most clusters do not have their CRD: the view is ready without them,
 and says that it does not know them. So are owners of pods that plugins wire: one that is not here is
-asked for.
+asked for. Of those, only the ones that name plugins are here: a cluster has Jobs by the ten thousand.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ class CachedView:
             self._gangs,
         )
         self._owners: dict[Kind, WatchCache[Any]] = {
-            kind: WatchCache(client, kind, type_, clock=clock, optional=True)
+            kind: WatchCache(client, kind, type_, clock=clock, optional=True, keep=_wants_plugins)
             for kind, type_ in OWNERS.items()
         }
         self.caches: tuple[WatchCache[Any], ...] = (
@@ -114,7 +114,7 @@ class CachedView:
         return {each.spec.tier_name for each in self._tiers.values() if each.spec.tier_name}
 
     def owner(self, key: OwnerKey) -> Owner | None:
-        """An owner of pods that plugins wire, or None when there is none of this name."""
+        """An owner of pods that plugins wire, or None when there is none of this name that names plugins."""
         kind, namespace, name = key
         found: Owner | None = self._owners[kind].get(name, namespace)
         return found
@@ -131,3 +131,7 @@ class CachedView:
             self._active[before] -= 1
             if not self._active[before]:
                 del self._active[before]
+
+
+def _wants_plugins(owner: Owner) -> bool:
+    return owner.wants_plugins

@@ -84,6 +84,12 @@ class FileCertificates:
                 return f"the API server would refuse what is served to {each.host}: {problem}"
         return None
 
+    @property
+    def note(self) -> str | None:
+        """Why the files are not what is served, or None when they are."""
+        found = self._reloader.problem
+        return f"the certificate read before stays: {found}" if found else None
+
     def tasks(self) -> list[Eternal]:
         """What reads the files and the webhook configurations again."""
         following = [Eternal("certificate files", self._reloader.run)]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from aiohttp import StreamReader, web
+from aiohttp import StreamReader, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD
@@ -157,6 +157,9 @@ class Connection(web.RequestHandler):
             self._content = (
                 EMPTY_PAYLOAD  # it knows its connection, and circles are seldom looked for
             )
+        if self._late is not None:
+            self._server.unreadable(400)
+            logger.info("a connection was lost within the head of a request")
         for timer in (self._late, self._first):
             if timer is not None:
                 timer.cancel()
@@ -197,6 +200,9 @@ class Connection(web.RequestHandler):
         """Send a response; the last one of a connection says that it is."""
         self._answered = True
         self.since = self._loop.time()
+        resp.headers[hdrs.SERVER] = (
+            "pumice"  # aiohttp would tell everybody which versions there are
+        )
         if self._server.closing or (self._sealed and not self._messages):
             resp.force_close()
         sending = super().finish_response(request, resp, start_time)
@@ -258,7 +264,11 @@ class Connection(web.RequestHandler):
 
     def _say(self, code: int, message: str) -> None:
         """Answer in place of aiohttp, which knows of no request, and end the connection."""
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
         self._server.unreadable(code)
+        logger.info("%s", message)
         if self.transport is not None:
             self.transport.write(last_words(code, message))
         self.force_close()

@@ -50,4 +50,5 @@ def late(answer: Answer, names: tuple[str, ...]) -> Answer:
         warned=(),
         tolerated=(),
         status=504,
+        problem=message,
     )

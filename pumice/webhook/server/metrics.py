@@ -31,6 +31,7 @@ class ServerMetrics:
         dropped: Connections that were ended without an answer, by why: `crowded`, `quiet`.
         body_bytes: Room that reviews which are long and still arrive, or are judged, have taken.
         bodies_waiting: Long reviews that wait for such room.
+        certificate_unusable: 1 while the files of the certificate are not what is served, else 0.
         groups: Resource groups in force.
         conf_unusable: 1 while the file of resource groups is not what is in force, else 0.
         conf_reads: Versions of that file that were met, by result: `loaded`, `failed`.
@@ -71,6 +72,8 @@ class ServerMetrics:
         self.cache_age = gauge("pumice_cache_age_seconds", text, "kind")
         text = "When the served certificate ends."
         self.certificate_expiry = gauge("pumice_certificate_expiry_timestamp_seconds", text)
+        text = "Whether the files of the certificate are missing or wrong, so that the last good one is served."
+        self.certificate_unusable = gauge("pumice_certificate_files_unusable", text)
         self.connections = gauge(f"{name}connections", "Connections on the port of reviews.")
         text = (
             "Connections that were ended without an answer: `crowded`, too many; `quiet`, unused."

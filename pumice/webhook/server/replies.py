@@ -8,7 +8,7 @@ from aiohttp import web
 
 from pumice.api.fields import plain
 
-__all__ = ["JSON", "last_words", "status"]
+__all__ = ["JSON", "last_words", "message_of", "status"]
 
 JSON = {"Content-Type": "application/json"}
 
@@ -22,6 +22,11 @@ _REASONS = {
     500: "InternalError",
     503: "ServiceUnavailable",
 }
+
+
+class _Said(msgspec.Struct, frozen=True):
+    message: str
+
 
 _LONGEST = 512
 """Characters of a message; it may quote what came in."""
@@ -38,6 +43,12 @@ def status(code: int, message: str, headers: Mapping[str, str] | None = None) ->
     return web.Response(
         status=code, body=_encoded(code, message), headers={**JSON, **(headers or {})}
     )
+
+
+def message_of(response: web.Response) -> str:
+    """What such a response says."""
+    assert isinstance(response.body, bytes)
+    return msgspec.json.decode(response.body, type=_Said).message
 
 
 def last_words(code: int, message: str) -> bytes:

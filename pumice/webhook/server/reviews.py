@@ -14,8 +14,15 @@ from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
 from pumice.webhook.server.deadline import allowed_seconds, late
-from pumice.webhook.server.lookup import OwnerLookup, QueueLookup
+from pumice.webhook.server.lookup import (
+    OwnerLookup,
+    QueueLookup,
+    needs_above,
+    needs_owners,
+    needs_queues,
+)
 from pumice.webhook.server.metrics import ServerMetrics
+from pumice.webhook.server.refusing import turned_away
 from pumice.webhook.server.replies import JSON, status
 from pumice.webhook.server.room import NoRoomError, Room
 from pumice.webhook.server.settings import ServerSettings
@@ -48,8 +55,8 @@ class Reviews:
             admission: Judges.
             metrics: Counts.
             settings: Limits.
-            lookup: Asked for queues that are missing, before they count as missing.
-            owners: Asked for owners of pods that are missing.
+            lookup: Asked for queues for want of which alone a review would be denied.
+            owners: Asked for owners for want of which a pod could not be wired.
         """
         self._admission = admission
         self._metrics = metrics
@@ -66,9 +73,9 @@ class Reviews:
         started = time.perf_counter()
         path = endpoint_of(request)
         if refusal := _refusal(request, self._settings.body_limit):
-            return self._turned_away(path, refusal)
+            return turned_away(self._metrics, path, refusal)
         if request.content.is_eof():
-            return await self._answer(request, path, await self._whole(request.content), started)
+            return await self._answer(request, path, await self._read(request), started)
         seconds = min(self._settings.read_seconds, allowed_seconds(request))
         deadline = asyncio.get_running_loop().time() + seconds
         try:
@@ -76,7 +83,7 @@ class Reviews:
                 taken = await self._room.enter(self._announced(request))
         except (TimeoutError, NoRoomError):
             message = "too many long reviews arrive at once, and there was no room for this one"
-            return self._turned_away(path, _last(503, message, {"Retry-After": "1"}))
+            return turned_away(self._metrics, path, _last(503, message, {"Retry-After": "1"}))
         try:
             body = await self._read(request, seconds, deadline)
             return await self._answer(request, path, body, started)
@@ -87,12 +94,12 @@ class Reviews:
         self, request: web.BaseRequest, path: str, body: bytes | web.Response, started: float
     ) -> web.Response:
         if isinstance(body, web.Response):
-            return self._turned_away(path, body)
+            return turned_away(self._metrics, path, body)
         try:
             answer = self._admission.answer(path, body)
-            if answer.missing_queues and self._lookup is not None and _doubted(answer):
-                answer = await self._again(request, self._lookup, body, answer, started)
-            if answer.missing_owners and self._owners is not None and _doubted(answer):
+            if self._lookup is not None and needs_queues(answer):
+                answer = await self._with_queues(request, self._lookup, body, answer, started)
+            if self._owners is not None and needs_owners(answer):
                 answer = await self._with_owners(request, self._owners, body, answer, started)
         except Exception as error:
             answer = self._crashed(path, body, error)
@@ -104,23 +111,21 @@ class Reviews:
             log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
         return web.Response(body=answer.body, status=answer.malformed or 200, headers=JSON)
 
-    def _turned_away(self, path: str, response: web.Response) -> web.Response:
-        self._metrics.turned_away(path, response.status)
-        return response
-
     def _announced(self, request: web.BaseRequest) -> int:
         """Bytes that a body will have at most."""
         length = request.content_length
         return self._settings.body_limit if length is None else length
 
     async def _read(
-        self, request: web.BaseRequest, seconds: float, deadline: float
+        self, request: web.BaseRequest, seconds: float = 0.0, deadline: float = 0.0
     ) -> bytes | web.Response:
         """The body, or the answer where it is too long, too slow or garbled on its way."""
         content = request.content
         time = asyncio.get_running_loop().time
         quiet = self._settings.quiet_seconds
         try:
+            if content.is_eof():
+                return await self._whole(content)
             async with asyncio.timeout_at(min(deadline, time() + quiet)) as patience:
                 await _invite(request)
                 return await self._whole(
@@ -157,7 +162,7 @@ class Reviews:
                 more()
         return b"".join(parts)
 
-    async def _again(
+    async def _with_queues(
         self,
         request: web.BaseRequest,
         lookup: QueueLookup,
@@ -165,26 +170,18 @@ class Reviews:
         answer: Answer,
         started: float,
     ) -> Answer:
-        """Judge anew with the queues that exist by now; each step up a tree may need another look."""
-        now = time.perf_counter()
-        deadline = min(now + self._settings.lookup_seconds, started + allowed_seconds(request))
-        view = self._admission.view
-        asked: set[str] = set()
-        while _doubted(answer):
-            names = dict.fromkeys(answer.missing_queues)
-            missing = tuple(name for name in names if name not in asked)
-            if not missing:
-                break
-            asked.update(missing)
-            try:
-                found = await lookup.find(missing, deadline - time.perf_counter())
-            except TimeoutError:
-                return late(answer, missing) if answer.outcome == "denied" else answer
-            if not found:
-                break
-            view = Overlay(view, found)
-            answer = self._admission.answer(endpoint_of(request), body, view)
-        return answer
+        """Judge anew with the queues that exist by now."""
+        names = tuple(dict.fromkeys(answer.missing_queues))
+        try:
+            found = await lookup.find(
+                names, self._seconds_left(request, started), above=needs_above(answer)
+            )
+        except TimeoutError:
+            return late(answer, names)
+        if not found:
+            return answer
+        view = Overlay(self._admission.view, found)
+        return self._admission.answer(endpoint_of(request), body, view)
 
     async def _with_owners(
         self,
@@ -195,16 +192,19 @@ class Reviews:
         started: float,
     ) -> Answer:
         """Judge a pod anew with the owner as it is by now."""
-        now = time.perf_counter()
-        deadline = min(now + self._settings.lookup_seconds, started + allowed_seconds(request))
         try:
-            found = await lookup.find(answer.missing_owners, deadline - now)
+            found = await lookup.find(answer.missing_owners, self._seconds_left(request, started))
         except TimeoutError:
             return answer  # its controller tries again
         if not found:
             return answer
         view = Overlay(self._admission.view, owners=found)
         return self._admission.answer(endpoint_of(request), body, view)
+
+    def _seconds_left(self, request: web.BaseRequest, started: float) -> float:
+        """How long a look may take."""
+        gone = time.perf_counter() - started
+        return min(self._settings.lookup_seconds, allowed_seconds(request) - gone)
 
     def _crashed(self, path: str, body: bytes, error: Exception) -> Answer:
         """The answer where something else than a rule raised; it is told once of each kind of error."""
@@ -248,11 +248,6 @@ async def _invite(request: web.BaseRequest) -> None:
         request.writer.output_size = 0  # or the response would count as begun
 
 
-def _doubted(answer: Answer) -> bool:
-    """Whether a missing queue may be what the answer finds wrong."""
-    return answer.outcome == "denied" or bool(answer.warned)
-
-
 def _too_large(limit: int) -> web.Response:
     return _last(413, f"a review may have {limit} bytes at most")
 
@@ -265,6 +260,7 @@ def _last(code: int, message: str, headers: Mapping[str, str] | None = None) -> 
 
 
 def _log(path: str, answer: Answer, seconds: float) -> None:
+    why = {"status": answer.status, "message": answer.problem} if answer.problem else {}
     log.info(
         answer.outcome,
         path=path,
@@ -275,6 +271,7 @@ def _log(path: str, answer: Answer, seconds: float) -> None:
         rules=list(answer.codes),
         tolerated=list(answer.tolerated),
         milliseconds=round(seconds * 1000, 3),
+        **why,
     )
 
 

@@ -13,7 +13,7 @@ from pumice.plugins.settings import DEFAULT
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.groups.model import ResourceGroups
 from pumice.webhook.server.cached_view import CachedView
-from pumice.webhook.server.certificates import Certificates
+from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.lookup import LiveOwners, LiveQueues, OwnerLookup, QueueLookup
@@ -65,7 +65,13 @@ class _Worker:
 
         self._groups = GroupsFile(conf, use, metrics, clock=clock) if conf is not None else None
         groups = self._groups
-        notes = {"resource groups": lambda: groups.problem} if groups is not None else {}
+        notes: dict[str, Check] = {}
+        if groups is not None:
+            notes["resource groups"] = lambda: groups.problem
+        if isinstance(certificates, FileCertificates):
+            files = certificates
+            notes["certificate files"] = lambda: files.note
+            metrics.certificate_unusable.set_function(lambda: files.note is not None)
         self._probes = Probes(metrics.registry, checks, notes)
         self.listener = Listener(
             Reviews(judging, metrics, settings, lookup, owners),

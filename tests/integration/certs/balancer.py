@@ -10,15 +10,20 @@ __all__ = ["balancing"]
 
 @asynccontextmanager
 async def balancing(backends: Sequence[int], port: int = 0) -> AsyncIterator[int]:
-    """Forward connections to loopback ports in turn, for as long as the block lasts.
+    """Forward connections to loopback ports in turn, for as long as the block lasts; they may change.
 
     Yields:
         The port at which it listens.
     """
-    turn = itertools.cycle(backends)
+    turn = itertools.count()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", next(turn))
+        backend = backends[next(turn) % len(backends)]
+        try:
+            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", backend)
+        except OSError:
+            writer.close()
+            return
         await asyncio.gather(_pour(reader, up_writer), _pour(up_reader, writer))
 
     server = await asyncio.start_server(connected, "127.0.0.1", port)

@@ -1,7 +1,7 @@
 """A namespace on the real API server whose Jobs wait for webhooks with certificates of their own.
 
 The webhooks are those of Jobs with `failurePolicy: Fail`, in configurations beside whatever else is
-installed; the replicas run as a service account that may do what the chart allows and no more.
+installed; the replicas run as a service account that may do what the chart's own roles allow and no more.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.builders import job
 from tests.integration.certs.probing import probe
 from tests.integration.certs.replica import Orders
 from tests.integration.certs.reviews import Load, loading
+from tests.integration.certs.rights import rights
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Ports, Process, wait_until
 
@@ -38,7 +39,6 @@ SECRET_NAME = "pumice-webhook-certs"
 ACCOUNT = "keeper"
 REPLICA = Path(__file__).with_name("replica.py")
 RBAC = "rbac.authorization.k8s.io"
-READING = ["get", "list", "watch"]
 KINDS = {each.kind: each for each in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
 
 
@@ -215,7 +215,7 @@ class Site:
         manifests: list[Object] = [
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}}
         ]
-        for kind, rules in (("Role", OWN_RULES), ("ClusterRole", self._rules())):
+        for kind, rules in rights(self.plane, self._renamed).items():
             manifests.append(
                 {
                     "apiVersion": f"{RBAC}/v1",
@@ -238,27 +238,10 @@ class Site:
         token = self.plane.token(ACCOUNT, self.namespace)
         return self.plane.kubeconfig_for_token(token)
 
-    def _rules(self) -> list[Object]:
-        group = "admissionregistration.k8s.io"
-        writing = [*READING, "patch"]
-        return [
-            {"apiGroups": ["scheduling.volcano.sh"], "resources": ["queues", "podgroups"], "verbs": READING},
-            {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": READING},
-            {"apiGroups": ["topology.volcano.sh"], "resources": ["hypernodes"], "verbs": READING},
-            {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": READING},
-            {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": READING},
-            {"apiGroups": ["leaderworkerset.x-k8s.io"], "resources": ["leaderworkersets"], "verbs": READING},
-            {"apiGroups": [""], "resources": ["namespaces"], "verbs": READING},
-            *(
-                {
-                    "apiGroups": [group],
-                    "resources": [kind.plural],
-                    "resourceNames": list(self.names(kind)),
-                    "verbs": writing,
-                }
-                for kind in KINDS.values()
-            ),
-        ]  # fmt: skip
+    def _renamed(self, name: str) -> str | None:
+        """What a configuration of the chart is called here."""
+        here = f"{name}-{self.namespace}"
+        return here if any(here in self.names(kind) for kind in KINDS.values()) else None
 
     @property
     def _queue_name(self) -> str:
@@ -286,17 +269,6 @@ class Site:
     def kubeconfig(self) -> Path:
         """With which one is the replicas' service account."""
         return self._kubeconfig
-
-
-OWN_RULES: list[Object] = [
-    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
-    {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "resourceNames": [SECRET_NAME],
-        "verbs": ["get", "update"],
-    },
-]
 
 
 async def eventually(

@@ -9,6 +9,7 @@ import pytest
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS
 from pumice.certs.bundle import Bundle
+from pumice.certs.injection import Injector
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import DAY
 from pumice.cluster.client import Client
@@ -25,7 +26,7 @@ from tests.integration.certs.webhooks import (
     secret_data,
 )
 from tests.unit.certs.keys import authority
-from tests.unit.cluster.clocks import ManualClock, until
+from tests.unit.cluster.clocks import FastClock, ManualClock, until
 
 
 @pytest.fixture
@@ -360,3 +361,21 @@ async def test_after_a_pause_that_outlived_all_authorities_a_look_makes_new_ones
     for each in pair:
         await each.keeper.look()
     await asyncio.gather(*(each.call(client, clock) for each in pair))
+
+
+async def test_a_watch_that_fails_is_said_by_the_name_of_its_configuration(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with Client.connect(server="http://127.0.0.1:1", clock=FastClock()) as nowhere:
+        injector = Injector(nowhere, ("jobs", "pods"), ("jobs",), clock=FastClock())
+        following = asyncio.create_task(injector.run())
+        await until(lambda: len(caplog.messages) >= 3)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    group = "admissionregistration.k8s.io"
+    said = {each.partition(":")[0] for each in caplog.messages}
+    assert said == {
+        f"watching mutatingwebhookconfigurations.{group} jobs",
+        f"watching mutatingwebhookconfigurations.{group} pods",
+        f"watching validatingwebhookconfigurations.{group} jobs",
+    }

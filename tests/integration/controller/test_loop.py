@@ -131,7 +131,9 @@ async def test_a_plugin_that_stumbles_stops_its_own_job_only(
         for group in stage.all(POD_GROUP):
             stage.admit(group)
         await stage.until(lambda: stage.reason("bad")[0] == "PluginError")
-        assert stage.reason("bad")[1].startswith("a plugin failed with ZeroDivisionError")
+        assert stage.reason("bad")[1].startswith(
+            'plugin "stumbling" of here failed with ZeroDivisionError'
+        )
         await stage.until(lambda: stage.names(POD) == ["good-worker-0"])
         await stage.until(lambda: stage.reason("odd")[0] == "PluginError")
         assert "Strange" in stage.reason("odd")[1]

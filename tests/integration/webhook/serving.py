@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,17 @@ async def running(
     finally:
         stop.set()
         await running
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for something that will hold before long.
+
+    Raises:
+        TimeoutError: It does not.
+    """
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110 - whatever `holds` asks cannot wake us
+            await asyncio.sleep(0.005)
 
 
 @asynccontextmanager

@@ -8,9 +8,19 @@ from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
+from aiohttp import web
 
+from pumice.api import keys
 from pumice.api.crds import all_crds
-from pumice.api.kinds import CRD, HYPER_NODE, NAMESPACE, POD_GROUP, PRIORITY_CLASS, QUEUE
+from pumice.api.kinds import (
+    CRD,
+    HYPER_NODE,
+    INDEXED_JOB,
+    NAMESPACE,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+)
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.embedded import EmbeddedCluster
@@ -105,8 +115,10 @@ async def test_kinds_that_nobody_watches_are_not_known() -> None:
 
 
 async def test_ten_thousand_pod_groups_take_little_room() -> None:
-    raw = msgspec.json.encode(
-        pod_group("x", queue="research", phase="Running", minTaskMember={"a": 1})
+    raw = msgspec.Raw(
+        msgspec.json.encode(
+            pod_group("x", queue="research", phase="Running", minTaskMember={"a": 1})
+        )
     )
     async with Client.connect(server="http://127.0.0.1:1") as api:
         view = CachedView(api)
@@ -116,10 +128,68 @@ async def test_ten_thousand_pod_groups_take_little_room() -> None:
         try:
             for number in range(10_000):
                 gangs._put(
-                    (f"namespace-{number % 50}", f"train-{number}"), str(number), msgspec.Raw(raw)
+                    (f"namespace-{number % 50}", f"train-{number}"), str(number), gangs._read(raw)
                 )
             used, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
     assert view.pod_groups_in("research") == 10_000
     assert used < 10_000 * 800, f"{used / 10_000:.0f} bytes each"
+
+
+@asynccontextmanager
+async def full_of_jobs(count: int) -> AsyncIterator[str]:
+    """An API server with many Jobs of 4.4 KB, the last of which names plugins; its URL.
+
+    It makes each page as it is asked for it, so that it takes no room itself.
+    """
+    variables = [{"name": f"V{i}", "value": "x" * 40} for i in range(60)]
+    container = {"name": "main", "image": "busybox", "env": variables}
+
+    def job(number: int) -> Raw:
+        named = {"annotations": {keys.PLUGINS: "pytorch"}} if number == count - 1 else {}
+        template = {"metadata": named, "spec": {"containers": [container]}}
+        meta = {"name": f"job-{number}", "namespace": "default", "resourceVersion": str(number + 1)}
+        return {"metadata": meta, "spec": {"completions": 2, "template": template}}
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.query.get("watch"):
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await asyncio.Event().wait()
+        start = int(request.query.get("continue", 0))
+        end = min(count, start + int(request.query["limit"]))
+        meta = {"resourceVersion": str(count), "continue": str(end) if end < count else ""}
+        page = {"metadata": meta, "items": [job(number) for number in range(start, end)]}
+        return web.Response(body=msgspec.json.encode(page), content_type="application/json")
+
+    app = web.Application()
+    app.router.add_get(f"/{INDEXED_JOB.collection().removeprefix('/')}", answer)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def test_jobs_of_others_take_no_room_not_even_while_they_are_listed() -> None:
+    count = 6_000
+    async with full_of_jobs(count) as url, Client.connect(server=url) as api:
+        view = CachedView(api)
+        (jobs,) = [cache for cache in view.caches if cache.kind == INDEXED_JOB]
+        tracemalloc.start()
+        try:
+            following = asyncio.create_task(jobs.run())
+            async with asyncio.timeout(60):
+                await jobs.synced.wait()
+            used, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        assert len(jobs) == 1
+        assert view.owner((INDEXED_JOB, "default", f"job-{count - 1}")) is not None
+    assert used < 4 * 2**20, f"{used / 2**20:.1f} MiB"
+    assert peak < 15 * 2**20, f"{peak / 2**20:.1f} MiB, and all Jobs are {count * 4.4 / 1024:.0f}"

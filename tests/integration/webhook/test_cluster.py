@@ -32,6 +32,11 @@ from tests.unit.cluster.clocks import until
 from tests.unit.webhook.reviewing import operations, request, review
 
 JSON = {"Content-Type": "application/json"}
+CRON_JOB = {
+    "metadata": {"name": "nightly", "namespace": "default"},
+    "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job()["spec"]}},
+}
+JOB_TEMPLATE = {"metadata": {"name": "step", "namespace": "default"}, "spec": job()["spec"]}
 
 
 @pytest.fixture
@@ -146,23 +151,34 @@ async def test_a_queue_that_the_cache_lacks_is_asked_for(
     async with blind(api) as (address, worker):
         assert (await ask(client, address, "/jobs/validate", job()))["allowed"]
         assert lookups(worker) == {"found": 1, "missing": 0, "failed": 0}
-        # Each step up the tree is a look of its own.
+        # All that are above it are found in one look.
         below = queue("below", parent="middle")
         assert (await ask(client, address, "/queues/validate", below))["allowed"]
-        assert lookups(worker) == {"found": 3, "missing": 0, "failed": 0}
+        assert lookups(worker) == {"found": 2, "missing": 0, "failed": 0}
+        response = await ask(client, address, "/queues/validate", queue("below", parent="gone"))
+        assert 'there is no queue "gone"' in response["status"]["message"]
+        assert lookups(worker) == {"found": 2, "missing": 1, "failed": 0}
 
 
-async def test_a_queue_that_the_cache_lacks_is_no_reason_to_warn(
+async def test_what_is_admitted_with_a_warning_is_not_worth_a_look(
     api: Client, client: aiohttp.ClientSession
 ) -> None:
+    none = {"found": 0, "missing": 0, "failed": 0}
     await api.create(QUEUE, queue("default"))
     async with blind(api, "rule.JOB-QUEUE-MISSING=warn") as (address, worker):
         response = await ask(client, address, "/jobs/validate", job())
-        assert (response["allowed"], response.get("warnings")) == (True, None)
-        response = await ask(client, address, "/jobs/validate", job(queue="gone"))
         assert response["allowed"]
         assert "[JOB-QUEUE-MISSING]" in response["warnings"][0]
-        assert lookups(worker) == {"found": 1, "missing": 1, "failed": 0}
+        assert lookups(worker) == none
+    async with blind(api) as (address, worker):
+        for path, obj in (
+            ("/cronjobs/validate", CRON_JOB),
+            ("/jobtemplates/validate", JOB_TEMPLATE),
+        ):
+            response = await ask(client, address, path, obj)
+            assert response["allowed"]
+            assert "[JOB-QUEUE-LATER]" in response["warnings"][0]
+            assert lookups(worker) == none
     async with blind(api, "rule.JOB-QUEUE-MISSING=off") as (address, worker):
         response = await ask(client, address, "/jobs/validate", job(queue="gone"))
         assert (response["allowed"], response.get("warnings")) == (True, None)
@@ -205,8 +221,11 @@ async def test_a_queue_that_does_not_exist_is_asked_for_once(
         response = await ask(client, address, "/jobs/validate", job(queue="gone"))
         assert "[JOB-QUEUE-MISSING]" in response["status"]["message"]
         assert lookups(worker) == {"found": 0, "missing": 1, "failed": 0}
-        # What is refused anyway is looked for all the same: one answer holds all problems.
-        # What is not refused costs no look.
+        # What is refused for something else as well is refused in any case; what is not, costs no look.
+        both = job(queue="gone", minAvailable=9)
+        response = await ask(client, address, "/jobs/validate", both)
+        assert "[JOB-QUEUE-MISSING]" in response["status"]["message"]
+        assert lookups(worker) == {"found": 0, "missing": 1, "failed": 0}
         assert (await ask(client, address, "/jobs/mutate", job(queue="gone")))["allowed"]
         assert lookups(worker) == {"found": 0, "missing": 1, "failed": 0}
 

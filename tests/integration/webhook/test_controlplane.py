@@ -108,6 +108,23 @@ async def test_kubectl_prints_a_line_a_problem(called: Stage) -> None:
     assert "NotFound" in await called.kubectl("get", "vcjob", "one", check=False)
 
 
+async def test_an_object_as_large_as_etcd_takes_is_judged(called: Stage) -> None:
+    """An update sends it twice."""
+    await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+    large = bare_job(called.namespace)
+    container = large["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
+    container["args"] = ["x" * 100_000] * 14
+    await called.kubectl("create", "-f", "-", obj=large)
+    assert (await called.get("vcjob", "train"))["spec"]["tasks"][0]["name"] == "default0"
+    large["spec"]["minAvailable"] = 5
+    text = await called.refused("replace", "-f", "-", obj=large)
+    assert "[JOB-MINAVAIL-TOTAL]" in text
+    large["spec"]["minAvailable"] = 1
+    large["metadata"]["labels"] = {"size": "large"}
+    await called.kubectl("replace", "-f", "-", obj=large)
+    assert (await called.get("vcjob", "train"))["metadata"]["labels"] == {"size": "large"}
+
+
 async def test_more_warnings_than_the_api_server_passes_on(called: Stage) -> None:
     await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     # A line break would make the API server drop the warning.

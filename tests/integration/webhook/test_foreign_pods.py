@@ -14,6 +14,7 @@ from pumice.cluster.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook.patches import applied
 from pumice.webhook.server import WebhookWorker
+from pumice.webhook.settings import AdmissionSettings
 from tests.integration.controller.test_native import crd, indexed_job, template
 from tests.integration.webhook.serving import QUICK, Raw, running
 from tests.unit.cluster.clocks import until
@@ -82,6 +83,20 @@ async def test_the_first_pods_of_a_job_need_not_wait_for_the_watch(
         response = await ask(address, pod)
         assert env(stored(pod, response))["RANK"] == "2"
         assert lookups(worker) == {"found": 1, "missing": 0, "failed": 0}
+
+
+async def test_where_an_unknown_owner_only_warns_its_first_pods_are_wired_all_the_same(
+    api: Client, ask: Callable[..., Any]
+) -> None:
+    """A pod that goes without what plugins give it never gets it."""
+    uid = await made(api, INDEXED_JOB, indexed_job("pytorch"))
+    levels = AdmissionSettings.from_assignments(["rule.POD-PLUGINS-UNKNOWN=warn"])
+    worker = WebhookWorker(api, builtin(), levels, settings=QUICK)
+    pod = pod_of({"kind": "Job", "name": "train"}, {"index": 2, "uid": uid})
+    async with running(worker, only_ports=True) as address:
+        response = await ask(address, pod)
+        assert "warnings" not in response
+        assert env(stored(pod, response))["RANK"] == "2"
 
 
 async def test_a_watched_job_is_not_asked_for_unless_it_seems_to_have_changed(

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import io
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -131,6 +132,14 @@ async def test_what_is_no_review_gets_one_that_says_so(
     assert response["uid"] == ("u" if b'"u"' in body else "")
 
 
+@pytest.mark.parametrize("path", ["/readyz", "/metrics", "/nowhere", "/jobs/validate"])
+async def test_nobody_is_told_which_versions_answer(
+    url: str, client: aiohttp.ClientSession, path: str
+) -> None:
+    async with client.get(url + path) as answer:
+        assert answer.headers["Server"] == "pumice"
+
+
 async def test_another_path_is_not_found(url: str, client: aiohttp.ClientSession) -> None:
     async with client.post(f"{url}/jobs/mutat", data=REVIEW, headers=JSON) as answer:
         assert answer.status == 404
@@ -175,6 +184,24 @@ async def test_a_body_that_is_too_large_is_refused(
             f"http://{address}/jobs/validate", data=REVIEW, headers=JSON
         ) as answer:
             assert answer.status == 200
+
+
+@pytest.mark.parametrize("path", ["/jobs/validate", "/jobs/mutate"])
+async def test_an_update_of_the_largest_object_there_can_be_is_judged(
+    url: str, client: aiohttp.ClientSession, path: str
+) -> None:
+    """The API server takes no body of more than 3 MiB, and sends the stored object along with the new."""
+    old = job(annotations={"note": "x" * (3 * 2**20 - 500)})
+    new = job(annotations={"note": "y" * (3 * 2**20 - 500)}, minAvailable=9)
+    assert 3 * 2**20 - 500 < len(json.dumps(new)) <= 3 * 2**20
+    data = review(request(path, new, "UPDATE", old))
+    async with client.post(f"{url}{path}", data=io.BytesIO(data), headers=JSON) as answer:
+        assert answer.status == 200
+        response = (await answer.json())["response"]
+    if path == "/jobs/validate":
+        assert "[JOB-MINAVAIL-TOTAL]" in response["status"]["message"]
+    else:
+        assert response["allowed"]
 
 
 async def test_a_body_in_pieces_is_put_together(url: str, client: aiohttp.ClientSession) -> None:

@@ -143,7 +143,9 @@ async def test_a_rule_that_raises_refuses_and_is_told_once(
 class Clueless:
     """A lookup that does not do what lookups do."""
 
-    async def find(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
+    async def find(
+        self, names: tuple[str, ...], seconds: float, *, above: bool = False
+    ) -> list[Queue]:
         raise RuntimeError(f"no idea of {names} in {seconds > 0}")
 
 
@@ -229,6 +231,32 @@ async def test_it_ends_without_losing_a_review(client: aiohttp.ClientSession) ->
     await ending
 
 
+async def test_files_that_cannot_be_served_are_noted_while_the_last_good_ones_are(
+    own_pair: Pair,
+) -> None:
+    clock = ManualClock(time.time())
+    certificates = FileCertificates(own_pair.certificate, own_pair.key, clock=clock)
+    worker = offline(certificates=certificates)
+
+    def unusable() -> float | None:
+        return worker.metrics.registry.get_sample_value("pumice_certificate_files_unusable")
+
+    async with running(worker) as address, session(own_pair.trusting()) as client:
+        assert unusable() == 0
+        own_pair.certificate.write_text("half")
+        async with asyncio.timeout(5):
+            while not unusable():
+                await clock.advance(10)
+        async with client.get(f"https://{address}/readyz?verbose") as answer:
+            assert answer.status == 200
+            note = "[!]certificate files: the certificate read before stays: "
+            assert note in await answer.text()
+        own_pair.renew()
+        async with asyncio.timeout(5):
+            while unusable():
+                await clock.advance(10)
+
+
 async def test_a_renewed_certificate_is_served_without_a_restart(own_pair: Pair) -> None:
     clock = ManualClock(time.time())
     certificates = FileCertificates(own_pair.certificate, own_pair.key, clock=clock)
@@ -245,7 +273,8 @@ async def test_a_renewed_certificate_is_served_without_a_restart(own_pair: Pair)
         )
         assert expiry == certificates.expires
         async with client.get(f"https://{address}/readyz?verbose") as answer:
-            assert await answer.text() == "[+]draining: ok\n[+]certificate: ok\n"
+            parts = ("draining", "certificate", "certificate files")
+            assert await answer.text() == "".join(f"[+]{each}: ok\n" for each in parts)
 
         own_pair.renew(seconds=600)
         async with asyncio.timeout(5):

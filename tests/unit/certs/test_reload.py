@@ -158,6 +158,17 @@ def test_files_swapped_as_kubelet_does_are_followed(tmp_path: Path) -> None:
     assert serving.chain == (tmp_path / "two" / "tls.crt").read_bytes()
 
 
+def test_a_certificate_and_a_key_that_changed_places_are_refused(tmp_path: Path) -> None:
+    certificate, key = put(tmp_path, leaf_of(live_authority()))
+    with pytest.raises(ValueError, match="there is no '-----BEGIN CERTIFICATE-----' in the cert"):
+        FileReloader(ServingCertificate(), key, certificate)
+    both = tmp_path / "both.pem"
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    serving = ServingCertificate()
+    FileReloader(serving, both, both)
+    assert serving.expires > 0
+
+
 def test_half_written_and_missing_files_keep_the_last_good_pair(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice.cli import court
 from pumice.cli.render import REDACTED, _redacted
+from pumice.plugins import JobPlugin, builtin
 from tests.builders import job, queue, task
 from tests.unit.cli.conftest import Pumice
 
@@ -140,3 +142,74 @@ def test_an_indexed_job_that_cannot_be_wired_is_refused(pumice: Pumice) -> None:
     assert ran.code == 1
     assert 'did you mean "pytorch"' in ran.err
     assert "POD-PLUGINS-FORM" in ran.err
+
+
+def clusters(ran: Any) -> list[Any]:
+    """What TF_CONFIG says of the cluster, a pod each."""
+    pods = [each for each in ran.json["items"] if each["kind"] == "Pod"]
+    found = [pod["spec"]["containers"][0]["env"] for pod in pods]
+    texts = [each["value"] for env in found for each in env if each["name"] == "TF_CONFIG"]
+    return [json.loads(each)["cluster"] for each in texts]
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ((), {"ps": ["train-ps-0.train:2222"], "worker": ["train-extra-0.train:2222"]}),
+        (("--set", "strict-upstream=true"), {"ps": ["train-ps-0.train:0"]}),
+        (("--set-plugins", "strict-upstream=true"), {"ps": ["train-ps-0.train:0"]}),
+        (
+            ("--set", "strict-upstream=true", "--set-plugins", "strict-upstream=false"),
+            {"ps": ["train-ps-0.train:2222"], "worker": ["train-extra-0.train:2222"]},
+        ),
+    ],
+    ids=["pumice", "strict", "strict plugins", "strict admission"],
+)
+def test_plugins_wire_as_strictly_as_admission_judges(
+    pumice: Pumice, flags: tuple[str, ...], expected: Any
+) -> None:
+    words = ["--ps=ps", "--port=abc", "--worker=extra"]
+    wanted = job(tasks=[task("ps"), task("extra")], plugins={"tensorflow": words})
+    ran = pumice("render", "-", "-o", "json", *flags, stdin=json.dumps(wanted))
+    assert ran.code == 0
+    assert clusters(ran)[0] == expected
+
+
+def test_plugins_have_the_settings_of_the_cluster(pumice: Pumice) -> None:
+    waiting = ["--wait-workers-enabled"]
+    wanted = job(tasks=[task("master"), task("worker")], plugins={"mpi": waiting})
+    flags = ("--set-plugins", "wait-image=registry.example/busybox:1")
+    ran = pumice("render", "-", "-o", "json", *flags, stdin=json.dumps(wanted))
+    assert ran.code == 0
+    images = [
+        each["image"]
+        for pod in ran.json["items"]
+        for each in (pod["spec"].get("initContainers") or () if pod["kind"] == "Pod" else ())
+    ]
+    assert images == ["registry.example/busybox:1"]
+
+
+def test_a_setting_of_plugins_that_there_is_not_is_a_mistake(pumice: Pumice) -> None:
+    ran = pumice("render", EXAMPLES / "tensorflow.yaml", "--set-plugins", "wait-imge=x")
+    assert (ran.code, ran.out) == (2, "")
+    assert (
+        "--set-plugins: there is no setting 'wait-imge' (did you mean \"wait-image\"?)" in ran.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [("pod_edits", 7), ("for_job", None), ("objects", [7]), ("secrets", [1]), ("check", None)],
+)
+def test_a_plugin_that_breaks_is_one_line_with_its_name(
+    pumice: Pumice, monkeypatch: pytest.MonkeyPatch, method: str, answer: Any
+) -> None:
+    members = {"name": "mine", "summary": "Breaks.", method: lambda *_: answer}
+    plugin: JobPlugin = type("Mine", (JobPlugin,), members)()
+    registry = builtin().with_plugin(plugin, "pumice-mine (mine:Mine)")
+    monkeypatch.setattr(court, "registry", lambda: registry)
+    ran = pumice("render", "-", stdin=json.dumps(job(plugins={"mine": []})))
+    assert (ran.code, ran.out) == (1, "")
+    [line] = ran.err.splitlines()
+    assert line.startswith("Job/default/train")
+    assert f'plugin "mine" of pumice-mine (mine:Mine): {method} gives ' in line

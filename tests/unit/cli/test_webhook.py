@@ -20,6 +20,17 @@ from tests.unit.cli.conftest import Pumice
         (["--enabled-admission", "/job/validate"], 'did you mean "/jobs/validate"?'),
         (["--max-queue-depth=deep"], "setting max-queue-depth"),
         (["--set", "nonsense"], "expected NAME=VALUE"),
+        (["--drain-seconds", "inf"], "--drain-seconds inf: expected 0 to 300 seconds"),
+        (["--drain-seconds", "1e400"], "--drain-seconds inf: expected 0 to 300 seconds"),
+        (["--drain-seconds", "nan"], "--drain-seconds nan: expected 0 to 300 seconds"),
+        (["--drain-seconds", "301"], "--drain-seconds 301: expected 0 to 300 seconds"),
+        (["--drain-seconds", "-1"], "--drain-seconds -1: expected 0 to 300 seconds"),
+        (["--port", "18450", "--metrics-port", "18450"], "are both 18450"),
+        (["--webhook-url", "http://10.0.0.1"], "expected an address such as https://10.0.0.1:8443"),
+        (["--webhook-url", "https://"], "expected an address such as https://10.0.0.1:8443"),
+        (["--webhook-secret-name", "A B"], "--webhook-secret-name: a name must consist of"),
+        (["--webhook-service-name", ""], "--webhook-service-name: a name must"),
+        (["--scheduler-name", ""], 'setting scheduler-names: expected names, found ""'),
     ],
 )
 def test_what_a_webhook_cannot_do_is_one_line(

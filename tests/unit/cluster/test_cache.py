@@ -312,3 +312,29 @@ async def test_selectors_and_namespace_reach_list_and_watch(client: Client, api:
             assert seen.path == "/api/v1/namespaces/ns/pods"
             assert seen.query["labelSelector"] == "a=b"
             assert seen.query["fieldSelector"] == "spec.nodeName="
+
+
+async def test_what_is_not_to_be_kept_is_not_there(client: Client, api: TinyApi) -> None:
+    for name, size in (("small", 1), ("large", 9), ("shrinks", 9), ("grows", 1), ("goes", 9)):
+        await api.put(PODS, thing(name, size))
+    large = WatchCache(client, POD, Thing, clock=FastClock(), keep=lambda each: each.size > 5)
+    diary = Diary()
+    large.subscribe(diary)
+    async with running(large):
+        assert sizes(large) == {"large": 9, "shrinks": 9, "goes": 9}
+        await until(lambda: api.watching == 1)
+        await api.put(PODS, thing("shrinks", 2))
+        await api.put(PODS, thing("grows", 7))
+        await api.put(PODS, thing("small", 2))
+        await until(lambda: sizes(large) == {"large": 9, "goes": 9, "grows": 7})
+        await api.cut_watches()
+        await api.put(PODS, thing("goes", 3))
+        await api.put(PODS, thing("small", 8))
+        api.forget_history()
+        await until(lambda: sizes(large) == {"large": 9, "grows": 7, "small": 8})
+        assert diary.entries[3:] == [
+            ("DELETED", "shrinks", 9, None),
+            ("ADDED", "grows", None, 7),
+            ("DELETED", "goes", 9, None),
+            ("ADDED", "small", None, 8),
+        ]

@@ -47,7 +47,7 @@ def test_a_kind_without_a_schema_tells_the_first_problem() -> None:
     assert type_problems(kinds.POD, {}, error) == [
         FieldError(
             "spec.containers",
-            "expected `array`, got `int`",
+            'Invalid value: "integer": spec.containers in body must be of type array: "integer"',
             "SCHEMA-TYPE",
             "FieldValueTypeInvalid",
         )

@@ -64,10 +64,89 @@ BROKEN = {
     "raises": (
         """\
         def check(self, job, values):
-            return len(job.tasks[0].template["spec"]["containers"])
+            len(job.tasks[0].template["spec"]["containers"])
+            return Findings()
         """,
         "total",
         "raises",
+    ),
+    "exits": (
+        """\
+        def check(self, job, values):
+            raise SystemExit(3)
+        """,
+        "total",
+        "raises SystemExit(3) in line 16",
+    ),
+    "sleeps": (
+        """\
+        def check(self, job, values):
+            time.sleep(1.05)
+            return Findings()
+        """,
+        "quick",
+        "and every review of a Job that names it waits for it",
+    ),
+    "finds nothing at all": (
+        """\
+        def check(self, job, values):
+            return None
+        """,
+        "answers",
+        "check gives None, expected Findings",
+    ),
+    "finds texts": (
+        """\
+        def check(self, job, values):
+            return Findings(errors=("bad",))
+        """,
+        "answers",
+        "check has 'bad' among its errors, expected FieldError",
+    ),
+    "annotates with numbers": (
+        """\
+        def job_annotations(self, job, values):
+            return {"a": 5}
+        """,
+        "answers",
+        "job_annotations gives 5 for 'a', expected texts",
+    ),
+    "annotates under no name": (
+        """\
+        def job_annotations(self, job, values):
+            return {"a b": "c"}
+        """,
+        "answers",
+        'job_annotations gives "a b", which as the key of an annotation',
+    ),
+    "wants numbers for secrets": (
+        """\
+        def secrets(self, job, values):
+            return [1]
+        """,
+        "answers",
+        "secrets gives 1, expected KeySecret",
+    ),
+    "remembers the first Job in its class": (
+        """\
+        seen = {}
+
+        def pod_edits(self, job, values, task, index):
+            first = Mine.seen.setdefault("first", job.metadata.name)
+            return PodEdits(env=(EnvVar("FIRST", first),))
+        """,
+        "ordered",
+        "it keeps something between calls: of Job",
+    ),
+    "remembers Jobs by their size": (
+        """\
+        seen = {}
+
+        def job_annotations(self, job, values):
+            return {"first": Mine.seen.setdefault(job.replicas, job.metadata.name)}
+        """,
+        "ordered",
+        "it keeps something between calls: of Job train, job_annotations is {'first': 'train'}",
     ),
     "counts its calls": (
         """\
@@ -119,7 +198,7 @@ BROKEN = {
         def pod_edits(self, job, values, task, index):
             return PodEdits(env=(EnvVar("A", index),))
         """,
-        "edits",
+        "answers",
         "the value of A is 0, expected text",
     ),
     "opens an impossible port": (

@@ -51,7 +51,7 @@ def test_the_smallest_example_is_shown(pumice: Pumice, tmp_path: Path) -> None:
             mine: []
           tasks:
           - name: worker
-            replicas: 0
+            replicas: 1
             template:
               spec:
                 containers:
@@ -70,7 +70,9 @@ def test_the_example_keeps_the_contract(pumice: Pumice) -> None:
         ["ok", name]
         for name in (
             "declared",
+            "quick",
             "total",
+            "answers",
             "pure",
             "idempotent",
             "keeps",

@@ -1,0 +1,30 @@
+"""100,000 mutated reviews to a real server: none hangs, none drops its connection, none is answered with 5xx.
+
+`make fuzz` sends ten times as many.
+"""
+
+from functools import partial
+from pathlib import Path
+
+from hypothesis import settings
+
+from tests.fuzz.over_http import fuzzed_over_http
+from tests.fuzz.running import run
+from tests.fuzz.server import serving
+from tests.integration.webhook.serving import Pair
+
+
+def test_every_review_gets_a_proper_answer_on_a_connection_that_is_kept(tmp_path: Path) -> None:
+    """2,250 where hypothesis is asked to be quick."""
+    count = 10 * min(100, settings().max_examples) ** 2
+    with serving(Pair(tmp_path), tmp_path) as server:
+        fuzz = partial(fuzzed_over_http, server.port, server.authority)
+        tally = run("http", count, fuzz=fuzz)
+        assert not tally.failures, f"{len(tally.failures)} are not, such as {tally.failures[0]}"
+        assert not server.crashes
+    total = tally.outcomes.total()
+    assert total == count
+    assert tally.outcomes["allowed"] > total / 10
+    assert tally.outcomes["patched"] > total / 50
+    assert tally.outcomes["422"] > total / 4
+    assert total / 20 < tally.outcomes["400"] < total / 2

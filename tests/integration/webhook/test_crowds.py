@@ -1,0 +1,164 @@
+"""However many connections there are, and whatever lies about in them, reviews get through."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pumice.webhook.server import FileCertificates, OfflineWorker, ServerSettings
+from tests.builders import job
+from tests.integration.webhook.raw_http import Reply, post, talk
+from tests.integration.webhook.serving import Pair, offline, running, until
+from tests.unit.webhook.reviewing import request, review
+
+PATH = "/jobs/validate"
+SHORT = post(PATH, review(request(PATH, job())))
+LONG_REVIEW = review(request(PATH, job(annotations={"note": "x" * 200_000})))
+LONG = post(PATH, LONG_REVIEW)
+LONG_HALF = post(PATH, LONG_REVIEW[:1000], length=len(LONG_REVIEW))
+
+
+@asynccontextmanager
+async def serving(**limits: Any) -> AsyncIterator[tuple[OfflineWorker, str]]:
+    """A worker with some limits, and where it answers."""
+    worker = offline(settings=ServerSettings(drain_seconds=0, shutdown_seconds=2, **limits))
+    async with running(worker) as address:
+        yield worker, address
+
+
+@asynccontextmanager
+async def connected(
+    address: str, sent: bytes = b"", tls: ssl.SSLContext | None = None
+) -> AsyncIterator[asyncio.StreamReader]:
+    """A client that has sent something and stays."""
+    host, port = address.split(":")
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
+    writer.write(sent)
+    await writer.drain()
+    try:
+        yield reader
+    finally:
+        writer.transport.abort()
+
+
+def sample(worker: OfflineWorker, name: str, **labels: str) -> float | None:
+    return worker.metrics.registry.get_sample_value(f"pumice_admission_{name}", labels)
+
+
+async def becomes(worker: OfflineWorker, name: str, value: float) -> None:
+    """Wait until a metric has a value."""
+    await until(lambda: sample(worker, name) == value)
+
+
+async def test_a_long_review_waits_until_there_is_room_for_it() -> None:
+    async with serving(room=300_000) as (worker, address):
+        async with connected(address, LONG_HALF):
+            await becomes(worker, "body_bytes", len(LONG_REVIEW))
+            (short,) = await talk(address, [SHORT], replies=1)
+            assert short.status == 200
+            waiting = asyncio.create_task(talk(address, [LONG[:-1], LONG[-1:]], replies=1))
+            await becomes(worker, "bodies_waiting", 1)
+        (reply,) = await waiting
+        assert reply.status == 200
+        await becomes(worker, "body_bytes", 0)
+
+
+async def test_who_waits_for_room_in_vain_is_asked_to_come_again() -> None:
+    """kube-apiserver does so, as long as its own deadline allows."""
+    long = LONG.replace(PATH.encode(), PATH.encode() + b"?timeout=1s", 1)
+    async with serving(room=300_000) as (worker, address), connected(address, LONG_HALF):
+        await becomes(worker, "body_bytes", len(LONG_REVIEW))
+        (reply,) = await talk(address, [long[:-1], long[-1:]], replies=1)
+        assert is_unavailable(reply)
+        labels = {"path": PATH, "operation": "other", "outcome": "errored", "code": "503"}
+        assert sample(worker, "reviews_total", **labels) == 1
+
+
+def is_unavailable(reply: Reply) -> bool:
+    """Whether a reply asks to come again."""
+    assert (reply.status, reply.json["reason"]) == (503, "ServiceUnavailable")
+    assert "there was no room for this one" in reply.json["message"]
+    return reply.closes and b"\r\nretry-after: 1\r\n" in reply.head.lower()
+
+
+async def test_a_body_of_which_nothing_more_comes_is_not_waited_for() -> None:
+    async with serving(quiet_seconds=0.2) as (worker, address):
+        (reply,) = await talk(address, [LONG_HALF], replies=1)
+        assert reply.status == 408
+        assert reply.json["message"] == "nothing more of the review arrived for 0.2 s"
+        await becomes(worker, "body_bytes", 0)
+
+
+async def test_a_slow_body_is_waited_for_while_some_of_it_comes() -> None:
+    async with serving(quiet_seconds=0.5) as (_, address):
+        host, port = address.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        for start in range(0, len(LONG), len(LONG) // 8):
+            writer.write(LONG[start : start + len(LONG) // 8])
+            await asyncio.sleep(0.15)
+        assert (await asyncio.wait_for(reader.readline(), 20)).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_a_connection_on_which_nothing_is_asked_ends() -> None:
+    async with (
+        serving(quiet_seconds=0.2) as (worker, address),
+        connected(address) as unused,
+        connected(address, SHORT) as used,
+    ):
+        assert await asyncio.wait_for(unused.read(), 20) == b""
+        assert (await used.readline()).startswith(b"HTTP/1.1 200 ")
+        await asyncio.sleep(0.4)
+        assert worker.listener.connections == 1
+        assert sample(worker, "connections_dropped_total", reason="quiet") == 1
+
+
+async def test_a_handshake_that_does_not_begin_is_not_waited_for(pair: Pair) -> None:
+    settings = ServerSettings(drain_seconds=0, quiet_seconds=0.2)
+    files = FileCertificates(pair.certificate, pair.key)
+    async with (
+        running(offline(settings=settings, certificates=files)) as address,
+        connected(address) as silent,
+    ):
+        assert await asyncio.wait_for(silent.read(), 20) == b""
+
+
+@pytest.mark.parametrize("sent", [b"", LONG_HALF, SHORT], ids=["silent", "half", "idle"])
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "tls"])
+async def test_a_new_connection_gets_through_a_crowd(
+    sent: bytes, pair: Pair, *, encrypted: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = FileCertificates(pair.certificate, pair.key) if encrypted else None
+    tls = pair.trusting() if encrypted else None
+    settings = ServerSettings(drain_seconds=0, shutdown_seconds=1, connection_limit=5)
+    worker = offline(settings=settings, certificates=files)
+    async with running(worker) as address:
+        crowd = [connected(address, sent, tls) for _ in range(5)]
+        first, *_ = [await each.__aenter__() for each in crowd]
+        await becomes(worker, "connections", 5)
+        (reply,) = await talk(address, [SHORT], replies=1, tls=tls)
+        assert reply.status == 200
+        assert b"HTTP/1.1" not in (await read_to_the_end(first)).partition(b"\r\n\r\n")[2]
+        assert sample(worker, "connections_dropped_total", reason="crowded") == 1
+        for each in crowd:
+            await each.__aexit__(None, None, None)
+    said = [record.getMessage() for record in caplog.records if "the limit" in record.getMessage()]
+    assert said == [
+        "there are 5 connections, which is the limit; 1 had to go since this was last said"
+    ]
+
+
+async def read_to_the_end(reader: asyncio.StreamReader) -> bytes:
+    """What came before the connection ended, however it did."""
+    received = b""
+    try:
+        async with asyncio.timeout(20):
+            while part := await reader.read(1 << 16):
+                received += part
+    except ConnectionError:
+        pass
+    return received
