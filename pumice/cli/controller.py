@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 
 from pumice.cli.components import connected, identity, report_ignored, run, serving_health
-from pumice.cli.options import Kubeconfig, LeaderElect, LeaseNamespace, MetricsPort, Server
+from pumice.cli.logs import Level
+from pumice.cli.options import (
+    Kubeconfig,
+    LeaderElect,
+    LeaseNamespace,
+    LogLevel,
+    MetricsPort,
+    Server,
+)
 
 __all__ = ["EXAMPLES", "controller"]
 
@@ -35,6 +43,7 @@ def controller(
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     metrics_port: MetricsPort = None,
+    log_level: LogLevel = Level.INFO,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,8 +65,9 @@ def controller(
     from pumice.controller.loop import ControllerSettings, ControllerWorker
 
     chosen = read_plugin_settings(settings, "--set")
-    logs.configure()
-    report_ignored(context.args)
+    level, ignored = logs.verbosity(log_level, context.args)
+    logs.configure(level=level)
+    report_ignored(ignored)
     plugins = registry()
 
     async def work() -> None:

@@ -1,7 +1,6 @@
 """`pumice dev`: a cluster in one process, for kubectl."""
 
 import asyncio
-import logging
 import sys
 import tempfile
 from pathlib import Path
@@ -82,7 +81,7 @@ def dev(
     specs = read_nodes(nodes)
     delay = read_seconds("--run-delay", run_delay) if run_delay not in ("0", "0s") else 0.0
     scheduling = read_config(config)
-    logs.configure(json=False, level=logging.INFO if verbose else logging.WARNING)
+    logs.configure(json=False, level=logs.Level.INFO if verbose else logs.Level.WARNING)
 
     async def work() -> None:
         from pumice.cli.dev_cluster import dev_cluster

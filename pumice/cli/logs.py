@@ -2,16 +2,52 @@
 
 import logging
 import sys
+from collections.abc import Sequence
+from enum import StrEnum
 
-__all__ = ["configure"]
+__all__ = ["Level", "configure", "verbosity"]
+
+_DEBUG_VERBOSITY = 4
+"""From where on Volcano's components tell of single objects."""
 
 
-def configure(*, json: bool | None = None, level: int = logging.INFO) -> None:
+class Level(StrEnum):
+    """What is logged, and what is worse."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def verbosity(level: Level, arguments: Sequence[str]) -> tuple[Level, list[str]]:
+    """The level after Volcano's `-v N` and `--v=N`, and the arguments without them.
+
+    Args:
+        level: What Pumice's own flag says.
+        arguments: Those that are none of Pumice's.
+    """
+    others: list[str] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        name, equals, value = argument.partition("=")
+        if name not in ("-v", "--v"):
+            others.append(argument)
+            continue
+        if not equals and rest and rest[0].isdecimal():
+            value = rest.pop(0)
+        if value.isdecimal() and int(value) >= _DEBUG_VERBOSITY:
+            level = Level.DEBUG
+    return level, others
+
+
+def configure(*, json: bool | None = None, level: Level = Level.INFO) -> None:
     """Send everything that is logged to stderr.
 
     Args:
         json: Whether to write JSON lines; by default wherever stderr is no terminal.
-        level: What to leave out.
+        level: What Pumice is to log; libraries never tell more than `info`.
     """
     import structlog
 
@@ -40,7 +76,9 @@ def configure(*, json: bool | None = None, level: int = logging.INFO) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level)
+    number = logging.getLevelNamesMapping()[level.upper()]
+    root.setLevel(max(number, logging.INFO))
+    logging.getLogger("pumice").setLevel(number)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pumice.cli.logs import Level
 from pumice.cli.output import Format
 
 __all__ = [
@@ -13,8 +14,10 @@ __all__ = [
     "Kubeconfig",
     "LeaderElect",
     "LeaseNamespace",
+    "LogLevel",
     "MetricsPort",
     "Output",
+    "PluginSettings",
     "Server",
     "Settings",
     "State",
@@ -59,6 +62,16 @@ Settings = Annotated[
         show_default=False,
     ),
 ]
+PluginSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set-plugins",
+        metavar="NAME=VALUE",
+        help="A setting of job plugins, as `pumice controller --set` has it, for example "
+        "wait-image=registry.example/busybox:1. Repeat it for several.",
+        show_default=False,
+    ),
+]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
@@ -88,6 +101,14 @@ LeaseNamespace = Annotated[
         metavar="NAMESPACE",
         help="Where the Lease lives; the pod's namespace otherwise.",
         show_default=False,
+    ),
+]
+LogLevel = Annotated[
+    Level,
+    typer.Option(
+        "--log-level",
+        help="What is logged, and what is worse; debug names every review that is admitted. "
+        "Volcano's --v=4 and above count as debug.",
     ),
 ]
 MetricsPort = Annotated[

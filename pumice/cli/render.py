@@ -7,17 +7,19 @@ import typer
 
 from pumice.cli import exits
 from pumice.cli.manifests import Manifest, Raw, named, read
-from pumice.cli.options import AdmissionConf, Files, Settings, State
+from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, State
 from pumice.cli.output import note, write, write_json
 
 if TYPE_CHECKING:
     from pumice.cli.court import Court
+    from pumice.plugins import PluginSettings as Chosen
 
 __all__ = ["EXAMPLES", "render"]
 
 EXAMPLES = (
     "pumice render job.yaml",
     "pumice render job.yaml -o json | jq '.items[] | select(.kind == \"Pod\")'",
+    "pumice render job.yaml --set strict-upstream=true --set-plugins wait-image=registry.example/busybox:1",
 )
 
 REDACTED = "<redacted; --show-secrets shows it>"
@@ -35,6 +37,7 @@ def render(
     state: State = None,
     admission_conf: AdmissionConf = None,
     settings: Settings = None,
+    set_plugins: PluginSettings = None,
     output: Annotated[
         Form, typer.Option("-o", "--output", help="Form of the objects.")
     ] = Form.YAML,
@@ -46,7 +49,8 @@ def render(
 
     After admission: PodGroup, Service, ConfigMaps, NetworkPolicy, Secrets, and each pod with the edits
     of all plugins. A Job without a uid gets one of zeros, so that the same Job gives the same objects. Other objects in
-    the files serve as state, for example Queues. JSON is one List.
+    the files serve as state, for example Queues. JSON is one List. With `--set strict-upstream=true`
+    plugins wire as Volcano's do, too.
 
     An Indexed Job, a JobSet or a LeaderWorkerSet becomes what its plugins want and its pods as they wire them.
 
@@ -57,6 +61,7 @@ def render(
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
+    wiring = _wiring(chosen.strict_upstream, set_plugins)
     manifests = named(read(files))
     jobs = [each for each in manifests if of_object(each.object) in (JOB, *NATIVE)]
     if not jobs:
@@ -68,7 +73,7 @@ def render(
     if len(admitted) < len(jobs):
         exits.finish(exits.REFUSED)
     priorities = _priorities([*existing, *others])
-    rendered = [made for job in admitted for made in _objects(job, priorities)]
+    rendered = [made for job in admitted for made in _objects(job, priorities, wiring)]
     shown = rendered if show_secrets else [_redacted(each) for each in rendered]
     if output is Form.JSON:
         write_json({"apiVersion": "v1", "kind": "List", "items": shown})
@@ -105,7 +110,15 @@ def _priorities(manifests: list[Manifest]) -> dict[str, int]:
     return {each.metadata.name: each.value for each in classes}
 
 
-def _objects(job: Raw, priorities: dict[str, int]) -> list[Raw]:
+def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
+    """Settings of plugins; they wire as admission judges, unless they are told otherwise."""
+    from pumice.cli.court import read_plugin_settings
+
+    follows = ["strict-upstream=true"] if strict_upstream else []
+    return read_plugin_settings([*follows, *(assignments or ())], "--set-plugins")
+
+
+def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[Raw]:
     from pumice.api.kinds import NATIVE, of_object
     from pumice.cli.court import registry
     from pumice.controller.objects import UnknownKindError
@@ -118,10 +131,10 @@ def _objects(job: Raw, priorities: dict[str, int]) -> list[Raw]:
     kind = of_object(job)
     try:
         if kind is not None and kind in NATIVE:
-            return render_native(kind, job, registry())
-        return objects_of(job, registry(), priorities)
+            return render_native(kind, job, registry(), settings)
+        return objects_of(job, registry(), priorities, settings)
     except (UnusableError, PluginError, UnknownKindError, RequestError) as error:
-        note(f"Job/{job['metadata']['namespace']}/{job['metadata']['name']}: {error}")
+        note(f"{job['kind']}/{job['metadata']['namespace']}/{job['metadata']['name']}: {error}")
         exits.finish(exits.REFUSED)
 
 

@@ -13,7 +13,15 @@ from pumice.cli.components import (
     run,
     serving_health,
 )
-from pumice.cli.options import Kubeconfig, LeaderElect, LeaseNamespace, MetricsPort, Server
+from pumice.cli.logs import Level
+from pumice.cli.options import (
+    Kubeconfig,
+    LeaderElect,
+    LeaseNamespace,
+    LogLevel,
+    MetricsPort,
+    Server,
+)
 
 __all__ = ["EXAMPLES", "scheduler"]
 
@@ -60,6 +68,7 @@ def scheduler(
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     metrics_port: MetricsPort = None,
+    log_level: LogLevel = Level.INFO,
 ) -> None:
     """Run the scheduler: pods of PodGroups get nodes.
 
@@ -71,8 +80,9 @@ def scheduler(
     from pumice.cluster.lifecycle import run_until_stopped
     from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
-    logs.configure()
-    report_ignored(context.args)
+    level, ignored = logs.verbosity(log_level, context.args)
+    logs.configure(level=level)
+    report_ignored(ignored)
     scheduling = read_config(config)
     seconds = read_seconds("--schedule-period", period)
 

@@ -1,9 +1,13 @@
 """Accelerators: which resources are GPUs and their like, and how many a pod asks for."""
 
-from pumice.api.jobs import Task
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job, Task
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
 
-__all__ = ["accelerators", "cpus", "is_accelerator"]
+__all__ = ["accelerators", "claim_warnings", "cpus", "is_accelerator"]
 
 _KNOWN = frozenset(
     {
@@ -37,36 +41,75 @@ def is_accelerator(resource: str) -> bool:
 
 
 def accelerators(task: Task) -> int:
-    """Accelerators that the containers of one pod of a task ask for, all of them together."""
+    """Accelerators that one pod of a task asks for: all containers together, those beside them (sidecars) too.
+
+    Devices of resource claims are not among them, since a claim says elsewhere what it is for.
+    """
+    spec = task.pod_spec()
+    everywhere = [
+        *_list(spec, "containers"),
+        *filter(_keeps_running, _list(spec, "initContainers")),
+    ]
     return sum(
-        amount
-        for resources in _containers(task)
-        for name, amount in resources.items()
+        amount // MILLI
+        for container in everywhere
+        for name, amount in _amounts(container)
         if is_accelerator(name)
     )
 
 
 def cpus(task: Task) -> int:
-    """Whole CPUs that the containers of one pod of a task ask for; a rest does not count."""
-    return sum(resources.get("cpu", 0) for resources in _containers(task, milli=True)) // MILLI
+    """Whole CPUs that one pod of a task asks for: those of the pod where it says so, or of its containers together.
+
+    A rest does not count, nor do sidecars, which need theirs for themselves.
+    """
+    spec = task.pod_spec()
+    of_pod = dict(_amounts(spec)).get("cpu")
+    if of_pod is not None:
+        return of_pod // MILLI
+    containers = _list(spec, "containers")
+    return sum(dict(_amounts(each)).get("cpu", 0) for each in containers) // MILLI
 
 
-def _containers(task: Task, *, milli: bool = False) -> list[dict[str, int]]:
-    """Amounts of each container that is no init container: requests, where they lack limits."""
-    containers = task.pod_spec().get("containers")
-    found = []
-    for container in containers if isinstance(containers, list) else ():
-        resources = container.get("resources") if isinstance(container, dict) else None
-        if not isinstance(resources, dict):
+def claim_warnings(job: Job, tasks: Collection[str], outcome: str) -> list[FieldError]:
+    """Warn about pods that get devices by resource claims alone, of which nothing here knows the number.
+
+    Args:
+        job: The Job.
+        tasks: Tasks in whose pods accelerators are counted.
+        outcome: What comes of it, and what to do about it.
+    """
+    return [
+        FieldError(
+            f"spec.tasks[{position}].template.spec.resourceClaims",
+            f"devices of resource claims are not counted, so {outcome}",
+            "JOB-PLUGIN-ARGUMENT",
+        )
+        for position, task in enumerate(job.tasks)
+        if task.name in tasks and task.pod_spec().get("resourceClaims") and not accelerators(task)
+    ]
+
+
+def _amounts(owner: Any) -> Iterator[tuple[str, int]]:
+    """Amounts of a container or a pod, in thousandths: requests, where they lack limits."""
+    resources = owner.get("resources") if isinstance(owner, dict) else None
+    if not isinstance(resources, dict):
+        return
+    found: dict[str, Any] = {}
+    for which in ("limits", "requests"):
+        given = resources.get(which)
+        found |= given if isinstance(given, dict) else {}
+    for name, value in found.items():
+        try:
+            yield name, parse_milli(value)
+        except (QuantityError, TypeError):
             continue
-        amounts: dict[str, int] = {}
-        for which in ("limits", "requests"):
-            given = resources.get(which)
-            for name, value in (given if isinstance(given, dict) else {}).items():
-                try:
-                    amount = parse_milli(value)
-                except (QuantityError, TypeError):
-                    continue
-                amounts[name] = amount if milli else amount // MILLI
-        found.append(amounts)
-    return found
+
+
+def _keeps_running(container: Any) -> bool:
+    return isinstance(container, dict) and container.get("restartPolicy") == "Always"
+
+
+def _list(spec: dict[str, Any], key: str) -> list[Any]:
+    value = spec.get(key)
+    return value if isinstance(value, list) else []

@@ -12,7 +12,7 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.addresses import address, addresses, fixed_hostname, joined_size
 from pumice.plugins.arguments import Values
 
-__all__ = ["Cast", "missing_task", "role_warnings", "single_warnings"]
+__all__ = ["Cast", "empty_warnings", "missing_task", "role_warnings", "single_warnings"]
 
 
 class Cast:
@@ -131,6 +131,25 @@ def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ..
         )
         for position, task in enumerate(job.tasks)
         if task.name == values[role] and task.size > 1
+    )
+
+
+def empty_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...]:
+    """Warn about a role without which the others cannot work, and whose task has no pods.
+
+    Args:
+        job: The Job.
+        values: The plugin's arguments.
+        role: The role, which is also the argument that names the task.
+    """
+    return tuple(
+        FieldError(
+            f"spec.tasks[{position}].replicas",
+            f"is 0, so there is no {task.name}, without which the computation does not start; use 1",
+            "JOB-PLUGIN-ROLE",
+        )
+        for position, task in enumerate(job.tasks)
+        if task.name == values[role] and not task.size
     )
 
 

@@ -6,7 +6,8 @@ Source: job specification, section 3.
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import Values
 from pumice.plugins.edits import EnvVar, PodEdits
-from pumice.plugins.interface import JobPlugin
+from pumice.plugins.interface import Findings, JobPlugin
+from pumice.plugins.kept import kept_warnings
 
 __all__ = ["VARIABLES", "Env"]
 
@@ -20,6 +21,10 @@ class Env(JobPlugin):
     name = "env"
     summary = "Gives every container the index of its pod within the task."
     after = ("svc", "ssh")
+
+    def check(self, job: Job, values: Values) -> Findings:
+        """Warn where a template sets an index itself."""
+        return Findings(warnings=tuple(kept_warnings(job, values, VARIABLES)))
 
     def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:  # noqa: ARG002
         """Two variables with the index; the user's own win."""

@@ -17,13 +17,16 @@ __all__ = ["kept_warnings"]
 _NAME = itemgetter("name")
 
 
-def kept_warnings(job: Job, values: Values, names: Collection[str]) -> list[FieldError]:
+def kept_warnings(
+    job: Job, values: Values, names: Collection[str], *, tasks: Collection[str] | None = None
+) -> list[FieldError]:
     """Warn about each place where a template sets a plugin's variable.
 
     Args:
         job: The Job.
         values: Arguments of the plugin; with `strict_upstream` nothing is kept.
         names: Variables of the plugin.
+        tasks: Tasks in which it sets them; None for all.
     """
     if values.strict_upstream:
         return []
@@ -35,6 +38,7 @@ def kept_warnings(job: Job, values: Values, names: Collection[str]) -> list[Fiel
             "JOB-PLUGIN-KEPT",
         )
         for position, task in enumerate(job.tasks)
+        if tasks is None or task.name in tasks
         for place, name in _set(task.pod_spec(), wanted)
     ]
 

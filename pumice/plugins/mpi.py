@@ -8,7 +8,7 @@ by Open MPI (4 and 5), and by Intel MPI and MPICH, whose launcher is Hydra.
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.plugins import shards
-from pumice.plugins.accelerators import accelerators, cpus
+from pumice.plugins.accelerators import accelerators, claim_warnings, cpus
 from pumice.plugins.addresses import addresses, is_small, joined_size
 from pumice.plugins.arguments import (
     PORT,
@@ -19,7 +19,7 @@ from pumice.plugins.arguments import (
     between,
     parse,
 )
-from pumice.plugins.cast import Cast, missing_task, role_warnings
+from pumice.plugins.cast import Cast, empty_warnings, missing_task, role_warnings
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
@@ -87,7 +87,11 @@ class Mpi(JobPlugin):
         if values["wait-workers-enabled"] and values["worker"] == values["master"]:
             text = "--wait-workers-enabled has no effect: the master is a worker, and would wait for itself"
             warnings.append(FieldError("spec.plugins.mpi", text, "JOB-PLUGIN-ARGUMENT"))
-        warnings += kept_warnings(job, values, ("MPI_HOST",))
+        warnings += kept_warnings(job, values, _kept(job, worker), tasks=(values["master"],))
+        warnings += empty_warnings(job, values, "master")
+        if not values["slots-per-worker"]:
+            missing = "a worker takes a process a CPU; say how many with --slots-per-worker"
+            warnings += claim_warnings(job, (values["worker"],), missing)
         if worker is not None and not values.strict_upstream:
             name, master = _config_map(job), (values["master"],)
             warnings += kept_volume_warnings(job, self.name, name, (MOUNT_PATH,), tasks=master)
@@ -148,6 +152,14 @@ def _master(job: Job, values: Values, port: tuple[Port, ...]) -> PodEdits:
         mounts=(Mount(name, MOUNT_PATH),),
         init_containers=_waiting(worker, values),
     )
+
+
+def _kept(job: Job, worker: Task | None) -> list[str]:
+    """Variables that count where they stand in the template; the interface is the template's to choose."""
+    if worker is None:
+        return []
+    files = [name for name, _ in _FILES]
+    return files if _too_large(job, worker) else ["MPI_HOST", *files]
 
 
 def _waiting(worker: Task, values: Values) -> tuple[Raw, ...]:

@@ -6,7 +6,13 @@ plugin; the variables are those of its example for MXNet.
 
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
-from pumice.plugins.cast import Cast, missing_task, role_warnings, single_warnings
+from pumice.plugins.cast import (
+    Cast,
+    empty_warnings,
+    missing_task,
+    role_warnings,
+    single_warnings,
+)
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
@@ -49,9 +55,12 @@ class MXNet(JobPlugin):
         if "scheduler" not in _cast(job, values):
             return Findings((missing_task(job, self.name, values, "scheduler"),), warnings)
         kept = kept_warnings(job, values, [each.name for each in _VARIABLES])
-        several = single_warnings(job, values, "scheduler")
+        number = (
+            *single_warnings(job, values, "scheduler"),
+            *empty_warnings(job, values, "scheduler"),
+        )
         shared = shared_hostname_errors(job, self.name, (values["scheduler"],))
-        return Findings(tuple(shared), (*warnings, *several, *kept))
+        return Findings(tuple(shared), (*warnings, *number, *kept))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The variables, and the scheduler's port on the scheduler."""

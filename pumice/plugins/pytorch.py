@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
 from pumice.plugins import words
+from pumice.plugins.accelerators import claim_warnings
 from pumice.plugins.arguments import (
     PORT,
     TEXT,
@@ -26,8 +27,9 @@ from pumice.plugins.arguments import (
     between,
     parse,
 )
-from pumice.plugins.cast import Cast, role_warnings
+from pumice.plugins.cast import Cast, empty_warnings, role_warnings
 from pumice.plugins.edits import EnvVar, PodEdits, Port
+from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.shared_hostnames import shared_hostname_errors
@@ -56,6 +58,7 @@ _TORCHRUN = (
 )
 _NODES = Variable("PET_NNODES", "{size}")
 _PROCESSES = Variable("PET_NPROC_PER_NODE", "{processes}")
+_STORE = "PET_RDZV_CONF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +151,11 @@ class PyTorch(JobPlugin):
             )
             warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
         elastic = values["elastic"]
-        if elastic and elastic.most > cast.size > 0:
-            text = f"--elastic={elastic} reaches beyond the {cast.size} pods of master and workers"
-            warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
+        if elastic:
+            warnings += _elastic_warnings(job, cast, elastic)
+        warnings += empty_warnings(job, values, "master")
         if "master" in cast:
-            warnings += kept_warnings(job, values, [each.name for each in _VARIABLES])
+            warnings += _variable_warnings(job, cast, values)
         # The others connect to the master alone; in an elastic group any pod may become that.
         addressed = (values["master"], values["worker"] if elastic else "")
         errors = shared_hostname_errors(job, self.name, addressed)
@@ -205,6 +208,39 @@ def _cast(job: Job, values: Values) -> Cast:
     return Cast(job, {"master": values["master"], "worker": values["worker"]})
 
 
+def _elastic_warnings(job: Job, cast: Cast, nodes: _Nodes) -> list[FieldError]:
+    """Warn about a range that the Job's pods, or its gang, do not leave room for."""
+    warnings = []
+    if nodes.most > cast.size > 0:
+        text = f"--elastic={nodes} reaches beyond the {cast.size} pods of master and workers"
+        warnings.append(FieldError("spec.plugins.pytorch", text, "JOB-PLUGIN-ROLE"))
+    if isinstance(job, ForeignJob):
+        return warnings  # its pods are no gang
+    others = sum(task.minimum for task in job.tasks if not cast.role(task))
+    minimum = job.spec.min_available or sum(task.minimum for task in job.tasks)
+    if minimum > nodes.least + others:
+        text = (
+            f"is {minimum}, by default what the tasks need, and no pod starts before so many can; so "
+            f"--elastic={nodes} of plugin pytorch never starts with {nodes.least}: let the tasks' minAvailable add "
+            f"up to {nodes.least + others}"
+        )
+        warnings.append(FieldError("spec.minAvailable", text, "JOB-PLUGIN-ROLE"))
+    return warnings
+
+
+def _variable_warnings(job: Job, cast: Cast, values: Values) -> list[FieldError]:
+    """Warn about variables that a template sets itself, and about devices that none of them counts."""
+    torchrun = [each.name for each in _torchrun(job, cast, values)]
+    if values["elastic"]:
+        torchrun.append(_STORE)
+    warnings = kept_warnings(job, values, [each.name for each in _VARIABLES])
+    warnings += kept_warnings(job, values, torchrun, tasks=cast.roles.values())
+    if values["nproc-per-node"] == "auto":
+        missing = "torchrun starts one process in each pod; say how many with --nproc-per-node"
+        warnings += claim_warnings(job, cast.roles.values(), missing)
+    return warnings
+
+
 def _upstream_rank(variable: EnvVar, role: str, index: int) -> EnvVar:
     """Volcano gives rank 0 to every replica of the master, and counts workers from 1."""
     if variable.name != "RANK":
@@ -238,4 +274,4 @@ def _store(*, is_host: bool) -> EnvVar:
     Otherwise each pod looks its own name up, and the master believes to be somebody else for as long
     as its name does not resolve.
     """
-    return EnvVar("PET_RDZV_CONF", f"is_host={int(is_host)}")
+    return EnvVar(_STORE, f"is_host={int(is_host)}")

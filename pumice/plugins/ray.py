@@ -22,7 +22,13 @@ from pumice.plugins.arguments import (
     one_of,
     parse,
 )
-from pumice.plugins.cast import Cast, missing_task, role_warnings, single_warnings
+from pumice.plugins.cast import (
+    Cast,
+    empty_warnings,
+    missing_task,
+    role_warnings,
+    single_warnings,
+)
 from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.manifests import Derived, manifest, name_errors
@@ -70,6 +76,7 @@ class Ray(JobPlugin):
         """Refuse a Job without a head, warn about what is overwritten or not found."""
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
         warnings += single_warnings(job, values, "head")
+        warnings += empty_warnings(job, values, "head")
         for role in ("head", "worker"):
             warnings += _container_warnings(job, values, role)
         errors = [*_name_errors(job), *_port_errors(values)]

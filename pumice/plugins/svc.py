@@ -26,6 +26,7 @@ from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values, pa
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import Derived, manifest, name_errors
 
@@ -89,6 +90,9 @@ class Svc(JobPlugin):
         volume = names.hosts_config_map(job.metadata.name)
         # Of the Job's own volumes there is a rule that says so (VOL-TAKEN).
         kept = kept_volume_warnings(job, self.name, volume, (MOUNT_PATH,), of_job=False)
+        if values["inject-hosts-env"]:
+            variables = [each.name for each in _variables(job, volume)]
+            kept = [*kept_warnings(job, values, variables), *kept]
         return Findings(errors, (*_address_warnings(job, values), *kept))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:

@@ -15,5 +15,5 @@ def test_it_shows_the_example_as_it_is() -> None:
 
 def test_it_explains_every_sentence() -> None:
     text = PAGE.read_text()
-    for name in ["declared", *(each.name for each in PROPERTIES), "ordered"]:
+    for name in ["declared", "quick", *(each.name for each in PROPERTIES), "ordered"]:
         assert f"| `{name}` |" in text

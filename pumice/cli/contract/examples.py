@@ -6,13 +6,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from pumice.api.names import dns_label_problem, pod_name
+from pumice.cli.contract.names import JOB_NAMES
 from pumice.cli.contract.subject import Example
 from pumice.plugins import JobPlugin, Raw
 from pumice.plugins.arguments import shown
 
-__all__ = ["JOB_NAME", "examples"]
-
-JOB_NAME = "train"
+__all__ = ["examples"]
 
 _TASKS = ("worker", "master", "ps", "chief", "head", "scheduler", "a-b")
 _VALUES = ("worker", "ps", "a-b", "8080", "-1", "1:3", "true", "maybe", "", "ps,worker", "[[ps]]")
@@ -36,16 +35,18 @@ def _examples(draw: st.DrawFn, plugin: JobPlugin, odd: bool) -> Example:
     names = draw(st.lists(st.sampled_from(_names(plugin)), min_size=1, max_size=3, unique=True))
     tasks = [draw(_tasks(name, odd)) for name in names]
     words = draw(st.lists(_words(plugin), max_size=3))
+    job_name = draw(st.sampled_from(JOB_NAMES))
     job: Raw = {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
-        "metadata": {"name": JOB_NAME, "namespace": "default"},
+        "metadata": {"name": job_name, "namespace": "default"},
         "spec": {"plugins": {plugin.name: words}, "tasks": tasks},
     }
     position = draw(st.integers(0, len(tasks) - 1))
-    index = draw(st.integers(0, 3))
+    index = draw(st.integers(0, 2))
+    tasks[position]["replicas"] = max(tasks[position]["replicas"], index + 1)
     pod = draw(_PODS)
-    metadata = {"name": pod_name(JOB_NAME, names[position], index), "namespace": "default"}
+    metadata = {"name": pod_name(job_name, names[position], index), "namespace": "default"}
     return Example(job, position, index, {**pod, "metadata": metadata})
 
 

@@ -74,7 +74,7 @@ def repeated(edits: Any) -> str:
         return ""
     for what, found in (
         ("variable", [each.name for each in edits.env]),
-        ("mount path", [each.path for each in edits.mounts]),
+        ("mount path", [(each.path, each.containers) for each in edits.mounts]),
         ("port", [each.number for each in edits.ports]),
         ("volume", [each.get("name") for each in edits.volumes]),
         ("init container", [each.get("name") for each in edits.init_containers]),

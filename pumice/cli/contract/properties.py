@@ -5,7 +5,7 @@ with nothing.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 
 from pumice.api.fields import closest
-from pumice.cli.contract.examples import JOB_NAME
+from pumice.api.names import qualified_name_problem
 from pumice.cli.contract.manifests import faults_of_edits, faults_of_objects, repeated
 from pumice.cli.contract.subject import Example, Subject, job_of, said
 from pumice.cli.contract.watching import watching
-from pumice.plugins import Raw, Wiring, addresses, dependencies
+from pumice.plugins import Raw, Wiring, addresses, answers, dependencies
+from pumice.plugins.applied import FAILURES
 
 __all__ = ["PROPERTIES", "Property", "declaration"]
 
@@ -62,8 +63,30 @@ def _raises_nothing(subject: Subject, example: Example) -> str:
     job = job_of(subject, example)
     try:
         said(subject.plugin, job)
-    except Exception as error:
+    except FAILURES as error:
         return f"raises {error!r}{_where(error, subject.file)}"
+    return ""
+
+
+def _answers(subject: Subject, example: Example) -> str:
+    try:
+        found = said(subject.plugin, job_of(subject, example))
+    except FAILURES:
+        return ""  # which `total` tells
+    return (
+        answers.fault_of_findings(found["check"])
+        or answers.fault_of_annotations(found["job_annotations"])
+        or _fault_of_names(found["job_annotations"])
+        or answers.fault_of_objects(found["objects"])
+        or answers.fault_of_secrets(found["secrets"])
+        or next((answers.fault_of_edits(found[what]) for what in found if _of_a_pod(what)), "")
+    )
+
+
+def _fault_of_names(annotations: Mapping[str, str]) -> str:
+    for key in annotations:
+        if problem := qualified_name_problem(key):
+            return f'job_annotations gives "{key}", which as the key of an annotation {problem}'
     return ""
 
 
@@ -113,14 +136,14 @@ def _keeps(subject: Subject, example: Example) -> str:
 def _repeats_nothing(subject: Subject, example: Example) -> str:
     job = job_of(subject, example)
     for what, edits in said(subject.plugin, job).items():
-        if what.startswith("the edits") and (twice := repeated(edits)):
+        if _of_a_pod(what) and (twice := repeated(edits)):
             return f"{what} have {twice} twice"
     return ""
 
 
 def _edits(subject: Subject, example: Example) -> str:
     for what, edits in said(subject.plugin, job_of(subject, example)).items():
-        if what.startswith("the edits") and (fault := faults_of_edits(edits)):
+        if _of_a_pod(what) and (fault := faults_of_edits(edits)):
             return f"{what}: {fault}"
     return ""
 
@@ -157,6 +180,7 @@ def _dependencies(subject: Subject, example: Example) -> str:
 
 PROPERTIES = (
     Property("total", "raises nothing, whatever the Job holds", _raises_nothing, odd=True),
+    Property("answers", "answers each question with what it asks for", _answers, odd=True),
     Property("pure", "goes by its arguments alone and changes nothing that it is given", _pure),
     Property("idempotent", "wiring a wired pod changes nothing", _idempotent),
     Property(
@@ -172,8 +196,14 @@ PROPERTIES = (
 """The contract, in the order in which it is tried."""
 
 
+def _of_a_pod(what: str) -> bool:
+    """Whether an answer of `said` is the edits of a pod."""
+    return what.startswith("the edits")
+
+
 def _renamed(example: Example) -> Example:
-    job = {**example.job, "metadata": {**example.job["metadata"], "name": f"{JOB_NAME}2"}}
+    metadata = example.job["metadata"]
+    job = {**example.job, "metadata": {**metadata, "name": f"{metadata['name']}2"}}
     return Example(job, example.position, example.index, example.pod)
 
 
@@ -233,7 +263,7 @@ def _variables(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (variable.name, str(variable.value))
         for what, edits in found.items()
-        if what.startswith("the edits")
+        if _of_a_pod(what)
         for variable in edits.env
     ]
 

@@ -18,6 +18,8 @@ __all__ = ["watching"]
 
 _DATES = frozenset(("now", "utcnow", "today"))
 _SYSTEM = frozenset(("posix", "nt", "_posixsubprocess"))
+_OF_TEXT = frozenset(("fspath", "_path_normpath"))
+"""Functions of the system's modules that look at their argument alone."""
 _NETWORK = frozenset(("_socket", "_ssl", "select"))
 
 
@@ -68,7 +70,7 @@ def _of_function(function: Any) -> str:
         return f"takes random numbers (random.{name}"
     if module in ("_io", "io") and name in ("open", "open_code"):
         return "opens a file (open"
-    if module in _SYSTEM and name != "fspath":
+    if module in _SYSTEM and name not in _OF_TEXT:
         return f"looks at the system (os.{name}"
     if module in _NETWORK or type(owner).__module__ in ("socket", "_socket"):
         return f"uses the network (socket.{name}"
