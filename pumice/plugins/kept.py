@@ -5,16 +5,13 @@ moves here and relies on the plugin's value learns of it.
 """
 
 from collections.abc import Collection
-from operator import itemgetter
-from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.plugins.arguments import Values
+from pumice.plugins.taken import taken
 
 __all__ = ["kept_warnings"]
-
-_NAME = itemgetter("name")
 
 
 def kept_warnings(
@@ -29,6 +26,8 @@ def kept_warnings(
         tasks: Tasks in which it sets them; None for all.
     """
     if values.strict_upstream:
+        return []
+    if not taken(job).may_set(names):
         return []
     wanted = frozenset(names)
     return [
@@ -50,18 +49,8 @@ def _set(spec: dict[str, object], names: frozenset[str]) -> list[tuple[str, str]
         containers = spec.get(key)
         for number, container in enumerate(containers if isinstance(containers, list) else ()):
             env = container.get("env") if isinstance(container, dict) else None
-            if not env or _are_others(env, names):
-                continue
             for entry, variable in enumerate(env if isinstance(env, list) else ()):
                 name = variable.get("name") if isinstance(variable, dict) else None
                 if isinstance(name, str) and name in names:
                     found.append((f"{key}[{number}].env[{entry}]", name))
     return found
-
-
-def _are_others(env: Any, names: frozenset[str]) -> bool:
-    """Whether no variable has one of the names: a single look, since there are many and few have."""
-    try:
-        return names.isdisjoint(map(_NAME, env))
-    except (KeyError, TypeError):
-        return False

@@ -29,6 +29,7 @@ from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import Derived, manifest, name_errors
+from pumice.plugins.taken import taken
 
 __all__ = [
     "CONFIG_MAP_LIMIT",
@@ -54,6 +55,8 @@ DATA_LIMIT = 8 * CONFIG_MAP_LIMIT
 
 _FILE = ".host"
 _FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "mxnet", "ray", "roles")
+_PREFIX = "VC_"
+"""With which the names of the variables begin."""
 """Plugins whose pods talk to each other before they are ready."""
 
 
@@ -90,9 +93,8 @@ class Svc(JobPlugin):
         volume = names.hosts_config_map(job.metadata.name)
         # Of the Job's own volumes there is a rule that says so (VOL-TAKEN).
         kept = kept_volume_warnings(job, self.name, volume, (MOUNT_PATH,), of_job=False)
-        if values["inject-hosts-env"]:
-            variables = [each.name for each in _variables(job, volume)]
-            kept = [*kept_warnings(job, values, variables), *kept]
+        if values["inject-hosts-env"] and taken(job).may_set_any(_PREFIX):
+            kept = [*kept_warnings(job, values, _names_of_variables(job)), *kept]
         return Findings(errors, (*_address_warnings(job, values), *kept))
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
@@ -130,7 +132,7 @@ def variables_of(job: Job) -> list[str]:
     if Svc.name not in plugins:
         return []
     values = parse(Svc.arguments, plugins[Svc.name] or ()).values
-    return [each.name for each in _variables(job, "")] if values["inject-hosts-env"] else []
+    return _names_of_variables(job) if values["inject-hosts-env"] else []
 
 
 def _volume(name: str) -> Raw:
@@ -139,17 +141,20 @@ def _volume(name: str) -> Raw:
 
 def _variables(job: Job, config_map: str) -> tuple[EnvVar, ...]:
     """The variables, all of them from the first ConfigMap."""
+    return tuple(EnvVar(each, config_map=config_map) for each in _names_of_variables(job))
+
+
+def _names_of_variables(job: Job) -> list[str]:
     only_files = _only_files(job)
-    variables = []
+    found: list[str] = []
     for task in job.tasks:
         hosts, number = _variable_names(task)
-        wanted = (number,) if task.name in only_files else (hosts, number)
-        variables += [EnvVar(each, config_map=config_map) for each in wanted]
-    return tuple(variables)
+        found += (number,) if task.name in only_files else (hosts, number)
+    return found
 
 
 def _variable_names(task: Task) -> tuple[str, str]:
-    stem = f"VC_{_file_stem(task).upper()}"
+    stem = f"{_PREFIX}{_file_stem(task).upper()}"
     return f"{stem}_HOSTS", f"{stem}_NUM"
 
 
