@@ -24,11 +24,54 @@ With `admission.mode: policies` in the chart's values, admission runs inside the
 MutatingAdmissionPolicies write defaults. There is no Deployment, no certificate and no call that could time out. They are made from the same table of rules as
 the webhook, with the same codes, levels and exempt namespaces, and are tried on a real API server with the same cases.
 
-```sh
-helm upgrade --install pumice charts/pumice --namespace pumice-system --set admission.mode=policies
+```console cluster
+$ helm upgrade --install pumice charts/pumice --namespace pumice-system --create-namespace --set admission.mode=policies
+…
+STATUS: deployed
+…
+$ kubectl get validatingadmissionpolicies,mutatingadmissionpolicies -l app.kubernetes.io/name=pumice -o name
+validatingadmissionpolicy.admissionregistration.k8s.io/…
+…
+mutatingadmissionpolicy.admissionregistration.k8s.io/…
+…
 ```
 
-They need Kubernetes 1.36, where policies that mutate are on by default.
+They need Kubernetes 1.36, where policies that mutate are on by default. The API server heeds new ones after some seconds; then
+
+```yaml bad-job.yaml
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: bad}
+spec:
+  minAvailable: 9
+  tasks:
+  - {name: worker, replicas: 4, template: {spec: {containers: [{name: main, image: busybox}]}}}
+```
+
+```console cluster exit=1
+$ sleep 10; kubectl apply --dry-run=server -f bad-job.yaml
+… denied request: …[JOB-MINAVAIL-TOTAL]…
+```
+
+## To it and back
+
+A release can go from the webhook to policies and back, by upgrade or rollback:
+
+```console cluster
+$ helm upgrade pumice charts/pumice --namespace pumice-system --reuse-values --set admission.mode=webhook
+…
+$ kubectl --namespace pumice-system rollout status deployment/pumice-webhook --timeout=2m
+…
+deployment "pumice-webhook" successfully rolled out
+$ kubectl apply --dry-run=server -f bad-job.yaml 2>&1 | grep -o JOB-MINAVAIL-TOTAL
+JOB-MINAVAIL-TOTAL
+$ helm upgrade pumice charts/pumice --namespace pumice-system --reuse-values --set admission.mode=policies
+…
+```
+
+Nobody is refused on the way to policies: the webhook configurations are emptied before what answers them goes. For the seconds until the API server heeds the policies, Jobs come
+in unchecked and without defaults; the controller checks them. On the way to the webhook new Jobs wait until a replica is ready, as after an installation. With GitOps tools see
+[Without the webhook](operations.md#without-the-webhook).
 
 ## What is different
 

@@ -27,7 +27,18 @@ NAME: Schema = {
     "maxLength": 63,
     "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
 }
-LABELS: Schema = {"type": "object", "additionalProperties": TEXT}
+_WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_DOMAIN = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+_KEY = f"({_DOMAIN}/)?{_WORD}"
+KEY: Schema = {"type": "string", "pattern": f"^{_KEY}$"}
+LABEL: Schema = {"type": "string", "pattern": f"^({_WORD})?$"}
+LABELS: Schema = {
+    "type": "object",
+    "additionalProperties": False,
+    "patternProperties": {f"^{_KEY}$": LABEL},
+}
+ANNOTATIONS: Schema = {**LABELS, "patternProperties": {f"^{_KEY}$": TEXT}}
+OBJECT_NAME: Schema = {"type": "string", "maxLength": 253, "pattern": f"^{_DOMAIN}$"}
 AMOUNTS: Schema = {
     "type": "object",
     "additionalProperties": {
@@ -54,12 +65,57 @@ def _enum(*values: str) -> Schema:
 EXPRESSIONS = _array(
     _object(
         ("key", "operator"),
-        key={"type": "string", "minLength": 1},
+        key=KEY,
         operator=_enum("In", "NotIn", "Exists", "DoesNotExist"),
-        values=TEXTS,
+        values=_array(LABEL),
     )
 )
 SELECTOR = _object(matchLabels=LABELS, matchExpressions=EXPRESSIONS)
+
+
+def _resource_group() -> Schema:
+    """A group as Volcano's admission configuration has it, in Volcano's or Kubernetes' spelling."""
+    scalar: Schema = {"type": ["string", "number", "boolean"]}
+    seconds: Schema = {"type": "integer"}
+    toleration = _object(
+        key=TEXT,
+        operator=_enum("Exists", "Equal", ""),
+        value=scalar,
+        effect=_enum("NoSchedule", "PreferNoSchedule", "NoExecute", ""),
+        tolerationSeconds=seconds,
+        tolerationseconds=seconds,
+    )
+    return _object(
+        resourceGroup=TEXT,
+        object=_claim(),
+        schedulerName={**NAME, "minLength": 0, "pattern": f"^({_DOMAIN})?$"},
+        tolerations=_array(toleration),
+        labels=LABELS,
+        affinity={"type": ["object", "string"]},
+    )
+
+
+def _claim() -> Schema:
+    """Which pods belong to a group: those of namespaces, or those with one of the annotations."""
+    namespace: Schema = {
+        "type": "string",
+        "maxLength": 63,
+        "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    }
+    # A text is YAML itself: a line such as `key: value`, or a map in braces.
+    written = rf"""^\s*(\{{|["']?{_KEY}["']?\s*:(\s|$))"""
+    annotation: Schema = {
+        "type": ["string", "object"],
+        "pattern": written,
+        "additionalProperties": False,
+        "patternProperties": {f"^{_KEY}$": {"type": ["string", "number", "boolean"]}},
+    }
+    return {
+        **_object(key=_enum("namespace", "annotation", ""), value={"type": "array"}),
+        "if": {"properties": {"key": {"const": "namespace"}}, "required": ["key"]},
+        "then": {"properties": {"value": {"items": namespace}}},
+        "else": {"properties": {"value": {"items": annotation}}},
+    }
 
 
 def _levels(rules: Iterable[Rule]) -> Schema:
@@ -124,10 +180,14 @@ def _shaped(field: Schema, shape: Schema | None) -> Schema:
 
 SHAPES: dict[str, Callable[[], Schema]] = {
     "port": lambda: {"minimum": 1, "maximum": 65535},
-    "names": lambda: _array({"type": "string", "minLength": 1}),
+    "name": lambda: {"maxLength": 253, "pattern": f"^({_DOMAIN})?$"},
+    "names": lambda: _array(OBJECT_NAME),
+    "pluginNames": lambda: _array(KEY),
     "schedulerName": lambda: NAME,
     "schedulerNames": lambda: _array(NAME),
     "labels": lambda: LABELS,
+    "annotations": lambda: ANNOTATIONS,
+    "resourceGroups": lambda: _array(_resource_group()),
     "resources": lambda: _object(requests=AMOUNTS, limits=AMOUNTS),
     "tolerations": lambda: _array(
         _object(

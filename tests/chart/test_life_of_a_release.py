@@ -133,6 +133,37 @@ def test_a_component_can_be_switched_off_and_on_again(
 ) -> None:
     install(controlplane, home, "install")
     install(controlplane, home, "upgrade", "webhook.enabled=false")
-    assert left_over(controlplane, "mutatingwebhookconfigurations") == []
+    assert not configuration(controlplane, "jobs-mutate").get("webhooks")
+    left = left_over(controlplane, "services", "deployments", "clusterroles")
+    assert [each for each in left if each.endswith("pumice-webhook")] == []
     install(controlplane, home, "upgrade")
     assert configuration(controlplane, "jobs-mutate")
+
+
+@pytest.mark.parametrize("setting", ["admission.mode=policies", "webhook.enabled=false"])
+def test_without_a_webhook_it_leaves_the_admission_of_others_alone(
+    controlplane: ControlPlane, home: str, setting: str
+) -> None:
+    name = "volcano-admission-service-jobs-mutate"
+    theirs = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [
+            {
+                "name": "theirs.example.com",
+                "admissionReviewVersions": ["v1"],
+                "clientConfig": {"url": NOBODY},
+                "sideEffects": "None",
+            }
+        ],
+    }
+    try:
+        assert controlplane.request("POST", MUTATING, theirs)[0] == 201
+        install(controlplane, home, "install", setting)
+        install(controlplane, home, "upgrade", setting)
+        controlplane.helm("uninstall", RELEASE, namespace=home)
+        (webhook,) = configuration(controlplane, "jobs-mutate")["webhooks"]
+        assert webhook["name"] == "theirs.example.com"
+    finally:
+        controlplane.request("DELETE", f"{MUTATING}/{name}")

@@ -88,7 +88,12 @@ def test_no_two_objects_are_the_same(manifests: list[Manifest]) -> None:
 
 @pytest.mark.parametrize("off", COMPONENTS)
 def test_a_component_that_is_off_leaves_nothing_behind(render: Render, off: str) -> None:
-    left = {component(each) for each in render(None, f"{off}.enabled=false")}
+    left = {
+        component(each)
+        for each in render(None, f"{off}.enabled=false")
+        # These stay, with nothing in them.
+        if off != "webhook" or "WebhookConfiguration" not in each["kind"]
+    }
     assert left == set(COMPONENTS) - {off}
 
 
@@ -166,6 +171,17 @@ def test_every_pod_is_probed(manifests: list[Manifest]) -> None:
         (container,) = containers(each)
         assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
         assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_a_webhook_without_a_certificate_is_not_started_anew(manifests: list[Manifest]) -> None:
+    """It gets one from the API server, however long that is away; whether it is ready is asked as the API server asks."""
+    for each in of_kind(manifests, "Deployment"):
+        if component(each) == "webhook":
+            (container,) = containers(each)
+            for probe in ("startupProbe", "livenessProbe"):
+                assert container[probe]["httpGet"] == {"path": "/healthz", "port": "metrics"}
+            ready = {"path": "/readyz", "port": "https", "scheme": "HTTPS"}
+            assert container["readinessProbe"]["httpGet"] == ready
 
 
 @pytest.mark.parametrize(("path", "name"), ENABLED)

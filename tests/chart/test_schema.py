@@ -11,6 +11,7 @@ from tests.chart.manifests import CHART, VALUES, Run
 
 pytestmark = pytest.mark.controlplane
 
+GROUP = "webhook.resourceGroups[0].object"
 REFUSED = [
     ("webhook.replica=3", "at '/webhook': additional properties 'replica' not allowed"),
     ("webhok.replicas=3", "at '': additional properties 'webhok' not allowed"),
@@ -47,6 +48,41 @@ REFUSED = [
     ("scheduler.affinity.nodeAfinity.x=1", "additional properties 'nodeAfinity' not allowed"),
     ("scheduler.config.actions=x", "at '/scheduler/config': got object, want string"),
     ("schedulerName=it's", "at '/schedulerName'"),
+    ("webhook.secretName=A_B", "at '/webhook/secretName'"),
+    ("webhook.certificates.issuerRef.name=A B", "at '/webhook/certificates/issuerRef/name'"),
+    ("image.tag=a b", "at '/image/tag'"),
+    ("image.repository=a b", "at '/image/repository'"),
+    ("controller.priorityClassName=A B", "at '/controller/priorityClassName'"),
+    ("imagePullSecrets={A B}", "at '/imagePullSecrets/0'"),
+    ("admission.jobPlugins={it's}", "at '/admission/jobPlugins/0'"),
+    ("webhook.nodeSelector.a=b/c d", "at '/webhook/nodeSelector/a'"),
+    ("webhook.podAnnotations.a b=c", "additional properties 'a b' not allowed"),
+    ("webhook.namespaceSelectorExpressions[0].key=a b", "namespaceSelectorExpressions/0/key'"),
+    (f"{GROUP}=namespace", "at '/webhook/resourceGroups/0/object': got string, want object"),
+    (f"{GROUP}.key=namespace,{GROUP}.value=foo", "/0/object/value': got string, want array"),
+    (f"{GROUP}.key=namespac", "value must be one of 'namespace', 'annotation', ''"),
+    (
+        f"{GROUP}.key=namespace,{GROUP}.value={{a'b}}",
+        "at '/webhook/resourceGroups/0/object/value/0'",
+    ),
+    (f"{GROUP}.value={{gpu}}", "at '/webhook/resourceGroups/0/object/value/0'"),
+    (f"{GROUP}.value={{a: b: c}}", '"a: b: c" is no annotation such as "key: value"'),
+    (f"{GROUP}.value[0].a'b=c", "additional properties 'a\\'b' not allowed"),
+    ("webhook.resourceGroups[0].lables.a=b", "additional properties 'lables' not allowed"),
+    (
+        "webhook.resources.limits.memory=95Mi",
+        "webhook.resources: the limit of memory is 95Mi, less than the request of 96Mi",
+    ),
+    (
+        "scheduler.resources.limits.cpu=0.1",
+        "the limit of cpu is 0.1, less than the request of 200m",
+    ),
+    (
+        "webhook.certificates.mode=cert-manager,webhook.certificates.duration=1h",
+        "webhook.certificates.renewBefore is 720h: must be less than the duration, 1h",
+    ),
+    ("webhook.replicas=0", "with webhook.failurePolicy Fail every new Job would be refused"),
+    ("webhook.port=8080", "webhook.port and webhook.metricsPort are both 8080"),
     ("fullnameOverride=Batch", "at '/fullnameOverride'"),
     ("image.pullPolicy=Often", "at '/image/pullPolicy': value must be one of"),
     ("networkPolicy.apiServerPorts=null,networkPolicy.metricsFrom[0].podSelecto=x", "podSelecto"),
@@ -60,6 +96,29 @@ def test_a_mistake_is_refused_with_its_path(helm: Run, setting: str, message: st
     assert message in answer.stderr
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "webhook.replicas=0,webhook.failurePolicy=Ignore",
+        "webhook.replicas=0,webhook.url=https://192.0.2.1",
+        "webhook.replicas=0,webhook.enabled=false",
+        "webhook.resources.limits.memory=96Mi",
+        "webhook.resources.limits.memory=100663296",
+        "webhook.resources.limits.memory=1e9",
+        "webhook.resources.limits.cpu=0.1",
+        "webhook.resources.requests.memory=null",
+        f"{GROUP}.value={{team: a}}",
+        f'{GROUP}.value={{"team": a}}',
+        f"{GROUP}.value[0].example\\.com/team=a",
+        f"{GROUP}.key=namespace,{GROUP}.value={{a,b}}",
+        "image.tag=1.2.3,image.repository=registry.example.com:5000/a/b",
+    ],
+)
+def test_what_can_work_is_accepted(helm: Run, setting: str) -> None:
+    answer = helm("template", "pumice", str(CHART), "--set", setting)
+    assert answer.returncode == 0, answer.stderr
+
+
 @pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
 def test_the_values_files_of_the_chart_are_accepted(helm: Run, path: Path) -> None:
     answer = helm("template", "pumice", str(CHART), "--values", str(path))
@@ -68,7 +127,7 @@ def test_the_values_files_of_the_chart_are_accepted(helm: Run, path: Path) -> No
 
 @pytest.mark.parametrize("amount", ["1", "100m", "0.5", "1.5Gi", "1e3", "500k", "128Mi"])
 def test_quantities_are_what_kubernetes_takes_for_them(helm: Run, amount: str) -> None:
-    setting = f"webhook.resources.limits.memory={amount}"
+    setting = f"webhook.resources.limits.ephemeral-storage={amount}"
     assert helm("template", "pumice", str(CHART), "--set", setting).returncode == 0
     assert helm("template", "pumice", str(CHART), "--set-string", setting).returncode == 0
 

@@ -11,6 +11,7 @@ import pytest
 from pumice.webhook.settings import AdmissionSettings
 from tests.chart.manifests import CHART
 from tools.values_schema import BEGIN, END, ValuesError, main, read_values, schema, table
+from tools.values_shapes import LABELS
 
 TEXT = """
 # Size of a thing,
@@ -41,7 +42,7 @@ def test_comments_types_and_annotations_become_the_schema() -> None:
     assert other["properties"]["labels"] == {
         "description": "Its labels.",
         "type": "object",
-        "additionalProperties": {"type": "string"},
+        **LABELS,
         "default": {},
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pumice.webhook.chart import (
     GROUP_ANNOTATIONS,
@@ -16,7 +17,7 @@ from pumice.webhook.chart import (
 from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configurations
 from pumice.webhook.settings import AdmissionSettings
-from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, component, of_kind
+from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, Run, component, of_kind
 
 FILE = CHART / "files/webhooks.yaml"
 OWN_GROUPS = {
@@ -175,6 +176,57 @@ def test_the_releases_own_namespace_and_kube_system_are_exempt(manifests: list[M
     for name, webhook in configured(manifests).items():
         if webhook["rules"][0]["scope"] == "Namespaced":
             assert {NAMESPACE, "kube-system"} <= exempt(webhook), name
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("mode", ["webhook", "policies"])
+def test_a_namespace_is_exempt_once(helm: Run, mode: str) -> None:
+    arguments = ("--namespace", "kube-system", "--set", f"admission.mode={mode}")
+    made = helm("template", "pumice", str(CHART), *arguments).stdout
+    found = 0
+    for each in filter(None, yaml.safe_load_all(made)):
+        spec = each.get("spec", {}).get("matchConstraints", {})
+        for holder in (spec, *(each.get("webhooks") or ())):
+            expressions = holder.get("namespaceSelector", {}).get("matchExpressions", [])
+            assert len(expressions) < 2
+            found += len(expressions)
+    assert found > 3
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("setting", ["webhook.enabled=false", "admission.mode=policies"])
+def test_without_the_webhook_nobody_is_asked_and_validation_ends_first(
+    render: Render, setting: str
+) -> None:
+    manifests = render(None, setting)
+    kinds = [each["kind"] for each in manifests]
+    # Helm changes things in the order in which it renders them.
+    first = kinds.index("MutatingWebhookConfigurationList")
+    assert "ValidatingWebhookConfiguration" not in kinds[first:]
+    (mutating,) = of_kind(manifests, "MutatingWebhookConfigurationList")
+    empty = [*mutating["items"], *of_kind(manifests, "ValidatingWebhookConfiguration")]
+    assert all(each["webhooks"] == [] for each in empty)
+    assert {(each["kind"], each["metadata"]["name"]) for each in empty} == {
+        (each["kind"], each["metadata"]["name"])
+        for each in render()
+        if each["kind"].endswith("WebhookConfiguration")
+    }
+
+
+@pytest.mark.controlplane
+def test_quotes_of_values_stay_within_their_texts(helm: Run, tmp_path: Path) -> None:
+    """The schema refuses them; who passes it over gets what is meant all the same."""
+    file = tmp_path / "values.yaml"
+    odd = {"key": "namespace", "value": ["a'b", "c\\"]}
+    groups = [{"object": odd}, {"object": {"value": [{"d'e": "f"}]}}]
+    file.write_text(yaml.safe_dump({"webhook": {"resourceGroups": groups}}))
+    arguments = ("template", "pumice", str(CHART), "--values", str(file))
+    assert helm(*arguments).returncode == 1
+    made = helm(*arguments, "--skip-schema-validation").stdout
+    pods = configured([each for each in yaml.safe_load_all(made) if each])
+    (condition, *_) = pods["volcano-admission-service-pods-mutate"]["matchConditions"]
+    assert r"request.namespace in ['a\'b', 'c\\']" in condition["expression"]
+    assert r", 'd\'e']" in condition["expression"]
 
 
 @pytest.mark.controlplane

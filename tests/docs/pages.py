@@ -21,10 +21,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ROOT", "Block", "Command", "all_pages", "blocks", "commands", "mismatch", "pages"]
+__all__ = [
+    "ROOT",
+    "Block",
+    "Command",
+    "all_pages",
+    "blocks",
+    "commands",
+    "inline_commands",
+    "mismatch",
+    "pages",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 
+_INLINE = re.compile(r"`((?:kubectl|helm|docker|make|openssl|pumice) [^`]+)`")
 _FENCE = re.compile(r"^( *)```(\S*)[ \t]*(.*)$")
 
 
@@ -137,6 +148,12 @@ def commands(block: Block) -> Iterator[Command]:
             output.append(line)
     if text:
         yield Command(text, tuple(output))
+
+
+def inline_commands(page: Path) -> list[str]:
+    """Commands that stand within sentences, each once."""
+    outside = re.sub(r"(?ms)^ *```.*?^ *```$|<!--.*?-->", "", page.read_text())
+    return list(dict.fromkeys(" ".join(each.split()) for each in _INLINE.findall(outside)))
 
 
 def mismatch(shown: tuple[str, ...], printed: str) -> str:

@@ -13,13 +13,31 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch, pages
+from tests.docs.pages import (
+    ROOT,
+    Block,
+    Command,
+    blocks,
+    commands,
+    inline_commands,
+    mismatch,
+    pages,
+)
 from tests.support.cert_manager import CertManager
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import wait_until
 from tests.support.kubelet import Kubelet, kubelet
 
 LIMIT = 60  # seconds for a command
+
+NOT_RUN = {
+    "docker build -t registry.example.com/pumice:0.1.0 .": "needs Docker",
+    "kubectl logs deployment/pumice-webhook": "needs a kubelet",
+    "make manifests": "tests/chart/test_plain_manifest.py runs what it runs",
+    "helm upgrade": "stands for any",
+    "kubectl apply": "stands for any",
+}
+"""Commands within sentences that no block of their page has, each with why."""
 
 # make sets the checkout up before it does what it is asked for; a test must leave it as it is.
 RECIPES = {"make demo": "python examples/demo.py"}
@@ -137,7 +155,7 @@ def test_the_commands_of_a_page_do_it_on_a_cluster(
     with kubelet(controlplane, aside) as stands:
         tools = {str(path.parent) for path in controlplane.binaries.values()}
         environment = {
-            "PATH": os.pathsep.join([helm_of_tests(controlplane, aside, stands), *sorted(tools)]),
+            "PATH": os.pathsep.join([tools_of_tests(controlplane, aside, stands), *sorted(tools)]),
             "KUBECONFIG": str(controlplane.kubeconfig),
             "HOME": str(tmp_path),
         }
@@ -157,21 +175,28 @@ def test_the_commands_of_a_page_do_it_on_a_cluster(
             manager.remove()
 
 
-def helm_of_tests(plane: ControlPlane, folder: Path, stands: Kubelet) -> str:
-    """A folder with a helm that says where the webhook is: the API server of tests reaches no pod."""
-    script = folder / "bin/helm"
-    script.parent.mkdir()
-    real = plane.binaries["helm"]
-    script.write_text(
-        f"""#!/bin/sh
+def tools_of_tests(plane: ControlPlane, folder: Path, stands: Kubelet) -> str:
+    """A folder with tools that know where the webhook is: the API server of tests reaches no pod.
+
+    So helm tells the release an address, and openssl makes certificates that are for it, too.
+    """
+    real, openssl = plane.binaries["helm"], shutil.which("openssl")
+    scripts = {
+        "helm": f"""#!/bin/sh
 case "$1" in
   install|upgrade) exec {real} "$@" --set webhook.url={stands.url} ;;
   *) exec {real} "$@" ;;
 esac
-"""
-    )
-    script.chmod(0o755)
-    return str(script.parent)
+""",
+        "openssl": f"""#!/bin/bash
+exec {openssl} "${{@/%.svc/.svc,IP:127.0.0.1}}"
+""",
+    }
+    (folder / "bin").mkdir()
+    for name, script in scripts.items():
+        (folder / "bin" / name).write_text(script)
+        (folder / "bin" / name).chmod(0o755)
+    return str(folder / "bin")
 
 
 def tidy(plane: ControlPlane) -> None:
@@ -183,6 +208,16 @@ def tidy(plane: ControlPlane) -> None:
     plane.remove_namespace("pumice-system")
     path = "/api/v1/namespaces/pumice-system"
     wait_until(lambda: plane.request("GET", path)[0] == 404, "pumice-system to be gone", 60)
+
+
+def test_every_command_about_a_cluster_is_run_or_it_is_said_why_not() -> None:
+    for name in ("operations.md", "policies.md"):
+        page = ROOT / "docs" / name
+        found = [each for each in blocks(page) if each.language in {"console", "sh", "bash"}]
+        assert [each.line for each in found if not each.is_run] == []
+        run = {" ".join(one.text.split()) for block in found for one in commands(block)}
+        left = [each for each in inline_commands(page) if each not in run]
+        assert [each for each in left if each not in NOT_RUN] == [], name
 
 
 def test_the_first_page_has_commands_that_run() -> None:

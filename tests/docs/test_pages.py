@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import Block, Command, blocks, commands, mismatch
+from tests.docs.pages import Block, Command, blocks, commands, inline_commands, mismatch
 
 PAGE = Path("page.md")
 
@@ -62,6 +62,14 @@ def test_commands_come_with_what_they_print() -> None:
 def test_a_command_may_go_on_in_the_background() -> None:
     assert Command("pumice dev &", ()).stays
     assert not Command("true && true", ()).stays
+
+
+def test_commands_within_sentences_are_found_where_they_stand(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"<!-- `make it` -->\n{TEXT}\nSee `helm get\nall`, or `replicas`, or `helm get all`.\n"
+    )
+    assert inline_commands(page) == ["helm get all"]
 
 
 def test_a_block_that_begins_with_output_is_a_slip() -> None:

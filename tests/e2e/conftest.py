@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.users import Users
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.processes import wait_until
 from tests.support.installation import Installation, installed
 
 
@@ -17,3 +19,12 @@ def installation(
     """Pumice, installed from its chart."""
     with installed(controlplane, tmp_path_factory.mktemp("pumice")) as here:
         yield here
+
+
+@pytest.fixture
+def users(controlplane: ControlPlane, installation: Installation, namespace: str) -> Users:
+    """Users of a release that works."""
+    found = Users(controlplane, namespace)
+    wait_until(found.defaulted, "the API server to reach the webhook", 20)
+    found.forget()
+    return found

@@ -109,16 +109,20 @@ class Installation:
 
 
 @contextmanager
-def installed(plane: ControlPlane, folder: Path) -> Iterator[Installation]:
-    """Install the chart, run its components, and take everything away again but the CRDs."""
+def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Installation]:
+    """Install the chart, run its components, and take everything away again but the CRDs.
+
+    Args:
+        plane: Where.
+        folder: For the logs of its components.
+        settings: Further arguments of `helm install`.
+    """
     ports = Ports(1 + len(COMPONENTS))
     ports.close()
     installation = Installation(plane, folder, ports)
     url = f"https://127.0.0.1:{ports.numbers[0]}"
-    plane.helm(
-        "install", RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}",
-        namespace=NAMESPACE,
-    )  # fmt: skip
+    arguments = (RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}")
+    plane.helm("install", *arguments, *settings, namespace=NAMESPACE)
     try:
         for component in COMPONENTS:
             installation.start(component)

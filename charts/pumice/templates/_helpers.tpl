@@ -173,117 +173,36 @@ resources: {{- toYaml (index . 1).resources | nindent 2 }}
 {{- prepend .Values.webhook.extraSchedulerNames .Values.schedulerName | uniq | join "', '" -}}
 {{- end -}}
 
-{{/* Namespaces whose pods belong to a resource group, as the inside of a list in CEL. */}}
-{{- define "pumice.groupNamespaces" -}}
-{{- $found := list -}}
-{{- range .Values.webhook.resourceGroups -}}
-{{- with .object -}}
-{{- if eq (.key | default "") "namespace" -}}
-{{- $found = concat $found (.value | default list) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- range $index, $name := $found | uniq | sortAlpha -}}
-{{- if $index }}, {{ end }}'{{ $name }}'
-{{- end -}}
+{{/* A text as CEL writes it. */}}
+{{- define "pumice.celText" -}}
+'{{ . | replace "\\" "\\\\" | replace "'" "\\'" }}'
 {{- end -}}
 
 {{/*
-Annotations by which pods belong to a resource group, each with a comma before it, for a list in CEL that
-holds the groups' own annotation already. Volcano writes each as a text that is YAML.
+Conditions on the namespaces whose objects are reviewed: (list root generated). Those of the generated
+file, the release's own namespace, and what the values add.
 */}}
-{{- define "pumice.groupAnnotations" -}}
-{{- $found := list -}}
-{{- range .Values.webhook.resourceGroups -}}
-{{- with .object -}}
-{{- if ne (.key | default "") "namespace" -}}
-{{- range .value -}}
-{{- $found = concat $found (keys (ternary . (fromYaml (toString .)) (kindIs "map" .))) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- range without ($found | uniq | sortAlpha) "volcano.sh/resource-group" "pumice.dev/plugins" "scheduling.volcano.sh/queue-allocation-gate" -}}
-, '{{ . }}'
-{{- end -}}
-{{- end -}}
-
-{{/*
-What follows the path of an endpoint. The API server shows the address of a webhook that does not answer to
-whoever waits for it, and nothing else that we could write: so the address says what to do.
-*/}}
-{{- define "pumice.advice" -}}
-{{- printf "if-this-fails-run/kubectl-describe-deployment-%s--n-%s" (include "pumice.component" (list . "webhook")) .Release.Namespace -}}
-{{- end -}}
-
-{{/* What to do when admission is down. kubectl shows 138 characters of a line. */}}
-{{- define "pumice.whenDown" -}}
-{{- $name := include "pumice.component" (list . "webhook") -}}
-{{- $labels := printf "app.kubernetes.io/instance=%s,app.kubernetes.io/component=webhook" .Release.Name -}}
-While no replica answers, new Jobs, Queues and other objects of Pumice wait, and changes of their specs.
-Pods, Deployments, status, labels and deletion go on. To see why there is none:
-  kubectl -n {{ .Release.Namespace }} describe pods -l {{ $labels }}
-  kubectl -n {{ .Release.Namespace }} logs deployment/{{ $name }}
-To let everything pass unchecked until it is mended, add `--set webhook.failurePolicy=Ignore` to:
-  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reuse-values
-Or take the webhooks away; the next `helm upgrade` or `kubectl apply` of the manifest brings them back:
-  kubectl delete mutatingwebhookconfigurations -l {{ $labels }}
-  kubectl delete validatingwebhookconfigurations -l {{ $labels }}
-{{- end -}}
-
-{{/*
-One webhook configuration: (list root configuration). Whatever does not depend on values is taken over
-from the generated file as it is.
-*/}}
-{{- define "pumice.webhookConfiguration" -}}
+{{- define "pumice.namespaceExpressions" -}}
 {{- $root := index . 0 -}}
-{{- $configuration := index . 1 -}}
-{{- $values := $root.Values.webhook -}}
-apiVersion: {{ $configuration.apiVersion }}
-kind: {{ $configuration.kind }}
-metadata:
-  name: {{ $configuration.metadata.name }}
-  labels: {{- include "pumice.labels" (list $root "webhook") | nindent 4 }}
-  {{- if eq $values.certificates.mode "cert-manager" }}
-  annotations:
-    cert-manager.io/inject-ca-from: {{ $root.Release.Namespace }}/{{ include "pumice.component" (list $root "webhook") }}
-  {{- end }}
-webhooks:
-{{- range $webhook := $configuration.webhooks }}
-{{- $path := printf "%s/%s" $webhook.clientConfig.service.path (include "pumice.advice" $root) }}
-- {{ omit $webhook "clientConfig" "failurePolicy" "namespaceSelector" "matchConditions" | toYaml | nindent 2 | trim }}
-  clientConfig:
-    {{- if $values.url }}
-    url: {{ printf "%s%s" (trimSuffix "/" $values.url) $path | quote }}
-    {{- else }}
-    service:
-      name: {{ include "pumice.component" (list $root "webhook") }}
-      namespace: {{ $root.Release.Namespace }}
-      path: {{ $path }}
-      port: 443
-    {{- end }}
-    {{- if and $values.certificates.caBundle (eq $values.certificates.mode "files") }}
-    caBundle: {{ b64enc $values.certificates.caBundle }}
-    {{- end }}
-  failurePolicy: {{ ternary $values.failurePolicy "Ignore" (eq $webhook.failurePolicy "Fail") }}
-  matchConditions:
-  {{- range $webhook.matchConditions }}
-  {{- $expression := .expression | replace "$schedulerNames" (include "pumice.schedulerNames" $root) }}
-  {{- $expression = $expression | replace "'$groupNamespaces'" (include "pumice.groupNamespaces" $root) }}
-  {{- $expression = $expression | replace ", '$groupAnnotations'" (include "pumice.groupAnnotations" $root) }}
-  - name: {{ .name }}
-    expression: {{ quote $expression }}
-  {{- end }}
-  {{- with $webhook.namespaceSelector }}
-  namespaceSelector:
-    matchExpressions:
-    {{- toYaml .matchExpressions | nindent 4 }}
-    - key: kubernetes.io/metadata.name
-      operator: NotIn
-      values: [{{ $root.Release.Namespace }}]
-    {{- with $values.namespaceSelectorExpressions }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-  {{- end }}
-{{- end }}
+{{- $name := "kubernetes.io/metadata.name" -}}
+{{- $exempt := false -}}
+{{- range index . 1 -}}
+{{- $exempt = or $exempt (and (eq .key $name) (eq .operator "NotIn") (has $root.Release.Namespace .values)) -}}
+{{- end -}}
+{{- $own := dict "key" $name "operator" "NotIn" "values" (list $root.Release.Namespace) -}}
+{{- concat (index . 1) (ternary list (list $own) $exempt) $root.Values.webhook.namespaceSelectorExpressions | toYaml -}}
+{{- end -}}
+
+{{/* An amount such as 500m or 1.5Gi, as a number. */}}
+{{- define "pumice.amount" -}}
+{{- $text := toString . | trimPrefix "+" -}}
+{{- $number := regexFind "^[0-9.]+([eE][-+]?[0-9]+)?" $text -}}
+{{- $decimal := dict "n" 1e-9 "u" 1e-6 "m" 1e-3 "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 -}}
+{{- $binary := dict "Ki" 0x1p10 "Mi" 0x1p20 "Gi" 0x1p30 "Ti" 0x1p40 "Pi" 0x1p50 "Ei" 0x1p60 -}}
+{{- mulf (float64 $number) (get (merge $decimal $binary) (trimPrefix $number $text)) -}}
+{{- end -}}
+
+{{/* A length of time such as 720h, in seconds. */}}
+{{- define "pumice.seconds" -}}
+{{- toDate "2006" "1970" | dateModify . | unixEpoch -}}
 {{- end -}}

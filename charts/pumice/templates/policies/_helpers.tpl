@@ -63,7 +63,7 @@ request.namespace in {{ include "pumice.celList" (sortAlpha $same) }}
 {{- $values := (index . 0).Values -}}
 {{- $plugins := "" -}}
 {{- range $values.admission.jobPlugins -}}
-{{- $plugins = printf "%s, '%s'" $plugins . -}}
+{{- $plugins = printf "%s, %s" $plugins (include "pumice.celText" .) -}}
 {{- end -}}
 {{- index . 1 | replace ", '$jobPlugins'" $plugins | replace "$schedulerNames" (include "pumice.schedulerNames" (index . 0)) | replace "$firstScheduler" $values.schedulerName -}}
 {{- end -}}
@@ -77,14 +77,7 @@ matchConstraints:
   {{- omit $spec.matchConstraints "namespaceSelector" | toYaml | nindent 2 }}
   {{- with $spec.matchConstraints.namespaceSelector }}
   namespaceSelector:
-    matchExpressions:
-    {{- toYaml .matchExpressions | nindent 4 }}
-    - key: kubernetes.io/metadata.name
-      operator: NotIn
-      values: [{{ $root.Release.Namespace }}]
-    {{- with $root.Values.webhook.namespaceSelectorExpressions }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    matchExpressions: {{- include "pumice.namespaceExpressions" (list $root .matchExpressions) | nindent 4 }}
   {{- end }}
 {{- with $spec.matchConditions }}
 matchConditions:
