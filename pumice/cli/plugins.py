@@ -80,9 +80,16 @@ def _list(output: Format) -> None:
             write(f"  Adds: {', '.join(entry['requires'])}")
         for argument in entry["arguments"]:
             write(
-                f"  --{argument['name']} ({argument['type']}, default {argument['default']!r}): "
-                f"{argument['help']}"
+                f"  --{argument['name']} ({argument['type']}, {_default(argument['default'])}): "
+                f"{argument['help'].replace('`', '')}"
             )
+
+
+def _default(value: Any) -> str:
+    """A default as a Job would spell it."""
+    from pumice.plugins.arguments import shown
+
+    return f"default {text}" if (text := shown(value)) else "no default"
 
 
 def _entries() -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from pumice.controller.objects import owned
 from pumice.controller.render import NO_UID, without_keys
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.foreign import ForeignTask
-from pumice.plugins.native import OWNERS, NativeWirings, RequestError, Wired
+from pumice.plugins.native import OWNERS, NativeWirings, RequestError, Wired, is_wired
 from pumice.plugins.settings import DEFAULT
 
 __all__ = ["render_native"]
@@ -59,7 +59,8 @@ def _pods(wired: Wired) -> Iterator[Raw]:
                     pod = _pod(job.metadata.namespace, task, index, job.labels or {})
                     if job.has_service:
                         pod["spec"]["subdomain"] = job.subdomain
-                    yield wired.wiring.pod(task, index, pod)
+                    # As admission does: a pod that says so has been wired.
+                    yield pod if is_wired(pod) else wired.wiring.pod(task, index, pod)
 
 
 def _pod(namespace: str, task: ForeignTask, index: int, labels: dict[str, str]) -> Raw:

@@ -89,7 +89,7 @@ class Mpi(JobPlugin):
             warnings.append(FieldError("spec.plugins.mpi", text, "JOB-PLUGIN-ARGUMENT"))
         warnings += kept_warnings(job, values, _kept(job, worker), tasks=(values["master"],))
         warnings += empty_warnings(job, values, "master")
-        if not values["slots-per-worker"]:
+        if not values["slots-per-worker"] and not values.strict_upstream:
             missing = "a worker takes a process a CPU; say how many with --slots-per-worker"
             warnings += claim_warnings(job, (values["worker"],), missing)
         if worker is not None and not values.strict_upstream:

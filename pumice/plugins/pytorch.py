@@ -10,7 +10,6 @@ of each option `--name` from `PET_NAME`.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
@@ -29,7 +28,7 @@ from pumice.plugins.arguments import (
 )
 from pumice.plugins.cast import Cast, empty_warnings, role_warnings
 from pumice.plugins.edits import EnvVar, PodEdits, Port
-from pumice.plugins.foreign import ForeignJob
+from pumice.plugins.elastic import elastic_warnings, read_nodes
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.shared_hostnames import shared_hostname_errors
@@ -40,7 +39,6 @@ from pumice.plugins.waiting import wait_arguments, wait_step
 __all__ = ["PyTorch", "pytorch_ranks"]
 
 _PORT_NAME = "pytorchjob-port"
-_RANGE = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
 # Close enough to tell an image from a slip; the rest is between the node and its registry.
 _IMAGE = re.compile(r"([A-Za-z0-9\[][-\w./:@+\[\]]*)?", re.ASCII)
 _MOST_PROCESSES = 65535
@@ -59,24 +57,6 @@ _TORCHRUN = (
 _NODES = Variable("PET_NNODES", "{size}")
 _PROCESSES = Variable("PET_NPROC_PER_NODE", "{processes}")
 _STORE = "PET_RDZV_CONF"
-
-
-@dataclass(frozen=True, slots=True)
-class _Nodes:
-    """An elastic range of pods."""
-
-    least: int
-    most: int
-
-    def __str__(self) -> str:
-        return f"{self.least}:{self.most}"
-
-
-def _read_nodes(word: str) -> _Nodes:
-    match = _RANGE.fullmatch(word)
-    if match and 0 < (least := int(match[1])) <= (most := int(match[2])):
-        return _Nodes(least, most)
-    raise ValueError("expected least:most, for example 2:8")
 
 
 def _read_processes(word: str) -> str:
@@ -124,7 +104,7 @@ class PyTorch(JobPlugin):
         ),
         Argument(
             "elastic",
-            Kind("range", _read_nodes),
+            Kind("range", read_nodes),
             (),
             "`PET_NNODES` as a range of pods, `least:most`, with a c10d rendezvous on the master",
             ours=True,
@@ -152,7 +132,7 @@ class PyTorch(JobPlugin):
             warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
         elastic = values["elastic"]
         if elastic:
-            warnings += _elastic_warnings(job, cast, elastic)
+            warnings += elastic_warnings(job, cast, elastic)
         warnings += empty_warnings(job, values, "master")
         if "master" in cast:
             warnings += _variable_warnings(job, cast, values)
@@ -208,26 +188,6 @@ def _cast(job: Job, values: Values) -> Cast:
     return Cast(job, {"master": values["master"], "worker": values["worker"]})
 
 
-def _elastic_warnings(job: Job, cast: Cast, nodes: _Nodes) -> list[FieldError]:
-    """Warn about a range that the Job's pods, or its gang, do not leave room for."""
-    warnings = []
-    if nodes.most > cast.size > 0:
-        text = f"--elastic={nodes} reaches beyond the {cast.size} pods of master and workers"
-        warnings.append(FieldError("spec.plugins.pytorch", text, "JOB-PLUGIN-ROLE"))
-    if isinstance(job, ForeignJob):
-        return warnings  # its pods are no gang
-    others = sum(task.minimum for task in job.tasks if not cast.role(task))
-    minimum = job.spec.min_available or sum(task.minimum for task in job.tasks)
-    if minimum > nodes.least + others:
-        text = (
-            f"is {minimum}, by default what the tasks need, and no pod starts before so many can; so "
-            f"--elastic={nodes} of plugin pytorch never starts with {nodes.least}: let the tasks' minAvailable add "
-            f"up to {nodes.least + others}"
-        )
-        warnings.append(FieldError("spec.minAvailable", text, "JOB-PLUGIN-ROLE"))
-    return warnings
-
-
 def _variable_warnings(job: Job, cast: Cast, values: Values) -> list[FieldError]:
     """Warn about variables that a template sets itself, and about devices that none of them counts."""
     torchrun = [each.name for each in _torchrun(job, cast, values)]
@@ -235,7 +195,7 @@ def _variable_warnings(job: Job, cast: Cast, values: Values) -> list[FieldError]
         torchrun.append(_STORE)
     warnings = kept_warnings(job, values, [each.name for each in _VARIABLES])
     warnings += kept_warnings(job, values, torchrun, tasks=cast.roles.values())
-    if values["nproc-per-node"] == "auto":
+    if values["nproc-per-node"] == "auto" and not values.strict_upstream:
         missing = "torchrun starts one process in each pod; say how many with --nproc-per-node"
         warnings += claim_warnings(job, cast.roles.values(), missing)
     return warnings

@@ -9,7 +9,7 @@ from pumice.plugins.native.owners import OWNERS, Owner, OwnerKey
 from pumice.plugins.native.places import Place, place
 from pumice.plugins.native.request import RequestError
 from pumice.plugins.native.units import Unit, units
-from pumice.plugins.native.wiring import NativeWirings, Wired
+from pumice.plugins.native.wiring import NativeWirings, Wired, is_wired
 
 __all__ = [
     "OWNERS",
@@ -20,6 +20,7 @@ __all__ = [
     "RequestError",
     "Unit",
     "Wired",
+    "is_wired",
     "place",
     "units",
 ]

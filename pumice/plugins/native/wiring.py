@@ -15,7 +15,7 @@ from pumice.plugins.registry import Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.wiring import Wiring
 
-__all__ = ["NativeWirings", "Wired"]
+__all__ = ["NativeWirings", "Wired", "is_wired"]
 
 _KEPT = 128
 
@@ -89,9 +89,8 @@ class NativeWirings:
         Raises:
             PluginError: A plugin cannot wire it.
         """
-        annotations = (pod.get("metadata") or {}).get("annotations") or {}
         found = wired.unit.find(place)
-        if keys.WIRED in annotations or found is None:
+        if found is None or is_wired(pod):
             return pod
         task, index = found
         return wired.wiring.pod(task, index, pod)
@@ -110,8 +109,28 @@ class NativeWirings:
             unit,
             wiring,
             tuple(map(str, found.errors)),
-            (*unit.doubts, *idle, *map(str, found.warnings)),
+            (*unit.doubts, *_marked(unit), *idle, *map(str, found.warnings)),
         )
+
+
+def is_wired(pod: dict[str, Any]) -> bool:
+    """Whether a pod, or what pods are made of, says that it has been wired; nobody wires it again then."""
+    metadata = pod.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return isinstance(annotations, dict) and keys.WIRED in annotations
+
+
+def _marked(unit: Unit) -> list[str]:
+    """Templates that make their pods look as if somebody had wired them already."""
+    tasks = [task for each in unit.groups.values() for task in each]
+    marked = [task.name for task in tasks if is_wired(task.template or {})]
+    if not marked:
+        return []
+    text = (
+        f"pods of {', '.join(marked)} are left as they are: their template carries {keys.WIRED}, as wired pods "
+        "do; remove it"
+    )
+    return [text]
 
 
 def _idle(wiring: Wiring) -> list[str]:

@@ -16,7 +16,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["RULES", "foreign_owner", "foreign_pod", "wants_plugins"]
+__all__ = ["RULES", "foreign_owner", "foreign_pod", "volcano_template", "wants_plugins"]
 
 Raw = dict[str, Any]
 
@@ -68,6 +68,7 @@ RULES = (
 
 _PATH = f"metadata.annotations[{keys.PLUGINS}]"
 _OWNERS_PATH = f"spec.template.{_PATH}"
+_IN_VAIN = "has no effect here: name plugins in spec.plugins of the Job"
 
 
 def wants_plugins(pod: DraftPod) -> bool:
@@ -85,11 +86,7 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
         namespace: Its namespace, which may stand in the review only.
     """
     if _is_volcanos(pod):
-        case.report(
-            POD_PLUGINS_VOLCANO,
-            _PATH,
-            "has no effect here: name plugins in spec.plugins of the Job",
-        )
+        case.report(POD_PLUGINS_VOLCANO, _PATH, _IN_VAIN)
         return
     found = place(pod)
     if found is None or found.index is None:
@@ -123,6 +120,20 @@ def foreign_owner(case: Case, owner: Owner) -> None:
         case.report(POD_PLUGINS_FORM, _OWNERS_PATH, error_text)
     for doubt in dict.fromkeys(each for wired in known for each in wired.doubts):
         case.report(POD_PLUGINS_DOUBT, _OWNERS_PATH, doubt)
+
+
+def volcano_template(case: Case, path: str, template: Raw) -> None:
+    """Warn where a template of a Volcano Job names plugins, before its pods do.
+
+    Args:
+        case: Where the warning goes.
+        path: Where the template is.
+        template: The template, whatever it holds.
+    """
+    metadata = template.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if isinstance(annotations, dict) and keys.PLUGINS in annotations:
+        case.report(POD_PLUGINS_VOLCANO, f"{path}.{_PATH}", _IN_VAIN)
 
 
 def _wired(case: Case, found: Place, namespace: str) -> Wired | None:

@@ -2,6 +2,7 @@
 
 from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.foreign_pods import volcano_template
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 
@@ -19,5 +20,6 @@ def pod_templates(case: Case, job: Job) -> None:
             continue
         before = len(case.errors) + len(case.warnings)
         pod_template(Site(case, f"spec.tasks[{index}].template"), template)
+        volcano_template(case, f"spec.tasks[{index}].template", template)
         if known is not None and before == len(case.errors) + len(case.warnings):
             known.add(key)

@@ -215,6 +215,11 @@ def test_an_object_that_does_not_decode_stops_no_other(pumice: Pumice, kind: str
     [
         (("Indexed", "NonIndexed"), 1, "POD-PLUGINS-FORM"),
         (("parallelism: 4", "parallelism: 2"), 0, "POD-PLUGINS-DOUBT"),
+        (
+            ("pumice.dev/plugins: ", "pumice.dev/wired: svc\n        pumice.dev/plugins: "),
+            0,
+            "POD-PLUGINS-DOUBT",
+        ),
         (("completions: 4", "completions: many"), 1, "SCHEMA-TYPE"),
         (("pumice.dev/plugins", "example.com/plugins"), 0, "skipped Job/default/resnet"),
     ],

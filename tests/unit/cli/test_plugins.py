@@ -18,3 +18,11 @@ def test_the_plugins_for_people(pumice: Pumice) -> None:
     assert ran.code == 0
     assert "--affinity" in ran.out
     assert "Adds: svc" in ran.out
+    assert (
+        "  --nproc-per-node (processes, default auto): PET_NPROC_PER_NODE; auto is one a requested accelerator, or one"
+        in ran.out
+    )
+    assert "--disable-network-policy (boolean, default false): make no NetworkPolicy" in ran.out
+    assert "--elastic (range, no default): PET_NNODES as a range" in ran.out
+    assert "--ssh-key-secret (name, no default): " in ran.out
+    assert "`" not in ran.out

@@ -3,7 +3,7 @@
 The tables are `tests/cases/plugins/<plugin>.yaml`. A row gives
 
 - `job`: name, then tasks as [name, replicas, hostname, subdomain]; `templates`: task to what its pod's spec has;
-- `volumes` of the Job; `arguments` of the plugin; `with`: further plugins and their arguments;
+- `minimum`: task to its `minAvailable`; `volumes` of the Job; `arguments` of the plugin; `with`: further plugins and their arguments;
 - `pod`: name and task annotation, of a pod with containers c0 and c1 and init container i0; `containers`: what
   these have, by name; `pod_spec`, `pod_annotations`: what the pod has besides.
 
@@ -44,6 +44,10 @@ def job_of_row(plugin: str, row: Raw) -> Job:
     if "volumes" in row:
         volumes = msgspec.convert(row["volumes"], list[Volume])
         job = replace(job, spec=replace(job.spec, volumes=volumes))
+    if "minimum" in row:
+        least = row["minimum"]
+        tasks = [replace(each, min_available=least.get(each.name)) for each in job.tasks]
+        job = replace(job, spec=replace(job.spec, tasks=tasks))
     for task in job.tasks:
         task.pod_spec().update(row.get("templates", {}).get(task.name, {}))
     return job

@@ -25,8 +25,12 @@ KINDS = {kind.kind: kind for kind in kinds.NATIVE}
 ROWS = rows("native")
 
 
-def template(plugins: str, tasks: str = "") -> Raw:
-    found = {"pumice.dev/plugins": plugins, "pumice.dev/tasks": tasks}
+def template(plugins: str, tasks: str = "", marker: str = "") -> Raw:
+    found = {
+        "pumice.dev/plugins": plugins,
+        "pumice.dev/tasks": tasks,
+        "pumice.dev/wired": marker,
+    }
     annotations = {key: value for key, value in found.items() if value}
     spec = {"hostname": "ignored", "containers": [{"name": "c", "image": "i"}]}
     return {"metadata": {"annotations": annotations}, "spec": spec}
@@ -38,7 +42,7 @@ def job_spec(size: int, plugins: str, **fields: Any) -> Raw:
         "completions": size,
         "parallelism": fields.get("parallelism", size),
         "completionMode": mode,
-        "template": template(plugins, fields.get("tasks", "")),
+        "template": template(plugins, fields.get("tasks", ""), fields.get("wired", "")),
     }
 
 
@@ -48,7 +52,9 @@ def manifest(shape: Raw) -> Raw:
     spec: Raw
     metadata = {"name": shape["name"], "namespace": "ns", "uid": "u1", "generation": 1}
     if kind == kinds.INDEXED_JOB:
-        rest = {key: shape[key] for key in ("parallelism", "tasks", "mode") if key in shape}
+        rest = {
+            key: shape[key] for key in ("parallelism", "tasks", "mode", "wired") if key in shape
+        }
         spec = job_spec(shape["completions"], shape["plugins"], **rest)
     elif kind == kinds.JOB_SET:
         spec = {

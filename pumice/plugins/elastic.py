@@ -1,0 +1,67 @@
+"""How many pods an elastic group may have: `--elastic=2:8` of plugin `pytorch`."""
+
+import re
+from dataclasses import dataclass
+
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job
+from pumice.plugins.cast import Cast
+from pumice.plugins.foreign import ForeignJob
+
+__all__ = ["Nodes", "elastic_warnings", "read_nodes"]
+
+_RANGE = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """A range of pods.
+
+    Attributes:
+        least: With how many the group starts.
+        most: How many it takes.
+    """
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.least}:{self.most}"
+
+
+def read_nodes(word: str) -> Nodes:
+    """Read a range.
+
+    Raises:
+        ValueError: It is none; the message says what was expected.
+    """
+    match = _RANGE.fullmatch(word)
+    if match and 0 < (least := int(match[1])) <= (most := int(match[2])):
+        return Nodes(least, most)
+    raise ValueError("expected least:most, for example 2:8")
+
+
+def elastic_warnings(job: Job, cast: Cast, nodes: Nodes) -> list[FieldError]:
+    """Warn about a range for which the Job has too few pods, or of which its gang leaves nothing.
+
+    Args:
+        job: The Job.
+        cast: Who plays which role.
+        nodes: The range.
+    """
+    warnings = []
+    if nodes.most > cast.size > 0:
+        text = f"--elastic={nodes} reaches beyond the {cast.size} pods of master and workers"
+        warnings.append(FieldError("spec.plugins.pytorch", text, "JOB-PLUGIN-ROLE"))
+    if isinstance(job, ForeignJob):
+        return warnings  # its pods are no gang
+    others = sum(task.minimum for task in job.tasks if not cast.role(task))
+    minimum = job.spec.min_available or sum(task.minimum for task in job.tasks)
+    if minimum > nodes.least + others:
+        text = (
+            f"is {minimum} (by default what the tasks need), and no pod starts before so many can, so "
+            f"--elastic={nodes} of plugin pytorch never starts with {nodes.least}: let minAvailable of the tasks "
+            f"add up to {nodes.least + others}"
+        )
+        warnings.append(FieldError("spec.minAvailable", text, "JOB-PLUGIN-ROLE"))
+    return warnings
