@@ -120,14 +120,21 @@ def main() -> None:
     if processors:
         os.sched_setaffinity(0, {int(each) for each in processors.split(",")})
     trusting = ssl.create_default_context(cafile=authority)
-    open_ones: dict[tuple[int, str, bool], list[Connection]] = {}
+    open_ones: dict[tuple[int, str], list[Connection]] = {}
     for line in sys.stdin:
         order = json.loads(line)
-        key = port, path, fresh = order["port"], order["path"], order["fresh"]
+        # The same file may be asked with numbers and without.
+        key = order["port"], f"{order['body']} {order['fresh']}"
         if key not in open_ones:
             body = Path(order["body"]).read_bytes()
             open_ones[key] = [
-                Connection(port, trusting, path, body, numbers(each) if fresh else iter(()))
+                Connection(
+                    order["port"],
+                    trusting,
+                    order["path"],
+                    body,
+                    numbers(each) if order["fresh"] else iter(()),
+                )
                 for each in range(int(count))
             ]
         connections = open_ones[key]
