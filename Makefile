@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick fuzz check format generate manifests controlplane frameworks bench image-files clean
+.PHONY: help demo dev test test-quick test-frameworks fuzz check format generate manifests controlplane frameworks bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,9 +23,12 @@ demo: $(READY) ## Submit a TensorFlow job to an in-process cluster and watch it 
 dev: $(READY) ## Start an in-process cluster for kubectl
 	@$(PY) -m pumice dev
 
-test: $(READY_DEV) controlplane frameworks ## Run every test, those on a real control plane and with real frameworks included
+test: $(READY_DEV) controlplane ## Run every test, those on a real control plane and with real frameworks included
 	$(PY) -m pytest -n 3 --dist worksteal -m "not controlplane and not frameworks"
 	$(PY) -m pytest -m controlplane
+	@$(MAKE) --no-print-directory test-frameworks
+
+test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenSSH and PyTorch (3 min; needs apt, and root or subordinate uids)
 	$(PY) -m pytest -m frameworks
 
 test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (2 min)
