@@ -50,6 +50,7 @@ def installation(
     """Pumice, installed from its chart, beside a Secret that was there before it."""
     authority(folder)
     certificate(folder)
+    controlplane.remove_namespace(NAMESPACE)
     controlplane.add_namespace(NAMESPACE)
     pair = (f"--cert={folder}/tls.crt", f"--key={folder}/tls.key")
     controlplane.kubectl("create", "secret", "tls", SECRET, *pair, namespace=NAMESPACE)
@@ -57,11 +58,8 @@ def installation(
     settings = ("--set", mode, "--set", f"webhook.certificates.secretName={SECRET}")
     bundle = ("--set-file", f"webhook.certificates.caBundle={folder}/ca.crt")
     home = tmp_path_factory.mktemp("pumice")
-    try:
-        with installed(controlplane, home, *settings, *bundle) as here:
-            yield here
-    finally:
-        controlplane.remove_namespace(NAMESPACE)
+    with installed(controlplane, home, *settings, *bundle) as here:
+        yield here
 
 
 def test_it_admits_jobs_and_makes_no_secret(controlplane: ControlPlane, users: Users) -> None:

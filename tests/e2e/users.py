@@ -13,7 +13,7 @@ import yaml
 
 from tests.builders import job, task
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.installation import CHART, NAMESPACE, RELEASE
+from tests.support.installation import CHART, LABEL, NAMESPACE, RELEASE
 
 __all__ = [
     "BATCH",
@@ -32,7 +32,6 @@ __all__ = [
 BATCH = "/apis/batch.volcano.sh/v1alpha1/namespaces"
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 CONFIGURATIONS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
-LABEL = f"app.kubernetes.io/instance={RELEASE}"
 
 
 def bare(name: str) -> dict[str, Any]:

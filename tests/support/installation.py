@@ -25,6 +25,17 @@ from tests.support.mounts import SecretMount
 NAMESPACE = "pumice-system"
 RELEASE = "pumice"
 CHART = Path(__file__).parents[2] / "charts/pumice"
+LABEL = f"app.kubernetes.io/instance={RELEASE}"
+CLUSTER_WIDE = (
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
+    "mutatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+    "clusterrolebindings",
+    "clusterroles",
+)
 COMPONENTS = ("webhook", "controller", "scheduler")
 
 
@@ -121,6 +132,7 @@ def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Ins
     ports.close()
     installation = Installation(plane, folder, ports)
     url = f"https://127.0.0.1:{ports.numbers[0]}"
+    plane.wait_until_gone(NAMESPACE)
     arguments = (RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}")
     plane.helm("install", *arguments, *settings, namespace=NAMESPACE)
     try:
@@ -131,3 +143,6 @@ def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Ins
         for process in installation.processes.values():
             process.end()
         plane.helm("uninstall", RELEASE, namespace=NAMESPACE, check=False)
+        # Helm leaves alone what a test has applied with kubectl.
+        plane.kubectl("delete", ",".join(CLUSTER_WIDE), "-l", LABEL, "--ignore-not-found")
+        plane.remove_namespace(NAMESPACE)

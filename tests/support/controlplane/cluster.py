@@ -154,7 +154,7 @@ class ControlPlane:
 
         One of the same name that another test has left may still be on its way out.
         """
-        wait_until(lambda: not self._is_going(name), f"the former namespace {name} to be gone", 90)
+        self.wait_until_gone(name)
         body = {
             "apiVersion": "v1",
             "kind": "Namespace",
@@ -163,9 +163,14 @@ class ControlPlane:
         self._created("/api/v1/namespaces", body)
         wait_until(lambda: self.has_service_account(name), f"service account of {name}", 30)
 
-    def _is_going(self, namespace: str) -> bool:
-        status, found = self.request("GET", f"/api/v1/namespaces/{namespace}")
-        return status == 200 and "deletionTimestamp" in found["metadata"]
+    def wait_until_gone(self, namespace: str) -> None:
+        """Wait for a namespace that is on its way out; one that stays is left alone."""
+
+        def going() -> bool:
+            status, found = self.request("GET", f"/api/v1/namespaces/{namespace}")
+            return status == 200 and "deletionTimestamp" in found["metadata"]
+
+        wait_until(lambda: not going(), f"the former namespace {namespace} to be gone", 90)
 
     def has_service_account(self, namespace: str) -> bool:
         """Whether the controller manager has given the namespace the account that pods need."""
