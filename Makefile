@@ -34,7 +34,7 @@ test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenS
 test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (2 min)
 	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not frameworks and not slow"
 
-fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what became of them (7 min)
+fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what became of them (6 min)
 	$(PY) -m tests.fuzz
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
