@@ -97,7 +97,7 @@ def container_resource_problem(name: str, hinted: bool = True) -> str | None:
     if "/" not in name:
         if name in _OF_CONTAINERS or (name.startswith(HUGE_PAGES) and page_size(name)):
             return None
-        hint = did_you_mean(name, _OF_CONTAINERS) if hinted else ""
+        hint = _meant(name) if hinted else ""
         known = ", ".join(_OF_CONTAINERS)
         return f'"{name}" is no resource of containers{hint}: these are {known}, hugepages-SIZE and VENDOR/NAME'
     if problem := qualified_name_problem(name):
@@ -108,6 +108,15 @@ def container_resource_problem(name: str, hinted: bool = True) -> str | None:
         return f'"{name}" must not start with "requests.", which is for quotas'
     problem = qualified_name_problem(f"requests.{name}")  # as a quota on it would be called
     return f"{problem}, with the 9 characters that quotas put before it" if problem else None
+
+
+def _meant(name: str) -> str:
+    """A hint at what a name without a vendor may stand for: a device, or one of the usual resources."""
+    devices = [each for each in _EXTENDED if each.partition("/")[2].lower() == name.lower()]
+    if devices:
+        meant = " or ".join(f'"{each}"' for each in devices)
+        return f" (did you mean {meant}?)"
+    return did_you_mean(name, _OF_CONTAINERS)
 
 
 @lru_cache(maxsize=256)

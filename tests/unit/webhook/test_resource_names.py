@@ -27,7 +27,8 @@ def test_what_containers_may_ask_for(name: str) -> None:
     ("name", "problem"),
     [
         ("memroy", 'did you mean "memory"?'),
-        ("gpu", "is no resource of containers"),
+        ("gpu", 'containers (did you mean "amd.com/gpu" or "nvidia.com/gpu"?): these are cpu'),
+        ("ascend910", '(did you mean "huawei.com/Ascend910"?)'),
         ("pods", "is no resource of containers"),
         ("hugepages-", "is no resource of containers"),
         ("hugepages-big", "is no resource of containers"),
