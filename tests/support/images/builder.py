@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.support.images import recipe
 from tests.support.images.debian import DebianError, unpack
 from tests.support.images.finishing import finish
-from tests.support.images.wheels import WheelError, install
+from tests.support.wheels import WheelError, install
 
 __all__ = ["GIVEN", "Builder", "ImageError"]
 
@@ -99,7 +99,10 @@ class Builder:
         for layer, pin in recipe.PINS.items():
             say(f"installing {pin[0]}")
             (made / layer).mkdir(parents=True)
-            install(pin, made / layer, scratch, self.environ)
+            requirement, *hashes = pin
+            place = made / layer / "usr" / "local"
+            pinned = [f"sha256:{each}" for each in hashes]
+            install(requirement, pinned, ("--prefix", place), self.environ)
         base = made / recipe.BASE
         base.mkdir()
         apt = scratch / "apt"
