@@ -35,7 +35,7 @@ def always(answer: bytes, pair: Pair) -> Iterator[int]:
         with suppress(OSError):
             while True:
                 plain, _ = listening.accept()
-                with suppress(ssl.SSLError):
+                with suppress(OSError):  # of this connection alone
                     kept.append(context.wrap_socket(plain, server_side=True))
                     threading.Thread(target=talk, args=(kept[-1],), daemon=True).start()
 
@@ -46,9 +46,11 @@ def always(answer: bytes, pair: Pair) -> Iterator[int]:
                 connection.sendall(answer)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        serving = threading.Thread(target=serve, args=(listening,), daemon=True)
+        serving.start()
         yield listening.getsockname()[1]
         listening.shutdown(socket.SHUT_RDWR)
+        serving.join()
     for each in kept:
         each.close()
 

@@ -53,6 +53,7 @@ class Connection(web.RequestHandler):
         "_first",
         "_heard",
         "_late",
+        "_leaving",
         "_sealed",
         "_server",
         "since",
@@ -73,6 +74,7 @@ class Connection(web.RequestHandler):
         self._answered = True
         self._late: asyncio.TimerHandle | None = None
         self._first: asyncio.TimerHandle | None = None
+        self._leaving: asyncio.Task[None] | None = None
         self.since = 0.0
         self._sealed = False
         self._deaf = False
@@ -140,6 +142,7 @@ class Connection(web.RequestHandler):
         if self._answered and not self._messages:
             if self._late is not None:
                 self._say(400, "the connection ended within the head of a request")
+                self.force_close()
             return None
         if self.ssl_context is None:
             return True
@@ -191,6 +194,7 @@ class Connection(web.RequestHandler):
         self._late = None
         seconds = self._server.settings.read_seconds
         self._say(408, f"the head of the request had not arrived whole after {seconds:g} s")
+        self._leaving = self._loop.create_task(self._leave())
 
     # What is answered
 
@@ -218,13 +222,24 @@ class Connection(web.RequestHandler):
     async def _linger(
         self, sending: Coroutine[Any, Any, tuple[web.StreamResponse, bool]]
     ) -> tuple[web.StreamResponse, bool]:
-        """Send a last response, and let the client finish what it is sending.
+        """Send a last response, and let the client finish what it is sending."""
+        self._deaf = True
+        sent = await sending
+        await self._hear_out()
+        return sent
+
+    async def _leave(self) -> None:
+        """End the connection after last words, once the client has finished what it is sending."""
+        self._deaf = True
+        await self._hear_out()
+        self.force_close()
+
+    async def _hear_out(self) -> None:
+        """Wait until the client sends no more.
 
         A connection that ends with something unread is reset, and the client may lose what it has not
         read by then.
         """
-        self._deaf = True
-        sent = await sending
         if self.transport is not None:
             self.transport.resume_reading()  # aiohttp stops where it has too much to answer
             if self.transport.can_write_eof():
@@ -235,7 +250,6 @@ class Connection(web.RequestHandler):
         while self._heard and not self._sealed and self._loop.time() < end:
             self._heard = False
             await asyncio.sleep(_QUIET_SECONDS)
-        return sent
 
     def handle_error(
         self,
@@ -263,7 +277,7 @@ class Connection(web.RequestHandler):
         return response
 
     def _say(self, code: int, message: str) -> None:
-        """Answer in place of aiohttp, which knows of no request, and end the connection."""
+        """Answer in place of aiohttp, which knows of no request."""
         if self._late is not None:
             self._late.cancel()
             self._late = None
@@ -271,7 +285,6 @@ class Connection(web.RequestHandler):
         logger.info("%s", message)
         if self.transport is not None:
             self.transport.write(last_words(code, message))
-        self.force_close()
 
 
 class Server(web.Server):

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -106,6 +107,26 @@ async def test_what_does_not_arrive_is_not_waited_for(
         assert is_refusal(reply, 408, "the head of the request had not arrived whole after 0.2 s")
     (reply,) = await talk(address, [HALF], replies=1, tls=tls)
     assert is_refusal(reply, 408, "the review had not arrived whole after 0.2 s")
+
+
+async def test_a_head_that_goes_on_too_late_does_not_lose_its_answer() -> None:
+    """Whoever is told so while still sending can read it: the connection is not reset under it."""
+
+    def late(address: str) -> bytes:
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), timeout=5) as client:
+            for part, pause in ((WHOLE[:20], 0.25), (WHOLE[20:40], 0.05), (WHOLE[40:60], 0.0)):
+                client.sendall(part)
+                time.sleep(pause)
+            received = b""
+            while part := client.recv(1 << 16):
+                received += part
+            return received
+
+    async with running(offline(settings=IMPATIENT)) as address:
+        answer = await asyncio.to_thread(late, address)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"the head of the request had not arrived whole" in answer
 
 
 async def test_a_head_in_pieces_is_put_together(place: tuple[str, ssl.SSLContext | None]) -> None:
