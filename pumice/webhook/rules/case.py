@@ -1,7 +1,7 @@
 """What a rule is given, and where it reports."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from pumice.api.fields import FieldError, Reason
 from pumice.api.queues import Queue
@@ -11,11 +11,9 @@ from pumice.plugins.native import NativeWirings, Owner, OwnerKey
 from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.patches import Patch
 from pumice.webhook.rules.rule import Level, Rule
+from pumice.webhook.rules.templates.known import KnownTemplates
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.view import AdmissionView
-
-if TYPE_CHECKING:  # settings know all rules by their codes, and every rule knows its case
-    from pumice.webhook.rules.templates.known import KnownTemplates
-    from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["Case", "Check", "EnoughError", "run"]
 
@@ -80,14 +78,14 @@ class Case:
 
     def __init__(
         self,
-        settings: "AdmissionSettings",
+        settings: Terms,
         view: AdmissionView,
         plugins: Registry,
         *,
         annotating: Collection[str] = (),
         wirings: NativeWirings | None = None,
         groups: ResourceGroups = NO_GROUPS,
-        known: "KnownTemplates | None" = None,
+        known: KnownTemplates | None = None,
         creating: bool = True,
         uid: str = "",
         namespace: str = "",

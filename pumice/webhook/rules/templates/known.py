@@ -7,12 +7,13 @@ looks at, so a template is known again whatever these are.
 """
 
 from operator import itemgetter
+from typing import Any
 
 import msgspec
 
-from pumice.webhook.rules.templates.site import Raw
-
 __all__ = ["KnownTemplates"]
+
+Raw = dict[str, Any]
 
 _MOST = 256
 """Templates that are remembered; with the next one the oldest is forgotten."""
