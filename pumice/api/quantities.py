@@ -2,7 +2,7 @@
 
 A quantity is kept in milli-units (`500m` CPU is 500, `1Gi` is 1073741824000), because sums and
 comparisons of floats drift and a scheduler that loses a byte a pod ends up wrong. What is finer
-than a milli-unit is rounded up, as Kubernetes does when it asks for a milli-value.
+than a milli-unit is rounded away from zero, as Kubernetes does when it asks for a milli-value.
 
 Format: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 """
@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["MILLI", "QuantityError", "format_milli", "parse_milli"]
+__all__ = ["MILLI", "QuantityError", "format_milli", "is_whole_milli", "parse_milli"]
 
 MILLI = 1000
 """Milli-units in one unit."""
@@ -59,8 +59,8 @@ def parse_milli(value: object) -> int:
         value: Text such as `250m`, `1.5`, `2Gi`, `1e3`, or a number as YAML and JSON give it.
 
     Returns:
-        The amount in thousandths of a unit, rounded up (away from zero when negative is not
-        meant: towards positive infinity, as Kubernetes' `MilliValue`).
+        The amount in thousandths of a unit, rounded away from zero, so that what is below zero
+        stays so however little it is.
 
     Raises:
         QuantityError: The value is no quantity.
@@ -68,27 +68,49 @@ def parse_milli(value: object) -> int:
     if isinstance(value, str):
         return _parse_text(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {value!r}")
+        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {_shown(value)}")
     if isinstance(value, int):
         return value * MILLI
     return _parse_text(repr(value))
 
 
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "a list"
+    return "none" if value is None else "an object"
+
+
 @lru_cache(maxsize=4096)
 def _parse_text(text: str) -> int:
+    amount = _exact(text)
+    up = -(-abs(amount.numerator) // amount.denominator)
+    return up if amount >= 0 else -up
+
+
+def _exact(text: str) -> Fraction:
     match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {text[:_LONGEST]!r}")
+        raise QuantityError(f'must be a quantity such as 500m, 2 or 4Gi, found "{text[:_LONGEST]}"')
     suffix = match["suffix"]
     if suffix[:1] in ("e", "E") and suffix != "E" and not suffix.endswith("i"):
         exponent = int(suffix[1:])
         if abs(exponent) > _LARGEST_EXPONENT:
-            raise QuantityError(f"must be a quantity below 1e{_LARGEST_EXPONENT}, found {text!r}")
+            raise QuantityError(f'must be a quantity below 1e{_LARGEST_EXPONENT}, found "{text}"')
         scale = Fraction(10) ** exponent
     else:
         scale = _SCALE[suffix]
-    amount = Fraction(match["number"]) * scale * MILLI
-    return -(-amount.numerator // amount.denominator)
+    return Fraction(match["number"]) * scale * MILLI
+
+
+def is_whole_milli(text: str) -> bool:
+    """Whether no part of a quantity is finer than a milli-unit.
+
+    Raises:
+        QuantityError: The text is no quantity.
+    """
+    return _exact(text).denominator == 1
 
 
 def format_milli(milli: int) -> str:

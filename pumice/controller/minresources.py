@@ -8,6 +8,7 @@ Source: job specification, section 15.1.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -85,9 +86,16 @@ def by_minimum(tasks: Sequence[Task], minimum: int) -> list[tuple[Task, int]]:
 
 def _usage(job: Job, task: Task) -> Amounts:
     try:
-        return quota_usage(msgspec.convert(task.pod_spec(), PodSpec))
+        return quota_usage(msgspec.convert(_stated(task.pod_spec()), PodSpec))
     except (QuantityError, msgspec.ValidationError) as error:
         position = next(at for at, each in enumerate(job.tasks) if each.name == task.name)
         raise UnusableError(
             f"spec.tasks[{position}].template.spec cannot be read: {error}"
         ) from error
+
+
+def _stated(value: Any) -> Any:
+    """JSON without what is null, which an API server takes as left out where it reads a pod."""
+    if isinstance(value, dict):
+        return {key: _stated(each) for key, each in value.items() if each is not None}
+    return [_stated(each) for each in value] if isinstance(value, list) else value

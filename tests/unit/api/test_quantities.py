@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.api.quantities import QuantityError, format_milli, parse_milli
+from pumice.api.quantities import QuantityError, format_milli, is_whole_milli, parse_milli
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,18 @@ def test_a_quantity_is_read_exactly(text: object, milli: int) -> None:
     assert parse_milli(text) == milli
 
 
-@pytest.mark.parametrize(("text", "milli"), [("1n", 1), ("1u", 1), ("1001u", 2), ("-1u", 0)])
-def test_what_is_finer_than_a_milli_is_rounded_up(text: str, milli: int) -> None:
+@pytest.mark.parametrize(
+    ("text", "milli"), [("1n", 1), ("1u", 1), ("1001u", 2), ("-1u", -1), ("-1001u", -2)]
+)
+def test_what_is_finer_than_a_milli_is_rounded_away_from_zero(text: str, milli: int) -> None:
     assert parse_milli(text) == milli
+
+
+def test_it_can_be_told_whether_something_was_rounded() -> None:
+    assert is_whole_milli("1.5")
+    assert is_whole_milli("-2Ki")
+    assert not is_whole_milli("1u")
+    assert not is_whole_milli("1.0001")
 
 
 @pytest.mark.parametrize(

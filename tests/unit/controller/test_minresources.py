@@ -88,5 +88,14 @@ def test_never_more_pods_than_there_are() -> None:
 
 def test_a_bad_quantity_names_its_task() -> None:
     subject = msgspec.convert(job(tasks=[task("ok"), task("bad", cpu="much")]), Job)
-    with pytest.raises(UnusableError, match=r"spec\.tasks\[1\]\.template\.spec.*'much'"):
+    with pytest.raises(UnusableError, match=r'spec\.tasks\[1\]\.template\.spec.*"much"'):
         min_resources(subject, subject.tasks, 2, {})
+
+
+def test_what_is_null_is_as_good_as_left_out() -> None:
+    """A manifest with an empty `priorityClassName:` has it so, and an API server stores that of a Job."""
+    null = dict.fromkeys(("nodeName", "hostNetwork", "priorityClassName", "schedulerName"))
+    amounts = {"requests": {"cpu": "2", "memory": None}, "limits": None}
+    containers = [{"name": "main", "restartPolicy": None, "resources": amounts}]
+    subject = msgspec.convert(job(tasks=[task("a", spec={**null, "containers": containers})]), Job)
+    assert min_resources(subject, subject.tasks, 1, {})["cpu"] == "2"

@@ -82,7 +82,7 @@ def said(template: Raw) -> dict[str, str]:
         (
             with_spec(volumes=[{"name": "a", "emptyDir": {"sizeLimit": 1e40}}]),
             "spec.volumes[0].emptyDir.sizeLimit",
-            "must be a quantity below 1e30, found '1e+40'",
+            'must be a quantity below 1e30, found "1e+40"',
         ),
     ],
 )

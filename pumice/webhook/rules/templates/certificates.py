@@ -18,7 +18,6 @@ TPL_CERTIFICATES = Rule(
     "projected trust bundles and pod certificates name a signer, a key type and a file that can be",
     "Where the cluster has these features on, Kubernetes refuses the pod otherwise.",
     "projected: {sources: [{clusterTrustBundle: {path: ca.crt}}]}",
-    stricter=True,
 )
 
 RULES = (TPL_CERTIFICATES,)

@@ -175,9 +175,14 @@ _RUNNING: dict[str, Check] = {
     "startupProbe": probes.startup_probe,
 }
 _REGULAR = _COMMON | _RUNNING | {"ports": ports.ports}
-_SIDECAR = _COMMON | _RUNNING | {"ports": ports.init_ports}
+_OF_INIT: dict[str, Check] = {
+    "ports": ports.init_ports,
+    "restartPolicyRules": restarts.init_restart_rules,
+}
+_SIDECAR = _COMMON | _RUNNING | _OF_INIT
 _INIT = (
     _COMMON
     | {field: _only_for_sidecars(field) for field in _RUNNING}
-    | {"ports": ports.init_ports, "resizePolicy": resources.init_resize_policy}
+    | _OF_INIT
+    | {"resizePolicy": resources.init_resize_policy}
 )

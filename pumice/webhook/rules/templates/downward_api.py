@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from pumice.api.names import qualified_name_problem
-from pumice.api.quantities import MILLI, parse_milli
+from pumice.api.quantities import MILLI, is_whole_milli, parse_milli
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.values import quoted, text
@@ -98,7 +98,7 @@ def _divisor(site: Site, rule: Rule, resource: str, divisor: object, field: str)
         return
     written = str(divisor)
     # Kubernetes compares what is written: it takes 1000m and 1.0 for 1, and leaves +1, 01 and 1e0 alone.
-    usual = _USUAL.fullmatch(written) and parse_milli(f"-{written}") == -milli
+    usual = _USUAL.fullmatch(written) and is_whole_milli(written)
     if resource.endswith(".cpu"):
         good, wanted = milli in (1, MILLI), "1m or 1"
     else:

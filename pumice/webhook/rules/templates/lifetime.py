@@ -1,6 +1,8 @@
 """How long a pod runs, whether it starts again, and what it may push aside."""
 
+from pumice.webhook.rules.resource_names import container_resource_problem
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates import requirements
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.values import one_of
 
@@ -56,6 +58,7 @@ _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _USUAL_PREEMPTION = "PreemptLowerPriority"
 _LONGEST = 2**31 - 1
+_judge = requirements.judge_by(container_resource_problem)
 
 
 def restart_policy(site: Site, spec: Raw) -> None:
@@ -90,7 +93,10 @@ def priority(site: Site, spec: Raw) -> None:
 
 
 def overhead(site: Site, spec: Raw) -> None:
-    """Check that `overhead`, which must be that of the runtime class, comes with one."""
+    """Check `overhead`: that it comes with a runtime class, whose it must be, and that a class can have it."""
     if not spec.get("runtimeClassName"):
         message = "must not be set without runtimeClassName, whose overhead it is"
         site.report(TPL_OVERHEAD, message, "overhead")
+    limits = requirements.amounts(site, spec["overhead"], "overhead", _judge)
+    for rule, _, message in requirements.conflicts(limits, {}):
+        site.report(rule, message, "overhead")

@@ -34,7 +34,6 @@ TPL_SCHEDULING_GROUP = Rule(
     "schedulingGroup names a PodGroup of Kubernetes",
     "Where the cluster has the feature GenericWorkload on, Kubernetes refuses the pod otherwise.",
     "schedulingGroup: {}",
-    stricter=True,
 )
 
 RULES = (TPL_REFERENCE, TPL_POD_CLAIM, TPL_SCHEDULING_GROUP)
@@ -87,7 +86,7 @@ def resource_claims(site: Site, spec: Raw) -> None:
             )
         sources = [source for source in _SOURCES if source in claim]
         if len(sources) != 1:
-            message = f"must have one of {' and '.join(_SOURCES)}, found {len(sources)}"
+            message = f"must have one of {' and '.join(_SOURCES)}, found {'both' if sources else 'neither'}"
             site.report(TPL_POD_CLAIM, message, field)
         for source in sources:
             if problem := dns_subdomain_problem(claim[source]):

@@ -24,6 +24,7 @@ __all__ = [
     "Amounts",
     "Judge",
     "Problem",
+    "amounts",
     "conflicts",
     "judge_by",
     "read",
@@ -79,6 +80,10 @@ RULES = (
 )
 
 _NEVER_AMOUNTS = (bool, dict, list)
+_MOST_COUNTED = 2**63 - 1
+"""Most of what is counted, in milli-units: above this Kubernetes cannot tell whether it is a whole number."""
+_MOST_BINARY = _MOST_COUNTED * MILLI
+"""Kubernetes takes more than this for this where it is written in powers of 1024, and only there."""
 
 Amounts = dict[str, int]
 """Amounts in milli-units by name of the resource."""
@@ -115,8 +120,8 @@ def read(site: Site, resources: Raw, field: str, judge: Judge) -> tuple[Amounts,
     """
     limits, requests = resources.get("limits"), resources.get("requests")
     return (
-        _list(site, limits, f"{field}.limits", judge) if limits else {},
-        _list(site, requests, f"{field}.requests", judge) if requests else {},
+        amounts(site, limits, f"{field}.limits", judge) if limits else {},
+        amounts(site, requests, f"{field}.requests", judge) if requests else {},
     )
 
 
@@ -126,7 +131,7 @@ def silently(found: object) -> Amounts:
     if isinstance(found, dict):
         for name, value in found.items():
             try:
-                amounts[name] = 0 if value is None else parse_milli(value)
+                amounts[name] = _milli(value)
             except ValueError:
                 continue
     return amounts
@@ -159,10 +164,18 @@ def _lonely_pages(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
         yield TPL_HUGEPAGES, "", "huge pages need cpu or memory beside them, found neither"
 
 
-def _list(site: Site, found: object, field: str, judge: Judge) -> Amounts:
-    amounts: Amounts = {}
+def amounts(site: Site, found: object, field: str, judge: Judge) -> Amounts:
+    """Amounts that can be read; what is wrong with each for itself is reported.
+
+    Args:
+        site: Where to report.
+        found: Amounts by name of the resource.
+        field: Where they are, from the site on.
+        judge: Of each of them.
+    """
+    readable: Amounts = {}
     if not isinstance(found, dict):
-        return amounts
+        return readable
     hinted = site.case.hinting
     for name, value in found.items():
         if type(value) is not str and isinstance(value, _NEVER_AMOUNTS):
@@ -172,10 +185,22 @@ def _list(site: Site, found: object, field: str, judge: Judge) -> Amounts:
             site.case.suggestions.charge(SPELLING)
             hinted = not site.case.suggestions.spent
         if amount is not None:
-            amounts[name] = amount
+            readable[name] = amount
         for rule, message in problems:
             site.report(rule, message, f"{field}.{name}")
-    return amounts
+    return readable
+
+
+def _milli(value: object) -> int:
+    """An amount as Kubernetes compares it.
+
+    Raises:
+        QuantityError: It is no quantity.
+    """
+    if value is None:
+        return 0
+    amount = parse_milli(value)
+    return min(amount, _MOST_BINARY) if type(value) is str and value.endswith("i") else amount
 
 
 def _judged(
@@ -187,19 +212,17 @@ def _judged(
     elif "/" in name and (meant := hint(name, hinted)):
         problems.append((TPL_RESOURCE_NAME, f'resource "{name}" is not known{meant}'))
     try:
-        amount = 0 if value is None else parse_milli(value)
+        amount = _milli(value)
     except ValueError as error:
         return None, (*problems, (TPL_QUANTITY, str(error)))
-    if amount < 0 or (amount == 0 and _is_negative(str(value))):
+    if amount < 0:
         problems.append((TPL_QUANTITY, f"must be 0 or more, found {value}"))
     elif amount % MILLI and is_integer(name):
         problems.append((TPL_QUANTITY, f"must be a whole number, found {value}"))
+    elif amount > _MOST_COUNTED and is_integer(name):
+        message = f"must be at most {_MOST_COUNTED // MILLI}, found {value}"
+        problems.append((TPL_QUANTITY, message))
     elif name.startswith(HUGE_PAGES) and (size := page_size(name)) and -(-amount // MILLI) % size:
         page = format_milli(size * MILLI)
         problems.append((TPL_HUGEPAGES, f"must be whole pages of {page}, found {value}"))
     return amount, tuple(problems)
-
-
-def _is_negative(text: str) -> bool:
-    """Whether a quantity that rounds up to 0 is below it; Kubernetes rounds away from 0."""
-    return text.startswith("-") and parse_milli(text[1:]) > 0

@@ -39,7 +39,7 @@ def apparmor_profile(site: Site, profile: object, field: str) -> None:
         return
     where = f"{field}.localhostProfile"
     if not name.strip() or name != name.strip():
-        site.report(TPL_PROFILE, f"must have no white space around it, found {name!r}", where)
+        site.report(TPL_PROFILE, f'must have no white space around it, found "{name}"', where)
     if len(name.encode()) > _LONGEST_PATH:
         message = f"must be at most {_LONGEST_PATH} bytes, found {len(name.encode())}"
         site.report(TPL_PROFILE, message, where)

@@ -6,7 +6,7 @@ from pumice.webhook.rules.templates.labels import key_problem, labels, value_pro
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import one_of, quoted
 
-__all__ = ["RULES", "label_keys", "label_selector", "node_selector_term"]
+__all__ = ["RULES", "TPL_LABEL_KEYS", "label_keys", "label_selector", "node_selector_term"]
 
 TPL_SELECTOR = Rule(
     "TPL-SELECTOR",
@@ -72,7 +72,13 @@ def node_selector_term(site: Site, term: Raw, field: str, *, preferred: bool = F
         _field(site, each, f"{field}.matchFields[{index}]")
 
 
-def label_keys(site: Site, holder: Raw, field: str, pod_labels: frozenset[str]) -> None:
+def label_keys(
+    site: Site,
+    holder: Raw,
+    field: str,
+    pod_labels: frozenset[str],
+    named: Rule = TPL_LABEL_KEYS_TWICE,
+) -> None:
     """Check `matchLabelKeys` and `mismatchLabelKeys` against each other and the selector beside them.
 
     Args:
@@ -81,6 +87,7 @@ def label_keys(site: Site, holder: Raw, field: str, pod_labels: frozenset[str]) 
         field: Where it is, from the site on.
         pod_labels: Keys of the labels that a pod of the template will have; of these, Kubernetes
             adds the values to the selector.
+        named: The rule that a key breaks which the selector names already.
     """
     matching: list[str] = holder.get("matchLabelKeys", [])
     mismatching: list[str] = holder.get("mismatchLabelKeys", [])
@@ -93,6 +100,7 @@ def label_keys(site: Site, holder: Raw, field: str, pod_labels: frozenset[str]) 
                 site.report(TPL_LABEL_KEYS, problem, f"{field}.{name}[{index}]")
     selected = holder.get("labelSelector")
     taken = set() if selected is None else _selected_twice(selected, matching, pod_labels)
+    keys_of_selector = _keys(selected) if taken and selected is not None else ()
     others = frozenset(mismatching)
     for index, key in enumerate(matching):
         where = f"{field}.matchLabelKeys[{index}]"
@@ -100,20 +108,25 @@ def label_keys(site: Site, holder: Raw, field: str, pod_labels: frozenset[str]) 
             site.report(TPL_LABEL_KEYS, f"{quoted(key)} is in mismatchLabelKeys too", where)
         elif key in taken:
             message = f"{quoted(key)} is in labelSelector already, or here twice"
-            site.report(TPL_LABEL_KEYS_TWICE, message, where)
+            rule = named if key in keys_of_selector else TPL_LABEL_KEYS_TWICE
+            site.report(rule, message, where)
 
 
 def _selected_twice(selector: Raw, matching: list[str], pod_labels: frozenset[str]) -> set[str]:
     """Keys that come up again among a selector's expressions, with those that Kubernetes adds."""
-    seen = set(selector.get("matchLabels", ()))
-    expressions = [each.get("key", "") for _, each in entries(selector.get("matchExpressions"))]
-    expressions += [key for key in matching if key in pod_labels]
     again = set()
-    for key in expressions:
+    seen: set[str] = set()
+    for key in (*_keys(selector), *(key for key in matching if key in pod_labels)):
         if key in seen:
             again.add(key)
         seen.add(key)
     return again
+
+
+def _keys(selector: Raw) -> list[str]:
+    """Keys that a selector names, in labels and in expressions."""
+    expressions = entries(selector.get("matchExpressions"))
+    return [*selector.get("matchLabels", ()), *(each.get("key", "") for _, each in expressions)]
 
 
 def _operator(site: Site, requirement: Raw, known: tuple[str, ...], field: str) -> None:

@@ -1,7 +1,7 @@
 """Topology spread constraints: how unevenly pods may lie over zones or nodes."""
 
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.selectors import label_keys, label_selector
+from pumice.webhook.rules.templates.selectors import TPL_LABEL_KEYS, label_keys, label_selector
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import one_of
 
@@ -48,7 +48,8 @@ def topology_spread(site: Site, spec: Raw, pod_labels: frozenset[str]) -> None:
         if "labelSelector" in constraint:
             label_selector(site, constraint["labelSelector"], f"{field}.labelSelector")
         if "matchLabelKeys" in constraint:
-            label_keys(site, constraint, field, pod_labels)
+            # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses this.
+            label_keys(site, constraint, field, pod_labels, named=TPL_LABEL_KEYS)
 
 
 def _constraint(site: Site, constraint: Raw, field: str) -> None:

@@ -21,7 +21,8 @@ __all__ = ["LEAVES", "RANGES", "fits", "quantity_problem"]
 RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 """Smallest and largest number of a type."""
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_LEAP_YEAR = "2000"
 _INTS = {
     name: Annotated[int, msgspec.Meta(ge=low, le=high)] for name, (low, high) in RANGES.items()
 }
@@ -114,7 +115,8 @@ def _is_time(found: Any) -> bool:
     if type(found) is not str or not _TIME.fullmatch(found):
         return False
     try:
-        datetime.fromisoformat(found)
+        # Python knows no year 0, Kubernetes does; it was a leap year.
+        datetime.fromisoformat(_LEAP_YEAR + found[4:] if found.startswith("0000") else found)
     except ValueError:
         return False
     return True
