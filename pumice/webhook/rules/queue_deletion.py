@@ -95,7 +95,8 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
     if queue is None:
         case.report(Q_DEL_MISSING, "", f'there is no queue "{name}"')
         return
-    if children := case.view.children(name):
+    children = [each for each in case.view.children(name) if each.metadata.name != name]
+    if children:
         below = counted(len(children), "queue")
         names = listed(sorted(each.metadata.name for each in children))
         message = f'queue "{name}" has {below} below it, delete or move them first: {names}'

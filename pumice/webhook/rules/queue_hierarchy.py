@@ -1,5 +1,6 @@
 """The annotations of hierarchical fair share: a path of queues and a weight for each step."""
 
+import math
 import re
 
 from pumice.api import keys
@@ -61,7 +62,7 @@ RULES = (
 )
 
 _NUMBER = re.compile(
-    r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*)[pP][+-]?\d+)",
+    r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)",
     re.ASCII,
 )
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity)|nan", re.ASCII | re.IGNORECASE)
@@ -87,7 +88,7 @@ def hierarchy(case: Case, queue: Queue) -> None:
             f'{len(shares)} in "{weights}"'
         )
         case.report(Q_HIER_LEN, _WEIGHTS, message)
-    if weights:
+    if weights or len(steps) == 1:  # of one step no weight is a weight that is no number
         for weight in shares:
             _weight(case, weight)
     if path:
@@ -95,20 +96,27 @@ def hierarchy(case: Case, queue: Queue) -> None:
 
 
 def _weight(case: Case, weight: str) -> None:
-    if _NOT_FINITE.fullmatch(weight):
+    number = _number(weight)
+    if number is None:
+        case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, f'must be numbers, found "{weight}"')
+    elif number <= 0:
+        case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'must be above 0, found "{weight}"')
+    elif not math.isfinite(number):
         message = f'must be finite numbers, found "{weight}"'
         case.report(Q_HIER_WEIGHT_FINITE, _WEIGHTS, message)
-    elif not _NUMBER.fullmatch(weight):
-        case.report(Q_HIER_WEIGHT_NUM, _WEIGHTS, f'must be numbers, found "{weight}"')
-    elif not _is_positive(weight):
-        case.report(Q_HIER_WEIGHT_POS, _WEIGHTS, f'must be above 0, found "{weight}"')
 
 
-def _is_positive(number: str) -> bool:
+def _number(text: str) -> float | None:
+    """A number as Go reads it; None for what it does not read, and for what is too large to be held."""
+    if _NOT_FINITE.fullmatch(text):
+        return float(text)
+    if not _NUMBER.fullmatch(text):
+        return None
     try:
-        return (float.fromhex(number) if "x" in number.lower() else float(number)) > 0
+        number = float.fromhex(text) if "x" in text.lower() else float(text)
     except OverflowError:
-        return not number.startswith("-")
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _place(case: Case, queue: Queue, path: str) -> None:

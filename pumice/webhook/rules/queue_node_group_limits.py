@@ -48,7 +48,9 @@ def node_group_limits(case: Case, queue: Queue) -> None:
     try:
         limits = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
-        case.report(Q_GROUP_LIMITS, _PATH, f"must be JSON such as {_FORM}, found none: {error}")
+        case.report(
+            Q_GROUP_LIMITS, _PATH, f"must be JSON such as {_FORM}, and cannot be read: {error}"
+        )
         return
     if not isinstance(limits, dict):
         message = f"must be a JSON object such as {_FORM}, found {_kind(limits)}"
@@ -75,7 +77,7 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
         try:
             amount = parse_milli(value)
         except ValueError as error:
-            case.report(Q_GROUP_LIMITS, _PATH, f"{name} of group {group!r} {error}")
+            case.report(Q_GROUP_LIMITS, _PATH, f'{name} of group "{group}" {error}')
             continue
         if amount < 0:
             message = f'{name} of group "{group}" must be 0 or more, found {value}'

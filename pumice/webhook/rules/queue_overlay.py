@@ -58,6 +58,12 @@ class Tree:
         leads_up = _parent(highest) == keys.ROOT_QUEUE
         return [each.metadata.name for each in above] if leads_up else None
 
+    def is_in_circle(self) -> bool:
+        """Whether the way up comes back to where it has been."""
+        above = self.above()
+        name = _parent(above[-1] if above else self.queue)
+        return name != "" and (name == self.name or self._view.queue(name) is not None)
+
     def children(self, name: str) -> list[Queue]:
         """Queues right below a queue; those without a parent are below root."""
         if not name:

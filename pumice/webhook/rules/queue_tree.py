@@ -132,7 +132,11 @@ def _way_up(case: Case, name: str, parent: str) -> None:
     while here not in ("", keys.ROOT_QUEUE):
         if here in seen:
             circle = chained([name, *above, here], " → ")
-            case.report(Q_CYCLE, _PATH, f"queues are below each other in a circle: {circle}")
+            message = f"queues are below each other in a circle: {circle}"
+            if not case.report(Q_CYCLE, _PATH, message) and not _leads_up_as_stored(case, parent):
+                limit = case.settings.max_queue_depth
+                message = f'no way of at most {limit} levels leads from "{parent}" to root'
+                case.report(Q_DEPTH, _PATH, message)
             return
         seen.add(here)
         queue = case.queue(here)
@@ -141,6 +145,19 @@ def _way_up(case: Case, name: str, parent: str) -> None:
             return
         above.append(here)
         here = queue.spec.parent
+
+
+def _leads_up_as_stored(case: Case, parent: str) -> bool:
+    """Whether a queue has a short way up before the one under judgement moves, which is all that Volcano looks at."""
+    seen: set[str] = set()
+    here = parent
+    while here not in ("", keys.ROOT_QUEUE):
+        queue = case.view.queue(here)
+        if queue is None or here in seen:
+            return False
+        seen.add(here)
+        here = queue.spec.parent
+    return len(seen) < case.settings.max_queue_depth
 
 
 def _missing(case: Case, name: str, above: list[str]) -> None:
@@ -172,6 +189,8 @@ def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
     if own > limit:
         message = f"would be on level {own} ({way}), at most {limit} are allowed"
         rule = Q_DEPTH
+    elif old is not None and Tree(case.view, old).is_in_circle():
+        return  # who opens a circle takes all of it along
     else:
         message = f"queues below it would be on level {deepest} (under {way}), at most {limit} are allowed"
         rule = Q_DEPTH_BELOW

@@ -86,6 +86,15 @@ def test_a_way_that_does_not_lead_to_root_is_none(parent: str) -> None:
     assert tree.way() is None
 
 
+@pytest.mark.parametrize(
+    ("parent", "circles"),
+    [("b", True), ("c", True), ("gone", False), ("a", False), ("", False), ("root", False)],
+)
+def test_a_circle_is_told_from_a_way_that_is_cut_off(parent: str, *, circles: bool) -> None:
+    assert Tree(VIEW, made("b", parent)).is_in_circle() == circles
+    assert not Tree(Snapshot([]), made("x", "root")).is_in_circle()
+
+
 def test_a_way_leads_to_root_also_where_no_queue_root_is() -> None:
     tree = Tree(Snapshot([made("a"), made("b", "a")]), made("c", "b"))
     assert tree.way() == ["b", "a"]
