@@ -273,7 +273,8 @@ def _resources() -> tuple[Form, ...]:
 def _numa() -> Form:
     which = "(c.requests == {} ? c.limits : c.requests)"
     cpu = f"{which}.?cpu.orValue(null)"
-    right = f"{readable(cpu)} && {whole(cpu)} && sign({amount(cpu)}) > 0"
+    right = f"{whole(cpu)} && sign({amount(cpu)}) > 0"
+    wrong = f"({cpu} == null || ({readable(cpu)} && !({right})))"  # of others TPL-QUANTITY tells
     pinned = "!($tasks[c.i].?topologyPolicy.orValue('') in ['', 'none'])"
     message = (
         f"'topologyPolicy needs a whole number of CPUs, 1 or more, found ' + "
@@ -281,5 +282,5 @@ def _numa() -> Form:
     )
     return Form(
         "JOB-NUMA-CPU",
-        _container(f"{pinned} && !({right})", "resources", message),
+        _container(f"{pinned} && {wrong}", "resources", message),
     )

@@ -5,6 +5,7 @@ Source: webhook specification, section 4; section 15, items 1 and 10.
 
 from pumice.api import keys
 from pumice.webhook.policies.job_plugins import dependent
+from pumice.webhook.rules.job_counts import MAX_INT32
 from pumice.webhook.rules.job_defaults import DEFAULT_RETRIES
 
 __all__ = ["SCHEDULER", "form"]
@@ -44,7 +45,7 @@ def _variables() -> dict[str, str]:
             "variables.tasks.transformList(i, t, i < variables.oldTasks.size() ? variables.oldTasks[i] : {})"
         ),
         "minima": _minima("variables.tasks"),
-        "least": "variables.minima.sum() > 0 ? variables.minima.sum() : 0",
+        "least": f"[0, [variables.minima.sum(), {MAX_INT32}].min()].max()",
         "follows": (
             "variables.updating && variables.oldTasks.size() > 0 && "
             "variables.spec.?minAvailable.orValue(null) == variables.old.?minAvailable.orValue(null) && "

@@ -116,7 +116,7 @@ def _of_events() -> tuple[Form, ...]:
         Form(
             "POL-BAD-ACTION",
             _policies(
-                f"q.events.size() > 0 && !({_NAMED} in {texts(ACTIONS)})",
+                f"(q.events.size() > 0 || !q.coded && {_NAMED} != '') && !({_NAMED} in {texts(ACTIONS)})",
                 ".action",
                 joined(word(_NAMED), "' is not an action that a policy may name'", actions),
             ),

@@ -70,7 +70,11 @@ def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[s
 
 
 def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
-    """Circles of a graph: the first one met from each node not yet visited, in the nodes' order.
+    """Circles of a graph that have no node in common, in the order in which a search meets them.
+
+    Of nodes that all lead to each other at least one circle is told, so that a graph without any has
+    none, and one that is mended circle by circle needs no round for each that was there. Takes time
+    by nodes and edges, however many circles there are.
 
     Args:
         edges: Node to the nodes it leads to; every target is a node itself.
@@ -79,10 +83,10 @@ def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
         The nodes of a circle, each leading to the next and the last to the first.
     """
     done: set[str] = set()
+    told: set[str] = set()
     for start in edges:
         if start in done:
             continue
-        closed = False
         trail: dict[str, None] = {start: None}
         ahead = [iter(edges[start])]
         while ahead:
@@ -91,10 +95,25 @@ def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
                 ahead.pop()
                 done.add(trail.popitem()[0])
             elif node in trail:
-                if not closed:
-                    nodes = list(trail)
-                    yield nodes[nodes.index(node) :]
-                closed = True
+                if circle := _untold(trail, node, told):
+                    yield circle
             elif node not in done:
                 trail[node] = None
                 ahead.append(iter(edges[node]))
+
+
+def _untold(trail: dict[str, None], first: str, told: set[str]) -> list[str]:
+    """The circle from a node of a trail to its end; nothing where a circle through it is told.
+
+    Nodes that lead into a circle that is told, and back, count as told: so each is walked over once.
+    """
+    circle: list[str] = []
+    for node in reversed(trail):
+        if node in told:
+            told.update(circle)
+            return []
+        circle.append(node)
+        if node == first:
+            break
+    told.update(circle)
+    return circle[::-1]

@@ -47,10 +47,10 @@ class DraftMeta(ApiStruct, frozen=True):
 
 
 class DraftPodSpec(ApiStruct, frozen=True):
-    """The network of a pod."""
+    """The network of a pod: values of any type, since templates are judged later, and with better words."""
 
-    host_network: bool | None = None
-    dns_policy: str | None = None
+    host_network: Any = None
+    dns_policy: Any = None
 
 
 class DraftTemplate(ApiStruct, frozen=True):

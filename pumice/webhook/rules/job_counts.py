@@ -132,12 +132,12 @@ def _totals(case: Case, job: Job, total: int, least: int) -> None:
     if minimum > total:
         message = f"must be at most {total}, the replicas of all tasks, found {minimum}"
         case.report(JOB_MINAVAIL_TOTAL, "spec.minAvailable", message, excess=minimum - total)
-    elif minimum > 0 and minimum != least:
+    elif minimum > 0 and minimum != least <= MAX_INT32:
         message = f"is {minimum}, while the tasks' minAvailable add up to {least}"
         excess = abs(minimum - least)
         case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message, excess=excess)
     if success > max(total, 0):
-        message = f"cannot be reached: {success} of {total} pods"
+        message = f"cannot be reached, since it is more than the replicas of all tasks ({total}), found {success}"
         case.report(JOB_MIN_SUCCESS, "spec.minSuccess", message, excess=success - max(total, 0))
 
 

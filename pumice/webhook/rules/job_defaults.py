@@ -15,6 +15,7 @@ from pumice.api.names import default_task_name
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
+from pumice.webhook.rules.job_counts import MAX_INT32
 from pumice.webhook.rules.job_launch_order import PLUGIN, launch_order
 from pumice.webhook.rules.job_min_available import follows
 from pumice.webhook.rules.rule import Rule
@@ -78,8 +79,8 @@ def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None
 
 
 def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum: int) -> None:
-    """Default what the Job needs: what its tasks need together, which is never negative."""
-    spec, minimum = job.spec or _NO_SPEC, max(minimum, 0)
+    """Default what the Job needs: what its tasks need together."""
+    spec, minimum = job.spec or _NO_SPEC, _count(minimum)
     if spec.min_available == minimum:
         return
     if spec.min_available:
@@ -102,7 +103,7 @@ def _task(
     if names is not None and not task.name and (was is None or was.name):
         patch.set(f"/spec/tasks/{index}/name", names[index])
     template = task.template
-    if template is not None and template.spec is not None and template.spec.host_network:
+    if template is not None and template.spec is not None and template.spec.host_network is True:
         pod = template.spec
         before = None if was is None else (was.template and was.template.spec) or _NO_POD_SPEC
         if not pod.dns_policy and (before is None or before.dns_policy):
@@ -120,14 +121,20 @@ def _task(
 def _minimum_of(task: DraftTask) -> int:
     """The number of a task's pods that the gang waits for.
 
-    Its default is never negative, so that a negative count is told once, where it was written.
+    Its default is never negative, nor more than 32 bits hold where it is the replicas, so that such a
+    count is told once, where it was written.
     """
     if task.min_available is not None:
         return task.min_available
     partitions = task.partition_policy
     if partitions is not None and partitions.min_partitions > 0:
         return max(partitions.min_partitions * partitions.partition_size, 0)
-    return max(task.replicas or 0, 0)
+    return _count(task.replicas or 0)
+
+
+def _count(number: int) -> int:
+    """A number, or the closest one that is not negative and has 32 bits."""
+    return number if 0 <= number <= MAX_INT32 else 0 if number < 0 else MAX_INT32
 
 
 def _names(tasks: Sequence[DraftTask]) -> list[str] | None:

@@ -6,6 +6,7 @@ number of its partitions, which Volcano pins so that a divided task cannot be sc
 partition stays, since pods carry the number of theirs.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,13 +114,25 @@ def _paired(
         refused = case.report(JOB_IMMUTABLE, _TASKS, _other_order(before, after))
     else:
         return [], list(zip(range(len(after)), old_tasks, new_tasks, strict=True))
+    paths = _moved(before, after) if refused else []
     known = dict(zip(before, old_tasks, strict=True))
     pairs = [
         (index, known[name], task)
         for index, (name, task) in enumerate(zip(after, new_tasks, strict=True))
         if name in known
     ]
-    return [_TASKS] if refused else [], pairs
+    return paths, pairs
+
+
+def _moved(before: list[str], after: list[str]) -> list[str]:
+    """Paths of tasks that do not stand where they stood; what is wrong with the others has to be told."""
+    if not after:
+        return [_TASKS]
+    return [
+        f"{_TASKS}[{index}]"
+        for index, (name, stood) in enumerate(itertools.zip_longest(after, before[: len(after)]))
+        if name != stood
+    ]
 
 
 def _frozen(job: Job) -> Raw:

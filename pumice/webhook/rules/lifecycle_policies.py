@@ -23,6 +23,7 @@ EVENTS = (
 """Events that a user may name; `OutOfSync`, `CommandIssued` and `PodRunning` are the controller's."""
 
 _INTERNAL = ("OutOfSync", "CommandIssued", "PodRunning")
+_INTERNAL_ACTIONS = ("SyncJob", "EnqueueJob", "SyncQueue", "OpenQueue", "CloseQueue")
 _ANY = "*"
 _PENDING = "PodPending"
 _NEVER = "JobUpdated"
@@ -244,10 +245,13 @@ class _List:
             self._exit_code(policy, policy.exit_code, path)
         elif not named:
             self._report(POL_NOTHING, path, "must have event, events or exitCode, found none")
+            if policy.action:
+                self._action(POL_BAD_ACTION, policy.action, path)
         if named:
-            self._event(policy, path, named)
+            self._event(policy, named)
+            self._action(POL_BAD_ACTION, policy.action, path)
 
-    def _event(self, policy: LifecyclePolicy, path: str, named: dict[str, str]) -> None:
+    def _event(self, policy: LifecyclePolicy, named: dict[str, str]) -> None:
         for event, where in named.items():
             if event in _INTERNAL:
                 message = (
@@ -265,9 +269,16 @@ class _List:
             elif event == _NEVER:
                 self._report(POL_NEVER, where, f'"{event}" is never raised, so nothing is done')
             self._events.setdefault(event, where)
-        if policy.action not in ACTIONS:
-            message = _unknown(self._case, "an action", policy.action, ACTIONS)
-            self._report(POL_BAD_ACTION, f"{path}.action", message)
+
+    def _action(self, rule: Rule, action: str, path: str) -> None:
+        if action not in ACTIONS:
+            if action in _INTERNAL_ACTIONS:
+                message = (
+                    f'"{action}" is for controllers only, expected one of {", ".join(ACTIONS)}'
+                )
+            else:
+                message = _unknown(self._case, "an action", action, ACTIONS)
+            self._report(rule, f"{path}.action", message)
 
     def _exit_code(self, policy: LifecyclePolicy, code: int, path: str) -> None:
         where = f"{path}.exitCode"
@@ -277,8 +288,8 @@ class _List:
             )
         elif code in self._codes:
             self._report(POL_DUP_CODE, where, f"{code} is already handled at {self._codes[code]}")
-        elif abs(code) > MAX_INT32:
-            self._report(JOB_OVERFLOW, where, f"must be at most {MAX_INT32}, found {code}")
+        elif not -MAX_INT32 - 1 <= code <= MAX_INT32:
+            self._report(JOB_OVERFLOW, where, f"must fit into 32 bits, found {code}")
         elif not 0 < code < 256:
             message = f"{code} is no exit code of a process, those are 1 to 255"
             self._report(POL_CODE_RANGE, where, message)
@@ -288,9 +299,8 @@ class _List:
                 f"nothing will be done on exit code {code}, expected one of {', '.join(ACTIONS)}"
             )
             self._report(POL_NO_ACTION, f"{path}.action", message)
-        elif policy.action not in ACTIONS:
-            message = _unknown(self._case, "an action", policy.action, ACTIONS)
-            self._report(POL_BAD_CODE_ACTION, f"{path}.action", message)
+        else:
+            self._action(POL_BAD_CODE_ACTION, policy.action, path)
 
 
 def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:

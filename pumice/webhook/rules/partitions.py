@@ -9,7 +9,7 @@ Source: webhook specification, section 5.4.
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.job_counts import JOB_NEGATIVE
+from pumice.webhook.rules.job_counts import JOB_NEGATIVE, JOB_OVERFLOW, MAX_INT32
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["PART_PRODUCT", "RULES", "partitions"]
@@ -73,6 +73,9 @@ def _partition(case: Case, task: Task, path: str) -> None:
     if least < 0:
         where = f"{path}.partitionPolicy.minPartitions"
         case.report(JOB_NEGATIVE, where, f"must be 0 or more, found {least}", excess=-least)
+    if max(total, size, least) > MAX_INT32:
+        _overflow(case, path, totalPartitions=total, partitionSize=size, minPartitions=least)
+        return
     if total <= 0 or size <= 0:
         return
     if least > total:
@@ -90,6 +93,13 @@ def _partition(case: Case, task: Task, path: str) -> None:
             f"{minimum}; leave it out to get this value",
             excess=abs(minimum - least * size),
         )
+
+
+def _overflow(case: Case, path: str, **counts: int) -> None:
+    for name, count in counts.items():
+        if count > MAX_INT32:
+            message = f"must be at most {MAX_INT32}, found {count}"
+            case.report(JOB_OVERFLOW, f"{path}.partitionPolicy.{name}", message, excess=count)
 
 
 def _product(case: Case, replicas: int, total: int, size: int, path: str) -> None:

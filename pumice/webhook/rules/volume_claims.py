@@ -9,6 +9,7 @@ from typing import Any
 from pumice.api.names import dns_subdomain_problem
 from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.claim_origins import brief, origin_problems
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["VOL_CLAIM", "volume_claim"]
@@ -38,12 +39,17 @@ def volume_claim(case: Case, claim: Raw, path: str) -> None:
     """
     _access_modes(case, claim.get("accessModes"), f"{path}.accessModes")
     _storage(case, claim.get("resources"), f"{path}.resources.requests.storage")
-    name = claim.get("storageClassName")
-    if isinstance(name, str) and name and (problem := dns_subdomain_problem(name)):
-        case.report(VOL_CLAIM, f"{path}.storageClassName", problem)
+    for field in ("storageClassName", "volumeAttributesClassName", "volumeName"):
+        name = claim.get(field)
+        if name is not None and not isinstance(name, str):
+            case.report(VOL_CLAIM, f"{path}.{field}", f"must be a text, found {brief(name)}")
+        elif name and field != "volumeName" and (problem := dns_subdomain_problem(name)):
+            case.report(VOL_CLAIM, f"{path}.{field}", problem)
     mode = claim.get("volumeMode")
     if mode is not None and mode not in _VOLUME_MODES:
         case.report(VOL_CLAIM, f"{path}.volumeMode", _unknown(case, mode, _VOLUME_MODES))
+    for where, problem in origin_problems(claim, case.suggestions):
+        case.report(VOL_CLAIM, f"{path}.{where}", problem)
 
 
 def _access_modes(case: Case, modes: object, path: str) -> None:

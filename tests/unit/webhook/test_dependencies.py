@@ -1,3 +1,4 @@
+import itertools
 import random
 import time
 
@@ -14,6 +15,55 @@ def test_a_circle_is_told_from_its_first_node() -> None:
 
 def test_circles_that_do_not_touch_are_told_one_by_one() -> None:
     assert list(cycle({"a": ["a"], "b": ["c"], "c": ["b"]})) == [["a"], ["b", "c"]]
+
+
+def test_circles_that_one_search_meets_are_told_each() -> None:
+    edges = {"a": ["b", "c"], "b": ["a"], "c": ["d"], "d": ["e", "f"], "e": ["d"], "f": ["c"]}
+    assert list(cycle(edges)) == [["a", "b"], ["d", "e"]]
+    apart = {"a": ["b", "c"], "b": ["a"], "c": ["d"], "d": ["c"]}
+    assert list(cycle(apart)) == [["a", "b"], ["c", "d"]]
+
+
+def test_a_circle_is_told_of_all_nodes_that_lead_to_each_other() -> None:
+    """Compared with what can be reached from where, on a thousand small graphs."""
+    for seed in range(1000):
+        chance = random.Random(seed)
+        nodes = [str(n) for n in range(chance.randint(1, 7))]
+        edges = {
+            node: chance.sample(nodes, chance.randint(0, min(3, len(nodes)))) for node in nodes
+        }
+        told = list(cycle(edges))
+        for circle in told:
+            assert all(b in edges[a] for a, b in zip(circle, circle[1:] + circle[:1], strict=True))
+        named = [node for circle in told for node in circle]
+        assert len(named) == len(set(named))
+        reached = {node: _reached(edges, node) for node in nodes}
+        for node in nodes:
+            if node in reached[node]:  # it stands in a circle, and somebody there is told
+                assert any(each in reached[node] and node in reached[each] for each in named)
+
+
+def _reached(edges: dict[str, list[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    ahead = list(edges[start])
+    while ahead:
+        if (node := ahead.pop()) not in found:
+            found.add(node)
+            ahead.extend(edges[node])
+    return found
+
+
+def test_as_many_circles_as_can_be_take_time_by_their_edges() -> None:
+    """Of a thousand nodes that all lead to each other, and of a long way with a way back from each step."""
+    nodes = [str(n) for n in range(1000)]
+    ring = {node: [each for each in nodes if each != node] for node in nodes}
+    chain = [f"c{n}" for n in range(30_000)]
+    back = {a: [chain[0], b] for a, b in itertools.pairwise(chain)} | {chain[-1]: [chain[0]]}
+    back[chain[0]] = [chain[1]]
+    started = time.process_time()
+    assert [len(circle) for circle in cycle(ring)] == [2]
+    assert [len(circle) for circle in cycle(back)] == [2]
+    assert time.process_time() - started < 2.0
 
 
 def test_a_deep_chain_ends_no_stack() -> None:

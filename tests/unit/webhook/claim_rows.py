@@ -1,0 +1,18 @@
+"""Rows of `tests/cases/volume-claims.yaml`, for whoever judges claims."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests import tables
+from tests.unit.webhook.reviewing import merged
+
+Raw = dict[str, Any]
+
+__all__ = ["claim_rows"]
+
+
+def claim_rows() -> Iterator[tuple[Raw, Raw]]:
+    """Each row, and its claim's spec."""
+    table = tables.table("volume-claims")
+    for row in table["cases"]:
+        yield row, merged(table["claim"], row["merge"])
