@@ -99,8 +99,19 @@ def mounted(spec: Raw, volumes: tuple[JobVolume, ...]) -> Raw:
 
 def _with_mounts(container: Raw, mounts: list[Raw]) -> Raw:
     present = container.get("volumeMounts") or []
+    devices = container.get("volumeDevices") or ()
     taken = {mount.get("mountPath") for mount in present if isinstance(mount, dict)}
-    added = [mount for mount in mounts if mount["mountPath"] not in taken]
+    # Kubernetes takes no pod with a mount where a block device is.
+    blocks = {
+        path.rstrip("/")
+        for device in devices
+        if isinstance(device, dict) and isinstance(path := device.get("devicePath"), str)
+    }
+    added = [
+        mount
+        for mount in mounts
+        if mount["mountPath"] not in taken and mount["mountPath"].rstrip("/") not in blocks
+    ]
     return {**container, "volumeMounts": [*present, *added]} if added else container
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pumice.api.jobs import Job
 from pumice.plugins import answers
-from pumice.plugins.arguments import ArgumentSpec, Parsed, Problem, parse
+from pumice.plugins.arguments import ArgumentSpec, Parsed, Problem, parse, shown
 from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.registry import Registered, Registry
@@ -38,6 +38,12 @@ class Applied:
     plugin: JobPlugin
     parsed: Parsed
     origin: str
+
+    def problems(self, job: Job) -> tuple[Problem, ...]:
+        """What is wrong with its arguments, with what is used instead in this Job."""
+        if type(self.plugin).in_effect is JobPlugin.in_effect:
+            return self.parsed.problems
+        return tuple(self._in_effect(job, each) for each in self.parsed.problems)
 
     def check(self, job: Job) -> Findings:
         """What it has against the Job."""
@@ -84,6 +90,15 @@ class Applied:
     def wrong(self, fault: str) -> PluginError:
         """What to say of an answer that is not what it was asked for."""
         return PluginError(f"{_named(self.plugin, self.origin)}: {fault}")
+
+    def _in_effect(self, job: Job, problem: Problem) -> Problem:
+        if not problem.kept:
+            return problem
+        values = self.parsed.values
+        used = self._ask(
+            lambda: shown(self.plugin.in_effect(job, values, problem.kept)), lambda _: ""
+        )
+        return problem if used == problem.used else problem.with_used(used)
 
     def _ask(self, ask: Callable[[], Any], fault_of: Callable[[Any], str]) -> Any:
         try:

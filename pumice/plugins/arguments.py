@@ -12,7 +12,7 @@ those who depend on it; the problems are listed all the same.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -42,6 +42,7 @@ __all__ = [
 _SHORT = 64
 """Characters of words that are remembered; keys are longer."""
 
+_IS = "--{name} is {used}"
 _FLAG = re.compile(r"--?([^-=][^=]*)(?:=(.*))?", re.DOTALL)
 
 
@@ -210,6 +211,8 @@ class Problem:
         found: The word or value.
         used: What is used instead, as a word; empty when there is nothing to use.
         message: All of that in one sentence.
+        kept: Name of the flag whose value that is; empty where it is not known which one was meant.
+        keeps: How the message's end says so, with `{used}` and the flag's `{name}`.
     """
 
     position: int
@@ -217,6 +220,13 @@ class Problem:
     found: str
     used: str
     message: str
+    kept: str = ""
+    keeps: str = ""
+
+    def with_used(self, used: str) -> "Problem":
+        """The same problem where the rest of the Job decides what is used instead."""
+        old, new = (_outcome(self.keeps, self.kept, each) for each in (self.used, used))
+        return replace(self, used=used, message=self.message.removesuffix(old) + new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,14 +299,17 @@ class _Fault:
         argument = self.argument
         if argument is None:
             return Problem(self.position, self.name, self.found, "", self.text)
-        used = shown(values[argument.name])
-        keeps = self.keeps if used else "--{name} stays empty"
-        outcome = keeps.format(used=used, name=argument.name)
-        return Problem(self.position, self.name, self.found, used, f"{self.text}; {outcome}")
+        kept, used = argument.name, shown(values[argument.name])
+        message = f"{self.text}; {_outcome(self.keeps, kept, used)}"
+        return Problem(self.position, self.name, self.found, used, message, kept, self.keeps)
 
 
-_MOST_FAULTS = 100
-"""Of one plugin; they are told as warnings, of which an answer holds fewer."""
+def _outcome(keeps: str, name: str, used: str) -> str:
+    """How a message says what is used instead."""
+    return (keeps if used else "--{name} stays empty").format(used=used, name=name)
+
+
+_MOST_FAULTS = 100  # of one plugin; they are told as warnings, of which an answer holds fewer
 
 
 class _Reader:
@@ -346,14 +359,13 @@ class _Reader:
         """A word that is no flag; behind a boolean it is meant as that one's value."""
         if len(self.faults) >= _MOST_FAULTS:
             return
-        text = f'"{word}" is not a flag and is ignored'
-        if bare is not None and words.boolean(word) is not None:
-            text += f": write --{bare.name}={word}"
-            keeps = "--{name} is {used}"
-            self.faults.append(_Fault(self.position, bare, bare.name, word, text, keeps))
-            return
         hint = "flags are written --name=value" if self.spec.names else "it takes no arguments"
-        self.faults.append(_Fault(self.position, None, "", word, f"{text}: {hint}"))
+        if bare is not None:
+            right = word if words.boolean(word) is not None else "true or false"
+            hint = f"write --{bare.name}={right}"
+        name = bare.name if bare is not None else ""
+        text = f'"{word}" is not a flag and is ignored: {hint}'
+        self.faults.append(_Fault(self.position, bare, name, word, text, _IS))
 
     def _unknown(self, name: str, value: str | None) -> None:
         # A word behind an unknown flag is most likely its value: one mistake, one problem.
@@ -371,8 +383,7 @@ class _Reader:
             known = ", ".join(f"--{each}" for each in self.spec.names)
             text += f" (known: {known})" if known else " (it takes no arguments)"
         argument = None if meant is None else self.spec.get(meant)
-        keeps = "--{name} is {used}"
-        self.faults.append(_Fault(self.position, argument, name, word, text, keeps))
+        self.faults.append(_Fault(self.position, argument, name, word, text, _IS))
 
     def _next(self) -> str | None:
         following = self.position + 1

@@ -9,6 +9,8 @@ What holds for every edit:
 - Injected variables stand before the user's, so that the user's can refer to them: `$(VC_TASK_INDEX)`.
 - Nothing is ever there twice: variables and volumes by name, mounts by path, ports by number, init
   containers by name. Applying the same edits again therefore changes nothing.
+- What Kubernetes would refuse beside what is there is left out: an init container of a container's name, and
+  a mount where a container has a block device, or of a volume that it uses as one.
 - In a pod of the host's network a port is declared by one container alone: there every port is one of the
   node, and Kubernetes refuses a pod that asks for one twice.
 - Fields that Pumice does not know stay. The pod given is not changed; the one returned shares the
@@ -181,7 +183,10 @@ def _spec(spec: Raw, edits: PodEdits, user_wins: bool) -> Raw:
     of_node = _NodePorts(spec) if spec.get("hostNetwork") is True else None
     spec = _single_containers(spec, edits.containers, of_node)
     spec = _with_items(spec, "volumes", edits.volumes, _name, _copied)
-    spec = _with_items(spec, "initContainers", edits.init_containers, _name, _copied)
+    if edits.init_containers:
+        taken = {_name(each) for each in _list(spec, "containers")}
+        wanted = [each for each in edits.init_containers if _name(each) not in taken]
+        spec = _with_items(spec, "initContainers", wanted, _name, _copied)
     for key in ("containers", "initContainers"):
         containers = _list(spec, key)
         edited = [
@@ -262,6 +267,14 @@ def _container(
         if (each.init_containers or not init)
         and (each.containers is None or _name(container) in each.containers)
     ]
+    if devices := _list(container, "volumeDevices"):
+        names = {_name(each) for each in devices}
+        paths = {_path(each, "devicePath") for each in devices}
+        mounts = [
+            each
+            for each in mounts
+            if each.volume not in names and (each.path.rstrip("/") or "/") not in paths
+        ]
     container = _with_items(container, "volumeMounts", mounts, _mount_path, Mount.manifest)
     ports = [each for each in edits.ports if each.init_containers or not init]
     return _with_ports(container, ports if of_node is None else of_node.free(ports))
@@ -359,7 +372,11 @@ def _name(item: Any) -> str:
 
 
 def _mount_path(mount: Any) -> str:
-    path = mount.get("mountPath") if isinstance(mount, dict) else None
+    return _path(mount, "mountPath")
+
+
+def _path(item: Any, member: str) -> str:
+    path = item.get(member) if isinstance(item, dict) else None
     return (path.rstrip("/") or "/") if isinstance(path, str) else ""
 
 

@@ -5,11 +5,13 @@ with what it had. A name that is no plugin does refuse it, and so does what a pl
 and a plugin that fails itself.
 """
 
+from collections.abc import Iterable
+
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.suggestions import Suggestions
 from pumice.plugins.applied import applied
-from pumice.plugins.arguments import Parsed
+from pumice.plugins.arguments import Problem
 from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import Findings
 from pumice.plugins.registry import Registry
@@ -22,8 +24,8 @@ def problems(job: Job, registry: Registry, *, strict_upstream: bool = False) -> 
     errors = _unknown(job, registry)
     warnings: list[FieldError] = []
     for each in applied(job, registry, strict_upstream=strict_upstream):
-        warnings.extend(_argument_warnings(each.plugin.name, each.parsed))
         try:
+            warnings.extend(_argument_warnings(each.plugin.name, each.problems(job)))
             found = each.check(job)
         except PluginError as error:
             # Nobody has judged the Job then, and its pods could not be wired either.
@@ -51,8 +53,8 @@ def _unknown(job: Job, registry: Registry) -> list[FieldError]:
     ]
 
 
-def _argument_warnings(plugin: str, parsed: Parsed) -> list[FieldError]:
+def _argument_warnings(plugin: str, found: Iterable[Problem]) -> list[FieldError]:
     return [
         FieldError(f"spec.plugins.{plugin}[{each.position}]", each.message, "JOB-PLUGIN-ARGUMENT")
-        for each in parsed.problems
+        for each in found
     ]

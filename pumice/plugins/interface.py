@@ -62,6 +62,13 @@ class JobPlugin:
         """
         return Findings()
 
+    def in_effect(self, job: Job, values: Values, name: str) -> Any:
+        """What an argument comes to in a Job, for those that the rest of the Job decides unless they are given.
+
+        Warnings about an argument that cannot be read name it as what is used instead.
+        """
+        return values[name]
+
     def job_annotations(self, job: Job, values: Values) -> dict[str, str]:
         """Annotations that the Job should carry; those that it carries already are kept."""
         return {}

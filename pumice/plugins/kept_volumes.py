@@ -103,8 +103,10 @@ def _mounts(spec: Raw, plugin: str, places: dict[str, str]) -> list[tuple[str, s
     found = []
     for kind in ("containers", "initContainers"):
         for position, container in enumerate(_list(spec, kind)):
-            mounts = container.get("volumeMounts") if isinstance(container, dict) else None
-            for number, mount in enumerate(mounts if isinstance(mounts, list) else ()):
+            if not isinstance(container, dict):
+                continue
+            found += _devices(container, plugin, places, f"{kind}[{position}]")
+            for number, mount in enumerate(_list(container, "volumeMounts")):
                 path = mount.get("mountPath") if isinstance(mount, dict) else None
                 if not isinstance(path, str) or (inside := places.get(_identity(path))) is None:
                     continue
@@ -115,6 +117,19 @@ def _mounts(spec: Raw, plugin: str, places: dict[str, str]) -> list[tuple[str, s
                     (where, _in_the_way(inside, plugin) if inside else _stays(path, plugin))
                 )
     return found
+
+
+def _devices(
+    container: Raw, plugin: str, places: dict[str, str], where: str
+) -> list[tuple[str, str]]:
+    """Block devices in a plugin's place."""
+    return [
+        (f"{where}.volumeDevices[{number}].devicePath", _stays(path, plugin))
+        for number, device in enumerate(_list(container, "volumeDevices"))
+        if isinstance(device, dict)
+        and isinstance(path := device.get("devicePath"), str)
+        and places.get(_identity(path)) == ""
+    ]
 
 
 def _in_the_way(inside: str, plugin: str) -> str:

@@ -24,9 +24,10 @@ from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
+from pumice.plugins.pod_sizes import pod_size_errors
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
-from pumice.plugins.waiting import wait_arguments, wait_step
+from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 
 __all__ = ["HOST_FILE", "MACHINE_FILE", "MOUNT_PATH", "Mpi", "mpi_port"]
 
@@ -87,6 +88,7 @@ class Mpi(JobPlugin):
         if values["wait-workers-enabled"] and values["worker"] == values["master"]:
             text = "--wait-workers-enabled has no effect: the master is a worker, and would wait for itself"
             warnings.append(FieldError("spec.plugins.mpi", text, "JOB-PLUGIN-ARGUMENT"))
+        warnings += wait_warnings(job, self.name, "workers", values, values["master"])
         warnings += kept_warnings(job, values, _kept(job, worker), tasks=(values["master"],))
         warnings += empty_warnings(job, values, "master")
         if not values["slots-per-worker"] and not values.strict_upstream:
@@ -96,6 +98,9 @@ class Mpi(JobPlugin):
             name, master = _config_map(job), (values["master"],)
             warnings += kept_volume_warnings(job, self.name, name, (MOUNT_PATH,), tasks=master)
         errors = [*_size_error(job, worker, values)]
+        if worker is not None and not is_small(job) and not _too_large(job, worker):
+            size = joined_size(job, worker)
+            errors += pod_size_errors(job, self.name, size, tasks=(values["master"],))
         errors += shared_hostname_errors(job, self.name, (values["worker"],))
         if job.task(values["master"]) is None:
             errors.insert(0, missing_task(job, self.name, values, "master"))
@@ -150,7 +155,7 @@ def _master(job: Job, values: Values, port: tuple[Port, ...]) -> PodEdits:
         ports=port,
         volumes=(shards.volume(name, _config_maps(job, worker, values)),),
         mounts=(Mount(name, MOUNT_PATH),),
-        init_containers=_waiting(worker, values),
+        init_containers=_waiting(worker, values, job.task(values["master"])),
     )
 
 
@@ -162,10 +167,10 @@ def _kept(job: Job, worker: Task | None) -> list[str]:
     return files if _too_large(job, worker) else ["MPI_HOST", *files]
 
 
-def _waiting(worker: Task, values: Values) -> tuple[Raw, ...]:
+def _waiting(worker: Task, values: Values, master: Task | None) -> tuple[Raw, ...]:
     if values["worker"] == values["master"] or not worker.size:
         return ()
-    return wait_step("workers", f"{MOUNT_PATH}/{HOST_FILE}", values["port"], values)
+    return wait_step("workers", f"{MOUNT_PATH}/{HOST_FILE}", values["port"], values, master)
 
 
 def _interface(master: Task | None) -> tuple[EnvVar, ...]:

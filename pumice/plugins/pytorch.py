@@ -34,7 +34,7 @@ from pumice.plugins.kept import kept_warnings
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.upstream_arguments import parse_upstream
 from pumice.plugins.variables import Variable, prepared
-from pumice.plugins.waiting import wait_arguments, wait_step
+from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 
 __all__ = ["PyTorch", "pytorch_ranks"]
 
@@ -134,6 +134,7 @@ class PyTorch(JobPlugin):
         if elastic:
             warnings += elastic_warnings(job, cast, elastic)
         warnings += empty_warnings(job, values, "master")
+        warnings += wait_warnings(job, self.name, "master", values, values["worker"])
         if "master" in cast:
             warnings += _variable_warnings(job, cast, values)
         # The others connect to the master alone; in an elastic group any pod may become that.
@@ -151,7 +152,8 @@ class PyTorch(JobPlugin):
         torchrun = prepared(_torchrun(job, cast, values), cast, values["port"])
         ports = (Port(_PORT_NAME, values["port"]),)
         image = values["wait-master-image"]
-        waiting = wait_step("master", [cast.address("master")], values["port"], values, image=image)
+        hosts, held = [cast.address("master")], cast.task("worker")
+        waiting = wait_step("master", hosts, values["port"], values, held, image=image)
 
         def edit(task: Task, index: int) -> PodEdits:
             env = variables(task, index)
@@ -162,8 +164,8 @@ class PyTorch(JobPlugin):
                 env = (*env, *torchrun(task, index))
                 if values["elastic"]:
                     env = (*env, _store(is_host=role == "master" and index == 0))
-            held = waiting if role == "worker" else ()
-            return PodEdits(env=env, ports=ports, init_containers=held)
+            first = waiting if role == "worker" else ()
+            return PodEdits(env=env, ports=ports, init_containers=first)
 
         return edit
 

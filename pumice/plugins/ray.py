@@ -7,6 +7,7 @@ who he is, so the exception is for the Job's namespace unless the Job says other
 """
 
 from copy import deepcopy
+from typing import Any
 
 from pumice.api import names
 from pumice.api.fields import FieldError
@@ -34,11 +35,12 @@ from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.manifests import Derived, manifest, name_errors
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import Svc
-from pumice.plugins.waiting import wait_arguments, wait_step
+from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 
 __all__ = ["Ray"]
 
 _PORTS = (("gcs", "port"), ("dashboard", "dashboardPort"), ("client-server", "clientPort"))
+_CLIENT_PORTS = ("clientPort", "clientServerPort")
 # Who may connect to the head from outside of the Job, as the `from` of a NetworkPolicy.
 _CLIENTS: dict[str, list[Raw] | None] = {
     "job": None,
@@ -77,6 +79,7 @@ class Ray(JobPlugin):
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
         warnings += single_warnings(job, values, "head")
         warnings += empty_warnings(job, values, "head")
+        warnings += wait_warnings(job, self.name, "head", values, values["worker"])
         for role in ("head", "worker"):
             warnings += _container_warnings(job, values, role)
         errors = [*_name_errors(job), *_port_errors(values)]
@@ -84,6 +87,10 @@ class Ray(JobPlugin):
         if job.task(values["head"]) is None:
             errors.append(missing_task(job, self.name, values, "head"))
         return Findings(tuple(errors), tuple(warnings))
+
+    def in_effect(self, job: Job, values: Values, name: str) -> Any:  # noqa: ARG002
+        """Either spelling of the clients' port counts for both."""
+        return _client_port(values) if name in _CLIENT_PORTS else values[name]
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
         """Service `<job>-head-svc`, and the NetworkPolicy that lets its clients in."""
@@ -108,7 +115,8 @@ class Ray(JobPlugin):
         worker = ContainerEdits(
             values["workerContainer"], ("sh", "-c", start), by_name_only=values.strict_upstream
         )
-        waiting = wait_step("head", [cast.address("head")], values["port"], values)
+        hosts, held = [cast.address("head")], cast.task("worker")
+        waiting = wait_step("head", hosts, values["port"], values, held)
         edits = {
             "head": PodEdits(containers=(head,)),
             "worker": PodEdits(containers=(worker,), init_containers=waiting),

@@ -21,6 +21,7 @@ from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.env import VARIABLES, Env
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
+from pumice.plugins.pod_sizes import pod_size_errors
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import MOUNT_PATH, variables_of
 from pumice.plugins.variables import (
@@ -94,6 +95,8 @@ class Roles(JobPlugin):
             for variable in values["env"]
             if (error := _variable_error(job, variable, cast, values["port"])) is not None
         ]
+        sizes = (size(each, cast, values["port"]) for each in values["env"])
+        errors += pod_size_errors(job, self.name, sum(sizes))
         addresses = {task for each in values["env"] for task in addressed(each, cast)}
         errors += shared_hostname_errors(job, self.name, addresses)
         tasks, suggestions = {task.name: task for task in job.tasks}, Suggestions()

@@ -32,6 +32,11 @@ from pumice.plugins.ssh_modes import ROOT_MODE, ROOTS_PATH, group_warnings, mode
 
 __all__ = ["Ssh"]
 
+_SECRET_LIMIT = 1024 * 1024
+"""Bytes of all values of a Secret."""
+_FEW_BYTES, _FEW_TASKS = 64 * 1024, 1000
+"""Of keys, and of a client configuration: together they are far from that limit."""
+
 _FOLDER = ".ssh"
 _AUTHORIZED = "authorized_keys"
 _CONFIG = "config"
@@ -108,7 +113,11 @@ class Ssh(JobPlugin):
             warnings += group_warnings(job, _directory(values))
         warnings += kept_volume_warnings(job, self.name, _secret(job), _paths(values))
         warnings += _address_warnings(job)
-        return Findings(_name_errors(job, values), tuple(warnings))
+        return Findings((*_name_errors(job, values), *_size_errors(job, values)), tuple(warnings))
+
+    def in_effect(self, job: Job, values: Values, name: str) -> Any:
+        """The port of plugin `mpi` is the one of the servers, unless the Job says otherwise."""
+        return _port(job, values) if name == "ssh-port" else values[name]
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
         """Secret `<job>-ssh` where no key has to be made for it."""
@@ -232,12 +241,16 @@ def _address_warnings(job: Job) -> list[FieldError]:
 
 
 def _config(job: Job, values: Values) -> str:
-    port = values["ssh-port"]
+    return client_config(job, _port(job, values), strict_upstream=values.strict_upstream)
+
+
+def _port(job: Job, values: Values) -> int:
+    port: int = values["ssh-port"]
     if values.strict_upstream:
-        port = port if 1 <= port <= 65535 else 22
-    elif "ssh-port" not in values.given:
-        port = mpi_port(job) or port
-    return client_config(job, port, strict_upstream=values.strict_upstream)
+        return port if 1 <= port <= 65535 else 22
+    if "ssh-port" in values.given:
+        return port
+    return mpi_port(job) or port
 
 
 def _secret(job: Job) -> str:
@@ -257,6 +270,23 @@ def _name_errors(job: Job, values: Values) -> tuple[FieldError, ...]:
         others = _other_volumes(job, _directory(values))
     volumes = (Derived("volume", each, names.dns_label_problem(each)) for each in others)
     return name_errors(job, Ssh.name, (secret, *volumes))
+
+
+def _size_errors(job: Job, values: Values) -> tuple[FieldError, ...]:
+    """Refuse keys, and the configuration of very many tasks, that no Secret can hold."""
+    texts = [values["ssh-private-key"], *(2 * [values["ssh-public-key"]])]
+    if sum(map(len, texts)) < _FEW_BYTES and len(job.tasks) < _FEW_TASKS:
+        return ()
+    if not values["ssh-private-key"]:
+        texts = []
+    size = sum(len(each.encode()) for each in (*texts, _config(job, values)))
+    if size <= _SECRET_LIMIT:
+        return ()
+    text = (
+        f"plugin ssh would write a Secret of {size} bytes, and Kubernetes takes {_SECRET_LIMIT}; "
+        "use shorter keys or fewer tasks"
+    )
+    return (FieldError("spec.plugins.ssh", text, "JOB-PLUGIN-SIZE"),)
 
 
 def _other_volumes(job: Job, path: str) -> list[str]:

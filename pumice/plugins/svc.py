@@ -7,6 +7,8 @@ Job's own pods in. Source: job specification, section 4.
 Running pods see a changed ConfigMap in the files; variables keep the values of the pod's start.
 """
 
+from typing import Any
+
 from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
@@ -29,6 +31,7 @@ from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.manifests import Derived, manifest, name_errors
+from pumice.plugins.pod_sizes import pod_size_errors
 from pumice.plugins.taken import taken
 
 __all__ = [
@@ -55,9 +58,14 @@ DATA_LIMIT = 8 * CONFIG_MAP_LIMIT
 
 _FILE = ".host"
 _FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "mxnet", "ray", "roles")
+"""Plugins whose pods talk to each other before they are ready."""
+_NOT_READY = "publish-not-ready-addresses"
+_FEW_TASKS = 50
+"""Tasks whose variables are far from every limit."""
+_REFERENCE = 16
+"""Bytes of a variable that refers to a ConfigMap, but for the names."""
 _PREFIX = "VC_"
 """With which the names of the variables begin."""
-"""Plugins whose pods talk to each other before they are ready."""
 
 
 class Svc(JobPlugin):
@@ -68,7 +76,7 @@ class Svc(JobPlugin):
     after = ()
     arguments = ArgumentSpec(
         Argument(
-            "publish-not-ready-addresses",
+            _NOT_READY,
             BOOLEAN,
             False,
             "names resolve before a pod is ready; true unless set where a framework plugin is used",
@@ -89,13 +97,23 @@ class Svc(JobPlugin):
 
     def check(self, job: Job, values: Values) -> Findings:
         """Refuse names that cannot be made, warn about addresses that will not resolve."""
-        errors = (*_name_errors(job), *_size_errors(job))
+        errors = [*_name_errors(job), *_size_errors(job)]
         volume = names.hosts_config_map(job.metadata.name)
+        if values["inject-hosts-env"] and len(job.tasks) > _FEW_TASKS:
+            variables = _variables(job, volume)
+            size = sum(2 * len(each.name) + len(volume) + _REFERENCE for each in variables)
+            errors += pod_size_errors(job, self.name, size)
         # Of the Job's own volumes there is a rule that says so (VOL-TAKEN).
         kept = kept_volume_warnings(job, self.name, volume, (MOUNT_PATH,), of_job=False)
         if values["inject-hosts-env"] and taken(job).may_set_any(_PREFIX):
             kept = [*kept_warnings(job, values, _names_of_variables(job)), *kept]
-        return Findings(errors, (*_address_warnings(job, values), *kept))
+        return Findings(tuple(errors), (*_address_warnings(job, values), *kept))
+
+    def in_effect(self, job: Job, values: Values, name: str) -> Any:
+        """Framework plugins want names to resolve early."""
+        if name == _NOT_READY:
+            return _publishes_not_ready(job, values)
+        return values[name]
 
     def objects(self, job: Job, values: Values) -> list[Raw]:
         """ConfigMap `<job>-svc` (several of a large Job), Service `<job>`, NetworkPolicy `<job>`."""
@@ -266,9 +284,8 @@ def _has_service(job: Job) -> bool:
 
 
 def _publishes_not_ready(job: Job, values: Values) -> bool:
-    argument = "publish-not-ready-addresses"
-    if argument in values.given or values.strict_upstream:
-        return bool(values[argument])
+    if _NOT_READY in values.given or values.strict_upstream:
+        return bool(values[_NOT_READY])
     # A pod that becomes ready only once its peers answer would otherwise wait for itself.
     return any(name in _FRAMEWORKS for name in job.spec.plugins or ())
 

@@ -13,7 +13,7 @@ from pumice.api.jobs import Job
 
 __all__ = ["Taken", "taken"]
 
-_MEMBERS = {name: itemgetter(name) for name in ("name", "mountPath")}
+_MEMBERS = {name: itemgetter(name) for name in ("name", "mountPath", "devicePath")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Taken:
     Attributes:
         variables: Names of environment variables.
         volumes: Names of volumes.
-        paths: At which volumes are mounted.
+        paths: At which volumes are mounted, and block devices are.
     """
 
     variables: str
@@ -71,6 +71,7 @@ def _gathered(job: Job) -> Taken:
                 if isinstance(container, dict):
                     variables.append(_texts(container.get("env"), "name"))
                     paths.append(_texts(container.get("volumeMounts"), "mountPath"))
+                    paths.append(_texts(container.get("volumeDevices"), "devicePath"))
     return Taken(*("\n".join((*found, "")) for found in (variables, volumes, paths)))
 
 

@@ -18,6 +18,7 @@ from pumice.plugins.edits import EnvVar, Mount, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
+from pumice.plugins.pod_sizes import pod_size_errors
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.variables import VARIABLE_LIMIT
 
@@ -80,6 +81,8 @@ class TensorFlow(JobPlugin):
             warnings += kept_volume_warnings(job, self.name, _name(job), (MOUNT_PATH,))
         roles = tuple(values[role] for role in _CLUSTER_ORDER)
         errors = [*shared_hostname_errors(job, self.name, roles), *_file_errors(job, values)]
+        if (size := _size(job, values)) < VARIABLE_LIMIT:
+            errors += pod_size_errors(job, self.name, size)
         if kept:
             # Containers with a variable of their own need nothing of it.
             return Findings(warnings=(*warnings, *errors))

@@ -7,19 +7,23 @@ timeout, so that a pod never waits in silence. Of its image it needs a POSIX she
 Many addresses are read from a file: the script is one argument of a program, and Linux takes none of 128 KiB.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
+from pumice.api.fields import FieldError
+from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import BOOLEAN, Argument, Values, between
 from pumice.plugins.settings import PluginSettings
 
-__all__ = ["INTERVAL_SECONDS", "wait_arguments", "wait_container", "wait_step"]
+__all__ = ["INTERVAL_SECONDS", "wait_arguments", "wait_container", "wait_step", "wait_warnings"]
 
 INTERVAL_SECONDS = 2
 """Seconds between two tries."""
 
 _TRY_SECONDS = 2
+_KINDS = ("requests", "limits")
 
 # What shells of 32 bits can count to; about as long as a machine lives.
 _SECONDS = between("seconds", "a number of seconds", 1, 2**31 - 1)
@@ -71,7 +75,13 @@ def wait_arguments(
 
 
 def wait_step(
-    peer: str, hosts: Sequence[str] | str, port: int, values: Values, *, image: str = ""
+    peer: str,
+    hosts: Sequence[str] | str,
+    port: int,
+    values: Values,
+    task: Task | None,
+    *,
+    image: str = "",
 ) -> tuple[dict[str, Any], ...]:
     """The wait step where a Job's `wait_arguments` ask for it and there is somebody to wait for.
 
@@ -80,16 +90,74 @@ def wait_step(
         hosts: Their addresses, or the file in which they are the first word of each line.
         port: Port on which they answer.
         values: The plugin's arguments; Volcano's step has neither resources nor a security context.
+        task: Task whose pods wait.
         image: Image to use instead of the one in the settings.
     """
-    if not values[f"wait-{peer}-enabled"] or not hosts:
+    if not values[f"wait-{peer}-enabled"] or not hosts or task is None:
         return ()
     settings = values.settings
     if values.strict_upstream:
         settings = PluginSettings(settings.wait_image, {}, {})
+    elif _runs_windows(task):
+        return ()
+    else:
+        settings = replace(settings, wait_resources=_beside(task, settings.wait_resources))
     timeout = values[f"wait-{peer}-timeout"]
     name = f"wait-for-{peer}"
     return (wait_container(name, hosts, port, settings=settings, timeout=timeout, image=image),)
+
+
+def wait_warnings(job: Job, plugin: str, peer: str, values: Values, held: str) -> list[FieldError]:
+    """Warn where pods that are asked to wait cannot.
+
+    Args:
+        job: The Job.
+        plugin: Name of the plugin.
+        peer: Whom they wait for.
+        values: The plugin's arguments.
+        held: Name of the task whose pods wait.
+    """
+    if not values[f"wait-{peer}-enabled"] or (task := job.task(held)) is None:
+        return []
+    text = f"--wait-{peer}-enabled has no effect on task {held}: "
+    if _runs_windows(task) and not values.strict_upstream:
+        text += "the wait step is a script of a shell that Windows does not have"
+    elif f"wait-for-{peer}" in _names_of_containers(task):
+        text += f"it has a container named wait-for-{peer}, as the wait step would be; name that otherwise"
+    else:
+        return []
+    return [FieldError(f"spec.plugins.{plugin}", text, "JOB-PLUGIN-ARGUMENT")]
+
+
+def _runs_windows(task: Task) -> bool:
+    """Whether a task's pods say that they run Windows, where Kubernetes takes no Linux security context."""
+    system = task.pod_spec().get("os")
+    return isinstance(system, dict) and system.get("name") == "windows"
+
+
+def _beside(task: Task, resources: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Resources of the step but those that the pods ask for as a whole, of which it takes its part."""
+    whole = task.pod_spec().get("resources")
+    if not isinstance(whole, dict) or not whole:
+        return resources
+    asked = {name for kind in _KINDS for name in _amounts(whole, kind)}
+    rest = {
+        kind: {name: each for name, each in _amounts(resources, kind).items() if name not in asked}
+        for kind in _KINDS
+    }
+    others = {key: each for key, each in resources.items() if key not in _KINDS}
+    return others | {kind: amounts for kind, amounts in rest.items() if amounts}
+
+
+def _amounts(resources: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    found = resources.get(kind)
+    return found if isinstance(found, dict) else {}
+
+
+def _names_of_containers(task: Task) -> list[Any]:
+    found = task.pod_spec().get("containers")
+    containers = found if isinstance(found, list) else ()
+    return [each.get("name") for each in containers if isinstance(each, dict)]
 
 
 def wait_container(

@@ -78,8 +78,14 @@ PARTLY = {
         "more", "told of the queue root beside a share that must not change"
     ),
     "Q-DES-GT-CAP": Partly("more", "told of the queue root beside a share that must not change"),
+    "Q-HIER-WEIGHT-NUM": Partly("less", "what is too large to be held in 64 bits is taken for a number"),
+    "Q-HIER-WEIGHT-POS": Partly("less", "what is too small to be held in 64 bits is taken for more than 0"),
     "TPL-QUANTITY": Partly(
         "less", "of requests and limits alone, and as large as the API server can read them"
+    ),
+    "VOL-CLAIM": Partly(
+        "less",
+        "selectors, data sources, classes of attributes and fields of a wrong type are not looked at",
     ),
     "HN-REGEX": Partly(
         "less",
@@ -128,6 +134,7 @@ _TEMPLATE = (
 
 _LEFT = {
     "CRON-NEVER": "needs a calendar",
+    "JOB-ANNOTATIONS": "counts the bytes of all texts, which costs more than a policy may",
     "JOB-PLUGIN-": _PLUGIN,
     "JOB-PRIORITY": _OTHERS,
     "JOB-QUEUE-": _OTHERS,

@@ -19,6 +19,7 @@ from pumice.api.names import (
     pod_name,
     qualified_name_problem,
 )
+from pumice.webhook.rules.annotation_sizes import JOB_ANNOTATIONS, handed_on
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
@@ -55,7 +56,8 @@ JOB_PODNAME = Rule(
 JOB_PODNAME_INDEX = Rule(
     "JOB-PODNAME-INDEX",
     "the name of the task's last pod fits too",
-    "Volcano looks at the task's position instead of the highest index; the last pods then fail.",
+    "Volcano looks at the task's position instead of the highest index. With plugin svc the last pods then "
+    "cannot be created; without it their host names are cut off, and no longer their own.",
     "a task of 1000 replicas whose pod names have 62 characters and a one-digit index",
     reason="FieldValueTooLong",
     stricter=True,
@@ -71,7 +73,15 @@ JOB_LABEL = Rule(
     stricter=True,
 )
 
-RULES = (JOB_NAME, JOB_TASK_NAME, JOB_DUP_TASK, JOB_PODNAME, JOB_PODNAME_INDEX, JOB_LABEL)
+RULES = (
+    JOB_NAME,
+    JOB_TASK_NAME,
+    JOB_DUP_TASK,
+    JOB_PODNAME,
+    JOB_PODNAME_INDEX,
+    JOB_LABEL,
+    JOB_ANNOTATIONS,
+)
 
 _GENERATED_SUFFIX = "xxxxx"
 """Stands for the five characters that the API server appends to `generateName`."""
@@ -88,10 +98,12 @@ def expected_name(meta: ObjectMeta) -> str:
 
 
 def names(case: Case, job: Job) -> None:
-    """Check the Job's name, its tasks' names, its pods' names and its pods' labels."""
+    """Check the Job's name, its tasks' names, its pods' names, and their labels and annotations."""
     name = expected_name(job.metadata)
     bad = (
-        qualified_name_problem(name) if "/" not in name else f"must not contain '/', found {name!r}"
+        qualified_name_problem(name)
+        if "/" not in name
+        else f"must not contain '/', found \"{name}\""
     )
     if bad:
         case.report(JOB_NAME, "metadata.name", bad, _length(name))
@@ -109,6 +121,7 @@ def names(case: Case, job: Job) -> None:
             case.report(JOB_DUP_TASK, f"spec.tasks[{index}].name", message)
         elif not bad:
             _last_pod(case, name, task.name, index, task.size)
+    handed_on(case, job)
 
 
 def _length(name: str) -> Reason | None:

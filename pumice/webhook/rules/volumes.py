@@ -81,6 +81,9 @@ RULES = (
 )
 
 
+_PLACES = (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath"))
+
+
 def volumes(case: Case, job: Job) -> None:
     """Check the Job's volumes.
 
@@ -140,18 +143,19 @@ def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
     for index, task in enumerate(job.tasks):
         spec = task.pod_spec()
         for field in ("containers", "initContainers"):
-            for position, number, path in _mounts(spec.get(field)):
+            for place, path in _mounts(spec.get(field)):
                 if path in mounted:
-                    where = f"spec.tasks[{index}].template.spec.{field}[{position}].volumeMounts[{number}]"
+                    where = f"spec.tasks[{index}].template.spec.{field}{place}"
                     message = f'"{path}" stays what it is here: spec.volumes[{mounted[path]}] is not mounted'
-                    case.report(VOL_TAKEN, f"{where}.mountPath", message)
+                    case.report(VOL_TAKEN, where, message)
 
 
-def _mounts(containers: object) -> Iterator[tuple[int, int, str]]:
-    """Paths that containers mount something at, each with the positions of container and mount."""
+def _mounts(containers: object) -> Iterator[tuple[str, str]]:
+    """Paths at which containers have a volume or a block device, each with where that is said."""
     for position, container in enumerate(containers if isinstance(containers, list) else ()):
-        mounts = container.get("volumeMounts") if isinstance(container, dict) else None
-        for number, mount in enumerate(mounts if isinstance(mounts, list) else ()):
-            path = mount.get("mountPath") if isinstance(mount, dict) else None
-            if isinstance(path, str):
-                yield position, number, path
+        for field, member in _PLACES:
+            mounts = container.get(field) if isinstance(container, dict) else None
+            for number, mount in enumerate(mounts if isinstance(mounts, list) else ()):
+                path = mount.get(member) if isinstance(mount, dict) else None
+                if isinstance(path, str):
+                    yield f"[{position}].{field}[{number}].{member}", path

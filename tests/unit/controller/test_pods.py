@@ -94,6 +94,17 @@ def test_a_path_that_the_container_mounts_itself_is_left_to_it() -> None:
     assert pod["spec"]["containers"][0]["volumeMounts"] == [own]
 
 
+@pytest.mark.parametrize("path", ["/data", "/data/"])
+def test_a_path_at_which_the_container_has_a_block_device_is_left_to_it(path: str) -> None:
+    devices = [{"name": "own", "devicePath": path}]
+    containers = [{"name": "main", "volumeDevices": devices}, {"name": "side"}]
+    volumes = [{"mountPath": "/data", "volumeClaimName": "claim"}]
+    pod = _pod(job(tasks=[task(spec={"containers": containers})], uid="u1", volumes=volumes))
+    main, side = pod["spec"]["containers"]
+    assert "volumeMounts" not in main
+    assert [each["mountPath"] for each in side["volumeMounts"]] == ["/data"]
+
+
 def test_the_template_is_never_changed() -> None:
     volumes = [{"mountPath": "/data", "volumeClaimName": "claim"}]
     plugins: dict[str, list[str]] = {"svc": [], "env": []}

@@ -62,6 +62,39 @@ def test_a_mount_may_be_meant_for_some_containers() -> None:
     assert apply(edited, edits) is edited
 
 
+@pytest.mark.parametrize(
+    "device",
+    [
+        {"name": "mine", "devicePath": "/a"},
+        {"name": "mine", "devicePath": "/a/"},
+        {"name": "v", "devicePath": "/dev/x"},
+    ],
+)
+def test_nothing_is_mounted_where_a_block_device_is(device: Raw) -> None:
+    """Kubernetes refuses a path, and a volume, that is both."""
+    pod = pod_of("p")
+    pod["spec"]["containers"][0]["volumeDevices"] = [device]
+    edits = PodEdits(mounts=[Mount("v", "/a"), Mount("w", "/b")])
+
+    edited = apply(pod, edits)
+
+    found = {
+        name: [mount["mountPath"] for mount in each["volumeMounts"]]
+        for name, each in containers(edited).items()
+    }
+    assert found == {"c0": ["/b"], "c1": ["/a", "/b"], "i0": ["/a", "/b"]}
+    assert apply(edited, edits) is edited
+
+
+def test_an_init_container_of_a_containers_name_is_left_out() -> None:
+    edits = PodEdits(init_containers=[{"name": "c1"}, {"name": "i1"}])
+
+    edited = apply(pod_of("p"), edits)
+
+    assert [each["name"] for each in edited["spec"]["initContainers"]] == ["i0", "i1"]
+    assert apply(edited, edits) is edited
+
+
 def test_init_containers_get_what_is_meant_for_them() -> None:
     edits = PodEdits(
         env=[EnvVar("A"), EnvVar("B", init_containers=False)],

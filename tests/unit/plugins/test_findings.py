@@ -68,6 +68,32 @@ def test_everything_is_reported_at_once_and_in_order() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("plugins", "used"),
+    [
+        ({"svc": ["--publish-not-ready-addresses=abc"]}, "false is used instead"),
+        ({"svc": ["--publish-not-ready-addresses=abc"], "pytorch": []}, "true is used instead"),
+        ({"ssh": ["--ssh-port=abc"], "svc": []}, "22 is used instead"),
+        ({"ssh": ["--ssh-port=abc"], "svc": [], "mpi": ["--port=2222"]}, "2222 is used instead"),
+        ({"ssh": ["--ssh-prot=1"], "svc": [], "mpi": ["--port=2222"]}, "--ssh-port is 2222"),
+        ({"ssh": ["--ssh-port=7", "--ssh-port=x"], "svc": [], "mpi": []}, "7 is used instead"),
+        ({"ray": ["--clientPort=abc"]}, "10001 is used instead"),
+        ({"ray": ["--clientPort=abc", "--clientServerPort=5"]}, "5 is used instead"),
+        ({"ray": ["--clientServerPort=abc", "--clientPort=5"]}, "5 is used instead"),
+    ],
+)
+def test_what_is_used_instead_is_what_the_job_gets(
+    plugins: dict[str, list[str]], used: str
+) -> None:
+    """Where another plugin, or another argument, decides what was not given."""
+    tasks = [task(name) for name in ("master", "worker", "head")]
+
+    (warning,) = problems(job("j", *tasks, plugins=plugins), builtin()).warnings
+
+    assert warning.code == "JOB-PLUGIN-ARGUMENT"
+    assert warning.message.endswith(f"; {used}")
+
+
 def test_a_job_without_plugins_has_no_problems() -> None:
     assert problems(job("j", task("w")), builtin()) == ((), ())
 

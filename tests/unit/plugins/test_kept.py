@@ -59,3 +59,13 @@ def test_with_volcano_the_plugins_value_wins() -> None:
 def test_what_is_no_list_of_variables_is_passed_over(env: Raw) -> None:
     containers = [{"name": "c0", "env": env}, None]
     assert told(job("j", task("w", containers=containers), plugins=PLUGINS)) == []
+
+
+@pytest.mark.parametrize("path", ["/etc/volcano", "/etc/volcano/", "/root/.ssh/config"])
+def test_a_block_device_in_a_plugins_place_stays_and_is_told(path: str) -> None:
+    containers = [{"name": "c0", "volumeDevices": [{"name": "v", "devicePath": path}, {}, None]}]
+    found = job("j", task("w", containers=containers), plugins={"svc": [], "ssh": []})
+
+    assert told(found) == [
+        ("spec.tasks[0].template.spec.containers[0].volumeDevices[0].devicePath", f'"{path}"')
+    ]

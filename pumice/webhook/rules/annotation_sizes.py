@@ -1,0 +1,103 @@
+"""Annotations that a Job hands on: those of its templates and some of its own to pods, all of its own to its PodGroup.
+
+Kubernetes takes 256 KiB of them an object, and the controller adds a few. So what fits into a Job, or into a
+template by itself, may be too much for what is made of it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pumice.api import keys
+from pumice.api.jobs import Job
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["JOB_ANNOTATIONS", "handed_on"]
+
+JOB_ANNOTATIONS = Rule(
+    "JOB-ANNOTATIONS",
+    "annotations fit into the pods and the PodGroup of a Job, too",
+    "Kubernetes takes 256 KiB an object; a pod gets those of its template, some of the Job's and a few more.",
+    "metadata: {annotations: {volcano.sh/revocable-zone: 200 KiB …}}, "
+    "template: {metadata: {annotations: {notes: 100 KiB …}}}",
+    reason="FieldValueTooLong",
+    stricter=True,
+    compares=True,
+)
+
+_LARGEST = 256 * 1024
+"""Bytes of all keys and values of an object's annotations."""
+
+_ROOM_IN_PODS = 2 * 1024
+"""Bytes of what the controller and plugins add to those of a pod; about half of it with the longest names."""
+
+_ROOM_IN_GROUP = 64
+"""Bytes of what the controller adds to those of a PodGroup."""
+
+_FEW = (_LARGEST - _ROOM_IN_PODS) // 4
+"""Characters that are far from the limit, of which each has 4 bytes in UTF-8 at most."""
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""kubectl's copy of the Job, which its PodGroup does not get."""
+
+_COPIED = (
+    keys.PREEMPTABLE,
+    keys.COOLDOWN_TIME,
+    keys.REVOCABLE_ZONE,
+    keys.JDB_MIN_AVAILABLE,
+    keys.JDB_MAX_UNAVAILABLE,
+)
+
+
+def handed_on(case: Case, job: Job) -> None:
+    """Check that annotations fit into what is made of a Job."""
+    own = job.metadata.annotations or {}
+    length = _length(own)
+    if length > _FEW:
+        _of_group(case, own)
+    for position, task in enumerate(job.tasks):
+        found = task.pod_metadata().get("annotations")
+        if length + _length(found) > _FEW:
+            _of_pods(case, position, found if isinstance(found, dict) else {}, own)
+
+
+def _of_group(case: Case, own: Mapping[str, str]) -> None:
+    size = _size((key, text) for key, text in own.items() if key != _LAST_APPLIED)
+    if size > (most := _LARGEST - _ROOM_IN_GROUP):
+        message = (
+            f"go to the PodGroup, too, which takes {_LARGEST} bytes and gets {_ROOM_IN_GROUP} more: "
+            f"must be at most {most} bytes, found {size}"
+        )
+        case.report(JOB_ANNOTATIONS, "metadata.annotations", message, excess=size)
+
+
+def _of_pods(case: Case, position: int, found: Mapping[str, Any], own: Mapping[str, str]) -> None:
+    copied = {key: own[key] for key in _COPIED if key in own}
+    size = _size({**found, **copied}.items())
+    if size <= (most := _LARGEST - _ROOM_IN_PODS):
+        return
+    if not copied and size > _LARGEST:
+        return  # what is too much for any template, its own rule says (TPL-ANNOTATION)
+    also = f", with {', '.join(copied)} of the Job" if copied else ""
+    message = (
+        f"go to the pods, which take {_LARGEST} bytes and get {_ROOM_IN_PODS} more: "
+        f"must be at most {most} bytes{also}, found {size}"
+    )
+    path = f"spec.tasks[{position}].template.metadata.annotations"
+    case.report(JOB_ANNOTATIONS, path, message, excess=size)
+
+
+def _length(annotations: Any) -> int:
+    """Characters of keys and values; more than a few where something else stands there."""
+    if not annotations:
+        return 0
+    try:
+        return sum(map(len, annotations)) + sum(map(len, annotations.values()))
+    except (AttributeError, TypeError):
+        return _FEW + 1
+
+
+def _size(annotations: Iterable[tuple[str, Any]]) -> int:
+    """Bytes of keys and values; what is no text counts as nothing."""
+    texts = (text for pair in annotations for text in pair if isinstance(text, str))
+    return sum(len(text.encode(errors="surrogatepass")) for text in texts)
