@@ -1,12 +1,16 @@
-"""Regular expressions as Go has them: RE2, which neither looks around nor back, and never takes long.
+r"""Regular expressions as Go has them: RE2, which neither looks around nor back, and never takes long.
+
+To match never takes long; to compile takes as long as the program is that becomes of a pattern, and `\pL{400}`
+becomes one of half a million instructions. Whoever judges many patterns looks at their size.
 
 Source: webhook specification, section 11.
 """
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["regex_problem"]
+__all__ = ["Regex", "judge_regex", "regex_problem"]
 
 _TOKEN = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|.", re.DOTALL)
 _LONGEST = 16_384
@@ -14,24 +18,59 @@ _LONGEST = 16_384
 thousands of times."""
 
 _ONE_BYTE = r"\C"
-"""The one thing that RE2 knows and Go does not."""
+"""With names of groups beyond ASCII, the one thing that RE2 knows and Go does not."""
+
+_TOO_LARGE = "pattern too large"
+_MOST = 100_000
+"""Instructions that are as long to make as it takes to find out that a pattern needs too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """What is to be said of a pattern.
+
+    Attributes:
+        problem: Why it is no regular expression; None when it is one.
+        large: It is one to Go, which has room for larger ones.
+        instructions: What it took to find out; 0 for what can be seen without compiling it.
+    """
+
+    problem: str | None
+    large: bool = False
+    instructions: int = 0
+
+
+def regex_problem(pattern: str) -> str | None:
+    """Say why a text is no regular expression, or None when it is."""
+    return judge_regex(pattern).problem
 
 
 @lru_cache(maxsize=1024)
-def regex_problem(pattern: str) -> str | None:
-    """Say why a text is no regular expression, or None when it is."""
+def judge_regex(pattern: str) -> Regex:
+    """Say whether a text is a regular expression, and how large a one."""
     if len(pattern) > _LONGEST:
-        return f"must have at most {_LONGEST} characters, found {len(pattern)}"
+        problem = f"must have at most {_LONGEST} characters, found {len(pattern)}"
+        return Regex(problem, large=True)
     import re2  # type: ignore[import-untyped]  # late: few processes ever need it
 
     options = re2.Options()
     options.log_errors = False
     try:
-        re2.compile(pattern, options=options)
+        compiled = re2.compile(pattern, options=options)
     except re2.error as error:
         told = error.args[0]
         reason = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
-        return f'must be a regular expression of RE2, found "{pattern}": {reason}'
+        large = reason.startswith(_TOO_LARGE)
+        return Regex(_none(pattern, reason), large, _MOST if large else 0)
+    size = compiled.programsize
     if _ONE_BYTE in pattern and _ONE_BYTE in _TOKEN.findall(pattern):
-        return f'must be a regular expression of RE2, found "{pattern}": no {_ONE_BYTE} in Go'
-    return None
+        return Regex(_none(pattern, f"no {_ONE_BYTE} in Go"), instructions=size)
+    for name in compiled.groupindex:
+        if not name.isascii():
+            reason = f'the group "{name}" must be named with ASCII letters, digits and _'
+            return Regex(_none(pattern, reason), instructions=size)
+    return Regex(None, instructions=size)
+
+
+def _none(pattern: str, reason: str) -> str:
+    return f'must be a regular expression of RE2, found "{pattern}": {reason}'

@@ -144,10 +144,13 @@ def parse_schedule(text: str) -> Calendar | Interval:
 
 
 def _field(text: str, field: _Field, oddities: list[str]) -> tuple[frozenset[int], bool]:
-    """The values of a field, and whether it says that any will do."""
+    """The values of a field, and whether it says that any will do.
+
+    An item that is there a hundred thousand times is read once, and complained of once.
+    """
     values: set[int] = set()
     anything = False
-    for item in text.split(","):
+    for item in dict.fromkeys(text.split(",")):
         if not item:
             oddities.append(f'nothing stands beside a comma of "{text}"')
             continue
@@ -177,6 +180,8 @@ def _item(text: str, field: _Field, oddities: list[str]) -> tuple[range, bool]:
         step = _plain(steps[0], text, field)
         if step == 0:
             raise ScheduleError(f'{field.name} "{text}" has a step of 0')
+        if step > _LONGEST_STEP:
+            raise ScheduleError(f'{field.name} "{text}" has a step of more than {_LONGEST_STEP}')
         if len(ends) == 1:
             high = field.high
     if low < field.low or high > field.high:
@@ -204,7 +209,9 @@ def _plain(text: str, item: str, field: _Field) -> int:
     return int(digits[-_DIGITS:]) if len(digits.lstrip("0")) <= _DIGITS else 10**_DIGITS
 
 
-_DIGITS = 9
+_DIGITS = 19
+_LONGEST_STEP = 2**63 - 1
+"""Go reads no larger number; one that fits is taken for once per hour, day and so on."""
 
 _SECOND = 10**9
 """Nanoseconds."""

@@ -69,7 +69,8 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[Problem, ...]]:
             places = reader.items(members[_LIST])
             groups = [_group(reader, place) for place in places]
     if reader.errors:
-        raise ConfError(sorted(reader.errors, key=lambda each: each.line or 0), reader.warnings)
+        told = dict.fromkeys(reader.errors)  # what is read more than once is told once
+        raise ConfError(sorted(told, key=lambda each: each.line or 0), reader.warnings)
     _overlaps(reader, places, groups)
     return ResourceGroups(groups), tuple(reader.warnings)
 
@@ -140,22 +141,30 @@ def _namespace(reader: Reader, place: Place) -> str:
 
 def _pairs(reader: Reader, place: Place) -> list[tuple[str, str]]:
     """Annotations of one item: a text that is a mapping, as in Volcano, or a mapping."""
-    inner = place
-    if place.is_text:
-        documents, broken = compose(place.node.value.encode())
-        if broken or len(documents) != 1 or not documents[0].is_mapping:
-            message = f'must be an annotation such as "key: value", found "{place.node.value}"'
-            reader.error(place, message)
-            return []
-        inner = Place(place.path, documents[0].node)
-    found = []
-    for key, member in reader.members(inner).items():
-        # What is in a text counts its lines from that text's beginning.
-        here = Place(place.path, place.node) if inner is not place else member
-        if problem := qualified_name_problem(key):
-            reader.error(here, f"the key of an annotation {problem}")
-        found.append((key, reader.text(Place(here.path, member.node))))
-    return found
+    if not place.is_text:
+        found = []
+        for key, member in reader.members(place).items():
+            _annotation_key(reader, member, key)
+            found.append((key, reader.text(member)))
+        return found
+    documents, broken = compose(place.node.value.encode())
+    if broken or len(documents) != 1 or not documents[0].is_mapping:
+        message = f'must be an annotation such as "key: value", found "{place.node.value}"'
+        reader.error(place, message)
+        return []
+    within = Reader()  # of lines that count from the beginning of the text
+    pairs = [(key, within.text(member)) for key, member in within.members(documents[0]).items()]
+    for problem in within.errors:
+        reader.error(place, str(msgspec.structs.replace(problem, line=None)))
+    for key, _ in pairs:
+        _annotation_key(reader, place, key)
+    return pairs
+
+
+def _annotation_key(reader: Reader, place: Place, key: str) -> None:
+    # The API server compares the keys of annotations in lower case.
+    if problem := qualified_name_problem(key.lower()):
+        reader.error(place, f"the key of an annotation {problem}")
 
 
 def _labels(reader: Reader, place: Place) -> dict[str, str]:
@@ -193,18 +202,31 @@ def _toleration(reader: Reader, place: Place) -> dict[str, Any]:
 
 
 def _affinity(reader: Reader, place: Place) -> dict[str, Any]:
-    """The affinity of a group, JSON in a text as in Volcano or YAML; empty when there is none."""
+    """The affinity of a group, YAML, or a text that is JSON as in Volcano or YAML; empty when there is none."""
     found = reader.value(place)
     if isinstance(found, str):
-        try:
-            found = msgspec.json.decode(found) if found.strip() else {}
-        except (ValueError, RecursionError) as error:
-            reader.error(place, f"must be JSON text or a mapping: {error}")
-            return {}
+        found = _written(reader, place, found)
     if isinstance(found, dict):
         return found
-    reader.error(place, "must be an affinity: nodeAffinity, podAffinity, podAntiAffinity")
+    if found is not None:
+        reader.error(place, "must be an affinity: nodeAffinity, podAffinity, podAntiAffinity")
     return {}
+
+
+def _written(reader: Reader, place: Place, text: str) -> Any:
+    """What a text says; None for nothing, and for what cannot be read."""
+    try:
+        return msgspec.json.decode(text) if text.strip() else None
+    except (ValueError, RecursionError) as error:
+        documents, broken = compose(text.encode())
+        if broken or len(documents) != 1 or not documents[0].is_mapping:
+            reader.error(place, f"must be JSON text or a mapping: {error}")
+            return None
+    within = Reader()  # of lines that count from the beginning of the text
+    found = within.value(documents[0])
+    for problem in within.errors:
+        reader.error(place, problem.message)
+    return found
 
 
 def _overlaps(reader: Reader, places: list[Place], groups: list[ResourceGroup]) -> None:

@@ -161,7 +161,7 @@ class Reader:
         found = {}
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-            found[name] = self._place(f"{place.path}.{name}" if place.path else name, value)
+            found[name] = self._place(_below(place.path, name), value)
         return found
 
     def _place(self, path: str, node: Any) -> Place:
@@ -174,7 +174,7 @@ class Reader:
         for key, value in place.node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != f"{_TAG}merge":
                 if key.value in seen:
-                    self.error(Place(f"{place.path}.{key.value}", value), "appears twice")
+                    self.error(Place(_below(place.path, key.value), value), "appears twice")
                 seen.add(key.value)
 
     def items(self, place: Place) -> list[Place]:
@@ -236,6 +236,10 @@ class Reader:
         if not isinstance(value, str | int | float | None):
             raise _BrokenError(f"tag {node.tag.replace(_TAG, '!!')} has no counterpart in JSON")
         return value
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _too_deep(text: str) -> int | None:

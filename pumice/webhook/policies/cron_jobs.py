@@ -34,11 +34,13 @@ _TEMPLATE = JobPlace(
     f"(size($own) <= 52 && $own.matches('{QUALIFIED}') ? $own : 'x') + '-10000000'",
 )
 _NUMBER = "[+]?0*[0-9]{1,9}"
+_STEP = "[+]?0*[0-9]{1,19}"
+_LONGEST_STEP = str(2**63 - 1)
 
 
 def _item_pattern(names: tuple[str, ...]) -> str:
     value = "|".join((_NUMBER, *names))
-    return f"(?i)^([*?](-[^/]*)?|({value})(-({value}))?)(/{_NUMBER})?$"
+    return f"(?i)^([*?](-[^/]*)?|({value})(-({value}))?)(/{_STEP})?$"
 
 
 def _value(text: str, low: int, names: tuple[str, ...]) -> str:
@@ -57,10 +59,11 @@ def _good(position: int) -> str:
     span = "x.split('/')[0]"
     ends = f"{span}.split('-')"
     first, last = (_value(f"{ends}[{end}]", low, names) for end in ("0", f"{ends}.size() - 1"))
-    step = "x.split('/')[1]"
+    step, digits = "x.split('/')[1]", len(_LONGEST_STEP)
+    fits = f"({step}.size() < {digits} || {step}.substring({step}.size() - {digits}) <= '{_LONGEST_STEP}')"
     return (
         f"$fields[{position}].split(',').filter(x, x != '').all(x, x.matches('{_item_pattern(names)}') && "
-        f"(!x.contains('/') || int({step}.replace('+', '')) > 0) && (x.startsWith('*') || x.startsWith('?') || "
+        f"(!x.contains('/') || ({fits} && int({step}.replace('+', '')) > 0)) && (x.startsWith('*') || x.startsWith('?') || "
         f"({first} >= {low} && {last} <= {high} && {first} <= {last})))"
     )
 
@@ -103,6 +106,8 @@ def _schedule() -> tuple[Form, ...]:
                     f"$usual && !$descriptor && $fields.size() != {len(_FIELDS)}",
                     f"'must have 5 fields ({fields}) or be a descriptor, found '",
                     "string($fields.size())",
+                    "': '",
+                    shown,
                 ),
                 wrong(
                     f"{_FIVE} && $unreadable",

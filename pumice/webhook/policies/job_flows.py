@@ -92,8 +92,8 @@ ROOM = Room(
         "flows": "$object.?spec.?flows.orValue([])",
         "names": "$flows.map(f, string(f.?name.orValue('')))",
         "awaited": (
-            "$flows.map(f, f.?dependsOn.orValue(null) == null || f.dependsOn.?targets.orValue(null) == null ? [] : "
-            "f.dependsOn.targets.map(n, string(n)))"
+            "$flows.transformList(i, f, $names.lastIndexOf($names[i]) != i || f.?dependsOn.orValue(null) == null || "
+            "f.dependsOn.?targets.orValue(null) == null ? [] : f.dependsOn.targets.map(n, string(n)))"
         ),
         **reaching("$names", "$awaited"),
     },

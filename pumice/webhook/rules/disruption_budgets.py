@@ -44,7 +44,9 @@ POD_JDB_BOTH = Rule(
 
 RULES = (POD_JDB_INT, POD_JDB_PARSE, POD_JDB_FORM, POD_JDB_PERCENT, POD_JDB_BOTH)
 
-_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_LIMIT = 2**63
+_DIGITS = 19
 _PLAIN = re.compile(r"0|-?[1-9]\d*|(0|[1-9]\d*)%", re.ASCII)
 _KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 
@@ -64,16 +66,27 @@ def disruption_budget(case: Case, pod: Pod) -> None:
 
 
 def _budget(case: Case, path: str, value: str) -> None:
-    number = value.replace("%", "")
-    if not _INTEGER.fullmatch(number):
+    number = _integer(value.replace("%", ""))
+    if number is None:
         message = (
             f'must be a number of pods such as 2, or a percentage such as 50%, found "{value}"'
         )
         case.report(POD_JDB_PARSE, path, message)
-    elif "%" not in value and int(value) <= 0:
+    elif "%" not in value and number <= 0:
         case.report(POD_JDB_INT, path, f'must be 1 or more, found "{value}"')
-    elif "%" in value and not 1 <= int(number) <= 99:
+    elif "%" in value and not 1 <= number <= 99:
         case.report(POD_JDB_PERCENT, path, f'must be between 1% and 99%, found "{value}"')
     elif not _PLAIN.fullmatch(value):
-        plain = f"{int(number)}{'%' if '%' in value else ''}"
+        plain = f"{number}{'%' if '%' in value else ''}"
         case.report(POD_JDB_FORM, path, f'must be written plainly, as "{plain}", found "{value}"')
+
+
+def _integer(text: str) -> int | None:
+    """A number as Go reads it, in 64 bits; None when it is none."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > _DIGITS:
+        return None
+    number = int(f"-{digits or 0}" if text.startswith("-") else digits or 0)
+    return number if -_LIMIT <= number < _LIMIT else None

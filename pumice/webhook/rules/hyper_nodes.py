@@ -2,10 +2,10 @@
 
 import msgspec
 
-from pumice.api.fields import Reason
+from pumice.api.fields import FieldError, Reason
 from pumice.api.hypernodes import HyperNode, Member
 from pumice.api.meta import LabelSelector
-from pumice.api.regexes import regex_problem
+from pumice.api.regexes import judge_regex
 from pumice.webhook.rules import ratchet
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.labels import selector_problems
@@ -109,15 +109,58 @@ def _members(case: Case, hyper_node: HyperNode) -> None:
     if not hyper_node.members:
         case.report(HN_NO_MEMBERS, "spec.members", "must name what the HyperNode consists of")
     seen: dict[bytes, int] = {}
+    patterns = _Patterns()
     for index, member in enumerate(hyper_node.members):
         path = f"spec.members[{index}]"
-        _member(case, member, f"{path}.selector", hyper_node.metadata.name)
+        _member(case, member, f"{path}.selector", hyper_node.metadata.name, patterns)
         first = seen.setdefault(msgspec.json.encode(member, order="sorted"), index)
         if first != index:
             case.report(HN_DUPLICATE, path, f"is the same as spec.members[{first}]")
 
 
-def _member(case: Case, member: Member, path: str, name: str) -> None:
+class _Patterns:
+    """The patterns of a HyperNode, of which only so many large ones are looked at.
+
+    A webhook that compiles for minutes answers nobody else, so this does not grow with the number of members.
+    """
+
+    __slots__ = ("_known", "_room")
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._room = _ROOM
+
+    def judge(self, case: Case, pattern: str, path: str) -> None:
+        """Check a pattern."""
+        if self._room < 0 and pattern not in self._known:
+            _too_large(
+                case, path, "is not looked at: those before it are as large as may be in all"
+            )
+            return
+        found = judge_regex(pattern)
+        if pattern not in self._known:
+            self._known.add(pattern)
+            self._room -= max(0, found.instructions - _FREE * len(pattern))
+        if found.problem is not None and found.large:
+            _too_large(case, path, found.problem)
+        elif found.problem is not None:
+            case.report(HN_REGEX, path, found.problem)
+
+
+def _too_large(case: Case, path: str, message: str) -> None:
+    """A pattern that Volcano, which sets no limit, would take."""
+    found = FieldError(path, message, HN_REGEX.code, HN_REGEX.reason)
+    case.add(found, "warn" if case.settings.strict_upstream else "enforce")
+
+
+_ROOM = 200_000
+"""Instructions of all patterns together, without those that are free: a tenth of a second, or two."""
+
+_FREE = 8
+"""Instructions that a character may come to; what is more is a class of many characters, or repeated."""
+
+
+def _member(case: Case, member: Member, path: str, name: str, patterns: _Patterns) -> None:
     """Check how a member is selected."""
     selector = member.selector
     if selector is None:
@@ -135,9 +178,8 @@ def _member(case: Case, member: Member, path: str, name: str) -> None:
     exact = selector.exact_match
     if of_hyper_nodes and exact is not None and name and exact.name == name:
         case.report(HN_SELF, f"{path}.exactMatch.name", f'"{name}" is the HyperNode itself')
-    pattern = selector.regex_match
-    if pattern is not None and (problem := regex_problem(pattern.pattern)):
-        case.report(HN_REGEX, f"{path}.regexMatch.pattern", problem)
+    if selector.regex_match is not None:
+        patterns.judge(case, selector.regex_match.pattern, f"{path}.regexMatch.pattern")
     if selector.label_match is not None:
         _labels(case, selector.label_match, f"{path}.labelMatch")
 
@@ -172,5 +214,8 @@ def validate_update(case: Case, hyper_node: HyperNode, old: HyperNode) -> None:
     if hyper_node.metadata.deletion_timestamp or hyper_node.spec == old.spec:
         return
     ratchet.judge_update(
-        case, lambda new: run(new, CHECKS, hyper_node), lambda stored: run(stored, CHECKS, old)
+        case,
+        lambda new: run(new, CHECKS, hyper_node),
+        lambda stored: run(stored, CHECKS, old),
+        objects=(old, hyper_node),
     )

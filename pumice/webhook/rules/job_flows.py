@@ -103,9 +103,8 @@ def _order(case: Case, job_flow: JobFlow) -> None:
         return
     last = {flow.name: index for index, flow in enumerate(job_flow.flows)}
     edges: dict[str, list[str]] = {name: [] for name in last}
-    for index, flow in enumerate(job_flow.flows):
-        found = _targets(case, flow, index, last)
-        edges[flow.name] = found
+    for name, index in last.items():
+        edges[name] = _targets(case, job_flow.flows[index], index, last)
     for circle in cycle(edges):
         path = f"spec.flows[{last[circle[0]]}].dependsOn.targets"
         shown = " → ".join([*circle, circle[0]])
@@ -161,5 +160,8 @@ def validate_update(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
     message = "has no effect on a JobFlow that runs; delete it and make it anew to have other Jobs"
     case.report(FLOW_UPDATE, "spec", f"a change {message}")
     ratchet.judge_update(
-        case, lambda new: run(new, CHECKS, job_flow), lambda stored: run(stored, CHECKS, old)
+        case,
+        lambda new: run(new, CHECKS, job_flow),
+        lambda stored: run(stored, CHECKS, old),
+        objects=(old, job_flow),
     )

@@ -39,5 +39,8 @@ def validate_update(case: Case, template: JobTemplate, old: JobTemplate) -> None
     if template.metadata.deletion_timestamp or template.spec == old.spec:
         return
     ratchet.judge_update(
-        case, lambda new: run(new, CHECKS, template), lambda stored: run(stored, CHECKS, old)
+        case,
+        lambda new: run(new, CHECKS, template),
+        lambda stored: run(stored, CHECKS, old),
+        objects=(old, template),
     )

@@ -16,9 +16,33 @@ def validate_create(case: Case, group: PodGroup) -> None:
 
 
 def validate_update(case: Case, group: PodGroup, old: PodGroup) -> None:
-    """Judge a change of a PodGroup; its status is no business of admission."""
+    """Judge a change of a PodGroup; its status is no business of admission.
+
+    Volcano judges none, so with `strict-upstream` what is wrong only warns.
+
+    Source: webhook specification, section 8.2; section 14, M20.
+    """
     if group.metadata.deletion_timestamp or group.spec == old.spec:
         return
+    judged = case.sibling() if case.settings.strict_upstream else case
     ratchet.judge_update(
-        case, lambda new: run(new, CHECKS, group), lambda stored: run(stored, CHECKS, old)
+        judged,
+        lambda new: run(new, CHECKS, group),
+        lambda stored: run(stored, CHECKS, old),
+        objects=(old, group),
     )
+    if judged is not case:
+        _warn(case, judged)
+
+
+def _warn(case: Case, judged: Case) -> None:
+    """Take over what was found, as warnings unless settings say otherwise."""
+    case.missing_queues.extend(judged.missing_queues)
+    case.crashes.extend(judged.crashes)
+    case.warnings.extend(judged.warnings)
+    crashed = {code for code, _ in judged.crashes}
+    for found in judged.errors:
+        if not found.path and found.code in crashed:
+            case.errors.append(found)
+        else:
+            case.add(found, "warn")

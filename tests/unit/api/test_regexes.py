@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.api.regexes import regex_problem
+from pumice.api.regexes import judge_regex, regex_problem
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,8 @@ def test_what_go_takes(pattern: str) -> None:
         r"\C",
         r"a\C+",
         r"\p{Klingon}",
+        "(?P<é>a)",
+        "(?<n>a)(?<größe>b)",
     ],
 )
 def test_what_go_does_not_take(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -65,6 +67,17 @@ def test_what_go_does_not_take(pattern: str, capfd: pytest.CaptureFixture[str]) 
     assert problem is not None
     assert f'found "{pattern}": ' in problem
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_large_pattern_is_told_from_one_that_is_none() -> None:
+    for text in ("(?:a{1000})(?:a{1000})", "rack-[0-9]+"):
+        found = judge_regex(text)
+        assert (found.problem, found.large) == (None, False)
+        assert 0 < found.instructions < 3000
+    for text in ("a" * 16_385, r"(\pL{30}){30}"):
+        assert judge_regex(text).large
+    assert judge_regex(r"\pL{100}").instructions > 100_000
+    assert not judge_regex("(").large
 
 
 @given(st.text())

@@ -35,6 +35,8 @@ def test_stars_are_everything() -> None:
         ("7/25", {7, 32, 57}),
         ("10-20/5", {10, 15, 20}),
         ("*/100", {0}),
+        ("*/9223372036854775807", {0}),
+        ("0/00000000000000000000020", {0, 20, 40}),
         ("3,3,3", {3}),
     ],
 )
@@ -76,6 +78,8 @@ def test_any_blank_parts_fields(blank: str) -> None:
         ("1-2-3 * * * *", "more than one -"),
         ("1/2/3 * * * *", "more than one /"),
         ("*/0 * * * *", "a step of 0"),
+        ("*/9223372036854775808 * * * *", "a step of more than 9223372036854775807"),
+        ("5/99999999999999999999999 * * * *", "a step of more than"),
         ("*/-5 * * * *", 'found "-5" of "*/-5"'),
         ("-5 * * * *", 'minute must be a number, found "" of "-5"'),
         ("1/ * * * *", 'found "" of "1/"'),
@@ -154,6 +158,15 @@ def test_what_does_not_count_is_told(text: str, same: str, oddity: str) -> None:
     assert oddity in found.oddities[0]
     if "/" not in text:
         assert found.minutes == calendar(same).minutes
+
+
+def test_what_is_said_again_and_again_is_complained_of_once() -> None:
+    """Each complaint holds the field, so that together they would be as long as its square."""
+    many = 100_000
+    (oddity,) = calendar(f"{',' * many}1 * * * *").oddities
+    assert len(oddity) < 2 * many
+    assert calendar(f"{'*-5,' * many}1 * * * *").oddities == ('"*-5" counts as "*"',)
+    assert calendar(f"{'*/1,' * many}1 * * * *").minutes == MINUTES
 
 
 @pytest.mark.parametrize(

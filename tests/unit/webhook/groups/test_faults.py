@@ -38,12 +38,12 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 """
     ) == [
         'line 3: resourceGroups[0].object.key: must be one of namespace, annotation, or left out, found "namespaces" (did you mean "namespace"?)',
-        "line 4: resourceGroups[0].schedulerName: must consist of lower case letters, digits, '-' and '.', and start and end with a letter or digit, found 'A b'",
+        "line 4: resourceGroups[0].schedulerName: must consist of lower case letters, digits, '-' and '.', and start and end with a letter or digit, found \"A b\"",
         'line 6: resourceGroups[0].tolerations[0].operator: must be Equal or Exists, found "Exist" (did you mean "Exists"?)',
         'line 6: resourceGroups[0].tolerations[0].effect: must be NoSchedule, PreferNoSchedule or NoExecute, found "NoSchedul" (did you mean "NoSchedule"?)',
         'line 7: resourceGroups[0].tolerations[1].tolerationSeconds: must be a whole number, found "5x"',
         'line 7: resourceGroups[0].tolerations[1].value: must be empty with operator Exists, found "v"',
-        "line 8: resourceGroups[0].labels.a b: the key must consist of letters, digits, '-', '_' and '.', and start and end with a letter or digit, found 'a b'",
+        "line 8: resourceGroups[0].labels.a b: the key must consist of letters, digits, '-', '_' and '.', and start and end with a letter or digit, found \"a b\"",
         "line 9: resourceGroups[0].affinity: must be JSON text or a mapping: Input data was truncated",
         "line 10: resourceGroups[1]: needs a name (resourceGroup), or an object that says which pods are its",
         'line 12: resourceGroups[2].object.value[0]: must be an annotation such as "key: value", found "key:value"',
@@ -119,6 +119,37 @@ def test_what_cannot_be_used_has_a_line_and_a_path(text: str, problem: str | Non
         assert only_unknown(text)
         return
     assert any(problem in found for found in problems(text)), problems(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("resourceGroups: []\nresourceGroups: []\n", "line 2: resourceGroups: appears twice"),
+        ("resourceGroups:\nresourceGroups:\n", "line 2: resourceGroups: appears twice"),
+        (
+            "resourceGroups:\n- resourceGroup: g\n  object: {value: ['a: b', 'c: [d]']}\n",
+            "line 3: resourceGroups[0].object.value[1]: c: must be a text, found a list",
+        ),
+        (
+            "resourceGroups:\n- resourceGroup: g\n  object: {value: ['{a: b, a: c}']}\n",
+            "line 3: resourceGroups[0].object.value[0]: a: appears twice",
+        ),
+        (
+            "resourceGroups:\n- resourceGroup: g\n  object: {value: ['<<: 5']}\n",
+            "line 3: resourceGroups[0].object.value[0]: must merge (<<) mappings only",
+        ),
+        (
+            "resourceGroups:\n- resourceGroup: g\n  affinity: |\n    nodeAffinity: {a: .nan}\n",
+            "line 3: resourceGroups[0].affinity: number .nan cannot be written as JSON",
+        ),
+        (
+            "resourceGroups:\n- resourceGroup: g\n  affinity: |\n    nodeAffinity: 5\n",
+            "line 3: resourceGroups[0].affinity.nodeAffinity: must be an object, found the number 5",
+        ),
+    ],
+)
+def test_it_is_told_once_and_with_the_line_of_the_file(text: str, told: str) -> None:
+    assert problems(text) == [told]
 
 
 def only_unknown(text: str) -> bool:

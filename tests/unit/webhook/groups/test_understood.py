@@ -1,5 +1,8 @@
 """The file of resource groups: what it means."""
 
+import json
+from typing import Any
+
 import pytest
 
 from pumice.webhook.groups.model import ResourceGroup
@@ -99,6 +102,40 @@ def test_a_file_may_hold_no_groups(text: str) -> None:
 def test_both_spellings_of_toleration_seconds(text: str, toleration: int | None) -> None:
     group = only(f"resourceGroups: [{{resourceGroup: g, tolerations: [{text}]}}]")
     assert [each.get("tolerationSeconds") for each in group.tolerations] == [toleration]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"podAntiAffinity": {}}',
+        "podAntiAffinity: {}",
+        "# by hand\npodAntiAffinity:\n  {}\n",
+        "---\n{podAntiAffinity: {},}",
+    ],
+)
+def test_an_affinity_in_a_text_is_json_or_yaml(text: str) -> None:
+    wanted: dict[str, Any] = {"podAntiAffinity": {}}
+    quoted = text.replace("\n", "\n    ")
+    assert (
+        only(f"resourceGroups:\n- resourceGroup: g\n  affinity: |\n    {quoted}\n").affinity
+        == wanted
+    )
+    assert (
+        only(f"resourceGroups:\n- resourceGroup: g\n  affinity: {json.dumps(text)}\n").affinity
+        == wanted
+    )
+
+
+@pytest.mark.parametrize("text", ["''", "' '", "null", "'null'", "{}", "'{}'"])
+def test_an_affinity_may_be_none(text: str) -> None:
+    assert only(f"resourceGroups: [{{resourceGroup: g, affinity: {text}}}]").affinity is None
+
+
+def test_keys_of_annotations_are_compared_as_the_api_server_does() -> None:
+    group = only(
+        "resourceGroups: [{resourceGroup: g, object: {key: annotation, value: ['Example.COM/Team: a']}}]"
+    )
+    assert group.annotations == (("Example.COM/Team", "a"),)
 
 
 def test_texts_are_texts_whatever_yaml_makes_of_them() -> None:
