@@ -196,6 +196,8 @@ class Admission:
         try:
             old = read(request.old_object, wanted)
         except UNREADABLE:
+            if _is_going(new):
+                return responded(endpoint.registration.kind, request.name, case)
             old = None  # what is stored cannot be read, so the object is judged as a new one
         question = msgspec.structs.replace(question, object=new, old_object=old)
         return self._respond(endpoint, question, Source(request), case)
@@ -292,6 +294,11 @@ def _absence(question: Question[Any], new: object, old: object) -> Response | No
     return reviews.errored(
         400, f"a review of operation {operation} must have an {missing}, found none"
     )
+
+
+def _is_going(found: Any) -> bool:
+    """Whether an object, if there is one, is being deleted."""
+    return bool(getattr(getattr(found, "metadata", None), "deletion_timestamp", None))
 
 
 def _given(raw: msgspec.Raw) -> msgspec.Raw | None:

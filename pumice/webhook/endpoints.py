@@ -78,6 +78,8 @@ def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> Non
         try:
             whole = source.object(Job)
         except msgspec.ValidationError as error:
+            if old is not None:
+                return  # validation says it, where the update has brought it
             raw = source.object(dict)
             case.errors.extend(type_problems(kinds.JOB, raw, error))
             return

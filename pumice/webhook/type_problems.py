@@ -24,6 +24,7 @@ _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
 _TYPE = "SCHEMA-TYPE"
 _EXPECTED = re.compile(r"Expected `(?P<wanted>\w+)(?: \| null)?`, got `(?P<found>\w+)`")
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _SOME_KEY = "[...]"
 """How a decoder writes a key of a map; what is behind one cannot be found by a path."""
 
@@ -52,9 +53,12 @@ def type_problems(kind: Kind, raw: Any, error: Exception) -> list[FieldError]:
         raw: The object, decoded without types.
         error: Why it did not decode.
     """
+    return _by_schema(kind, raw) or [_first(error)]
+
+
+def _by_schema(kind: Kind, raw: Any) -> list[FieldError]:
     known = schema(kind)
-    found = [] if known is None else _of_types(known.validate(without_nulls(raw)))
-    return found or [_first(error)]
+    return [] if known is None else _of_types(known.validate(without_nulls(raw)))
 
 
 def brought_type_problems(kind: Kind, request: Request, error: Exception) -> list[FieldError]:
@@ -77,8 +81,23 @@ def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]
     going = isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
     if going or new.get("spec") == old.get("spec"):
         return []
-    standing = set(type_problems(kind, old, error))
-    return [problem for problem in problems if problem not in standing]
+    standing = set(_by_schema(kind, old))
+    return [
+        problem
+        for problem in problems
+        if problem not in standing and not _is_untouched(problem.path, new, old)
+    ]
+
+
+def _is_untouched(path: str, new: Any, old: Any) -> bool:
+    """Whether a field is there, and the same as before."""
+    for name, index in _STEP.findall(path):
+        step: Any = name or int(index)
+        try:
+            new, old = new[step], old[step]
+        except (LookupError, TypeError):
+            return False
+    return bool(path) and bool(new == old)
 
 
 def _of_types(errors: list[FieldError]) -> list[FieldError]:

@@ -41,8 +41,8 @@ _POD_TEMPLATE: dict[str, Any] = {
                 "labels": _STRING_MAP,
                 "annotations": _STRING_MAP,
                 "finalizers": {"type": "array", "items": {"type": "string"}},
-                # Go clients write it into every template, as null.
-                "creationTimestamp": {"type": "string", "format": "date-time"},
+                # Go clients write it into every template, as null, which server-side apply does not drop.
+                "creationTimestamp": {"type": "string", "format": "date-time", "nullable": True},
             },
         },
         "spec": {

@@ -11,17 +11,22 @@ and as it would be, and of the problems of the latter only those count that the 
 
 So a Job with more `minAvailable` than pods can get more pods although still not enough, which changes
 the message; it cannot get fewer. Rules whose message holds numbers that an update may change report by
-how much they are broken.
+how much they are broken. And of two bad items of a list one can go, although the other moves up.
 """
 
+import re
 from collections.abc import Callable, Collection
 
 from pumice.api.fields import FieldError
 from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.moved import Moved
 from pumice.webhook.rules.within import Within
 
 __all__ = ["judge_update"]
+
+_NUMBER = re.compile(r"\[\d+\]")
+"""The position of an item, in a message."""
 
 
 def judge_update(
@@ -30,6 +35,7 @@ def judge_update(
     judge_old: Callable[[Case], None],
     *,
     covered: Collection[str] = (),
+    objects: tuple[object, object] | None = None,
 ) -> None:
     """Judge an update and keep only the problems that it brings.
 
@@ -39,6 +45,9 @@ def judge_update(
         judge_old: Judges it as it is; called only when the former found anything.
         covered: Paths of which the case says already that they must not change; what is wrong
             with their new values goes without saying.
+        objects: The object as it is and as it would be, whose paths those of problems are, so that
+            items of lists are known again where they have moved; without them each is what stood
+            in its place.
     """
     after = _judged(case, judge_new, Suggestions())
     case.missing_queues.extend(after.missing_queues)
@@ -53,16 +62,31 @@ def judge_update(
         before = _judged(case, judge_old, Suggestions(0))
     inside = Within(covered)
     standing = {*before.errors, *before.warnings}
+    anywhere = {_unnumbered(each, each.path) for each in standing} if objects is not None else ()
+    moved = Moved(*objects) if objects is not None else None
+    crashed = {code for code, _ in after.crashes}
 
     def brought(found: FieldError) -> bool:
-        if found in standing or found.path in inside:
+        if found.code in crashed and not found.path:
+            return True  # nobody has judged the update, though the same was so before
+        if found.path in inside:
             return False
-        place = found.code, found.path
-        was, now = before.excesses.get(place), after.excesses.get(place)
+        path = found.path if moved is None else moved.before(found.path)
+        if path is None:
+            return True
+        if found in standing if path == found.path else _unnumbered(found, path) in anywhere:
+            return False
+        was = before.excesses.get((found.code, path))
+        now = after.excesses.get((found.code, found.path))
         return was is None or now is None or now > was
 
     case.errors.extend(filter(brought, after.errors))
     case.warnings.extend(filter(brought, after.warnings))
+
+
+def _unnumbered(found: FieldError, path: str) -> tuple[str, str, str]:
+    """A problem at a path, whatever positions its message names, which may have moved, too."""
+    return found.code, path, _NUMBER.sub("[]", found.message)
 
 
 def _judged(case: Case, judge: Callable[[Case], None], suggestions: Suggestions) -> Case:

@@ -4,18 +4,29 @@ One webhook for all of them, in a namespace that had objects before anybody was 
 """
 
 import copy
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from pumice.api.kinds import (
+    CRON_JOB,
+    HYPER_NODE,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    POD_GROUP,
+    QUEUE,
+    Kind,
+)
 from tests.builders import job, pod_group, queue
 from tests.integration.webhook.serving import Raw
 from tests.integration.webhook.stage import Stage, answering, forget
 from tests.support.controlplane.cluster import ControlPlane
 
 QUEUES = "queue.scheduling.volcano.sh"
+CRON_JOBS = "cronjob.batch.volcano.sh"
 APPLY = ("apply", "-f", "-")
 SERVER_SIDE = ("apply", "--server-side", "-f", "-")
 FORCED = ("apply", "--server-side", "--force-conflicts", "-f", "-")
@@ -46,7 +57,15 @@ async def judged(controlplane: ControlPlane) -> AsyncIterator[Stage]:
         controlplane.remove_namespace(NAMESPACE)
 
 
-OLD = (("vcjob", "old"), (QUEUES, "broken"), ("podgroup", "stale"))
+OLD = (
+    ("vcjob", "old"),
+    (QUEUES, "broken"),
+    ("podgroup", "stale"),
+    (CRON_JOBS, "never"),
+    ("jobflow", "lost"),
+    ("jobtemplate", "twice"),
+    ("hypernode", "unread"),
+)
 
 
 def broken() -> list[Raw]:
@@ -62,9 +81,44 @@ def broken() -> list[Raw]:
     both = {"highestTierAllowed": 1, "highestTierName": "rack"}
     group = pod_group("stale", namespace=NAMESPACE, queue="gone", networkTopology=both)
     del group["metadata"]["uid"]
-    for manifest in (old, bad, group):
+    never = manifest_of(CRON_JOB, "never", schedule="0 25 * * *", jobTemplate={"spec": {}})
+    lost = manifest_of(JOB_FLOW, "lost", flows=[{"name": "a", "dependsOn": {"targets": ["b"]}}])
+    twice = manifest_of(JOB_TEMPLATE, "twice", tasks=copy.deepcopy(old["spec"]["tasks"]))
+    pattern = {"regexMatch": {"pattern": "rack-(1"}}
+    unread = manifest_of(
+        HYPER_NODE, "unread", tier=1, members=[{"type": "Node", "selector": pattern}]
+    )
+    found = [old, bad, group, never, lost, twice, unread]
+    for manifest in found:
         manifest["metadata"]["finalizers"] = ["pumice.dev/test"]
-    return [old, bad, group]
+    return found
+
+
+def manifest_of(kind: Kind, name: str, **spec: Any) -> Raw:
+    metadata = {"name": name, **({"namespace": NAMESPACE} if kind.namespaced else {})}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
+
+
+def of_every_kind() -> list[tuple[str, Raw]]:
+    """A manifest of each kind that admission judges, of which much is left to defaults."""
+    spec: Raw = undefaulted("again")["spec"]
+    group = manifest_of(POD_GROUP, "again", networkTopology={"highestTierAllowed": 1})
+    group["spec"]["subGroupPolicy"] = [{"name": "a"}, {"name": "b", "networkTopology": {}}]
+    weights = {"volcano.sh/hierarchy": "a/b", "volcano.sh/hierarchy-weights": "1/2"}
+    lab = manifest_of(QUEUE, "again", capability={"cpu": "4000m", "memory": "4096Mi"})
+    lab["metadata"]["annotations"] = weights
+    steps: list[Raw] = [{"name": "a"}, {"name": "b", "dependsOn": {"targets": ["a"]}}]
+    steps[1]["patch"] = {"jobSpec": {"tasks": spec["tasks"]}}
+    node = {"type": "Node", "selector": {"exactMatch": {"name": "node-1"}}}
+    return [
+        ("vcjob", undefaulted("again-of-its-kind")),
+        (QUEUES, lab),
+        ("podgroup", group),
+        (CRON_JOBS, manifest_of(CRON_JOB, "again", schedule="@daily", jobTemplate={"spec": spec})),
+        ("jobflow", manifest_of(JOB_FLOW, "again", flows=steps)),
+        ("jobtemplate", manifest_of(JOB_TEMPLATE, "again", **spec)),
+        ("hypernode", manifest_of(HYPER_NODE, "again", tier=1, members=[node])),
+    ]
 
 
 def container(**fields: Any) -> Raw:
@@ -173,6 +227,43 @@ async def test_kubectl_says_unchanged_where_no_list_lacks_a_default(judged: Stag
         assert (await state(judged, QUEUES, "lab"))[1]["reclaimable"] is True
     finally:
         await judged.kubectl("delete", QUEUES, "lab", "--ignore-not-found")
+
+
+async def settled(stage: Stage, kind: str, name: str, obj: Raw, *arguments: str) -> Raw:
+    """The stored object, which doing a thing has changed neither in the second nor in the third go."""
+    await stage.kubectl(*arguments, obj=obj)
+    stored = await stage.get(kind, name)
+    for _ in range(2):
+        await stage.kubectl(*arguments, obj=obj)
+        assert await stage.get(kind, name) == stored, (kind, arguments)
+    return stored
+
+
+@pytest.mark.parametrize(("kind", "manifest"), of_every_kind(), ids=lambda each: str(each)[:12])
+async def test_every_kind_is_the_same_when_applied_again(
+    judged: Stage, kind: str, manifest: Raw
+) -> None:
+    name = manifest["metadata"]["name"]
+    flux = (*SERVER_SIDE, "--field-manager=flux")
+    try:
+        created = await settled(judged, kind, name, manifest, *APPLY)
+        assert "+" not in await judged.kubectl("diff", "-f", "-", obj=manifest, check=False)
+        live = await settled(judged, kind, name, manifest, *REPLACE)
+        assert live["spec"] == created["spec"]
+        live = await settled(
+            judged, kind, name, live, *REPLACE
+        )  # as `kubectl edit` without an edit
+        await settled(judged, kind, name, manifest, *flux, "--force-conflicts")
+        await judged.kubectl("delete", kind, name)
+
+        # A tool that looks for drift before it applies.
+        stored = await settled(judged, kind, name, manifest, *flux)
+        assert stored["spec"] == created["spec"]
+        text = await judged.kubectl(*flux, "--dry-run=server", "-o", "json", obj=manifest)
+        assert json.JSONDecoder().raw_decode(text[text.index("{") :])[0] == stored
+        assert await judged.get(kind, name) == stored
+    finally:
+        await judged.kubectl("delete", kind, name, "--ignore-not-found")
 
 
 async def test_a_job_is_scaled_by_its_manifest_and_by_patches(judged: Stage) -> None:

@@ -148,6 +148,43 @@ def test_a_type_that_was_wrong_before_stands_in_nobodys_way() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("maxRetry", "3"),
+        ("volumes", "x"),
+        ("queue", 5),
+        ("plugins", []),
+        ("tasks", {}),
+        ("ttlSecondsAfterFinished", 1.5),
+    ],
+)
+def test_a_type_that_an_update_makes_wrong_is_refused(field: str, value: Any) -> None:
+    good = job()
+    wrong = merged(good, {"spec": {field: value}})
+    response = answer(
+        admission(), "/jobs/validate", request("/jobs/validate", wrong, "UPDATE", good)
+    )
+    assert not response["allowed"]
+    assert [each["field"] for each in response["status"]["details"]["causes"]] == [f"spec.{field}"]
+    # Where it was so before, nobody is kept from changing something else.
+    other = merged(wrong, {"spec": {"minSuccess": 1}})
+    asked = request("/jobs/validate", other, "UPDATE", wrong)
+    assert answer(admission(), "/jobs/validate", asked)["allowed"]
+
+
+@pytest.mark.parametrize("path", ["/jobs/mutate", "/jobs/validate"])
+def test_what_is_being_deleted_may_change_although_what_is_stored_cannot_be_read(path: str) -> None:
+    stored = merged(job(), {"spec": {"queue": 5, "tasks": 5}, "metadata": {"finalizers": ["a/b"]}})
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    asked = request(path, {"metadata": {"name": "x", **going}, "spec": {}}, "UPDATE", stored)
+    response = answer(admission(), path, asked)
+    assert response["allowed"]
+    assert operations(response) == []
+    asked["object"]["metadata"] = {"name": "x"}
+    assert answer(admission(), path, asked)["allowed"] is path.endswith("mutate")
+
+
 def test_nulls_count_as_missing() -> None:
     obj = merged(job(), {})
     obj["spec"] |= {"queue": None, "volumes": None, "networkTopology": None}
@@ -163,7 +200,10 @@ def test_a_warning_is_told_once_with_its_path_and_code() -> None:
     )
     assert response["allowed"]
     assert response["warnings"] == [
-        "spec.minSuccess: cannot be reached: 5 of 1 pods [JOB-MIN-SUCCESS]"
+        (
+            "spec.minSuccess: cannot be reached, since it is more than the replicas of all tasks (1), "
+            "found 5 [JOB-MIN-SUCCESS]"
+        )
     ]
 
 

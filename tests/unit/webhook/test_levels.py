@@ -17,6 +17,7 @@ from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.sections import SECTIONS, section_of, sections
 from pumice.webhook.settings import AdmissionSettings, SettingError
 from pumice.webhook.view import Snapshot
+from tests import tables
 from tests.builders import job, queue
 from tests.unit.webhook.reviewing import Row, answer, request, reraise, rows
 
@@ -123,7 +124,32 @@ def test_the_nearest_word_counts(
 
 
 def test_strict_upstream_is_about_the_rules_that_are_stricter() -> None:
-    assert set(upstream()) == {rule.code for rule in catalogue.ALL if rule.stricter}
+    stricter = {rule.code for rule in catalogue.ALL if rule.stricter}
+    assert set(upstream()) == {*stricter, "JOB-PLUGIN-SIZE"}
+    assert set(upstream().values()) == {"warn"}
+
+
+@pytest.mark.parametrize("plugin", ["svc", "tensorflow", "mpi"])
+def test_what_a_warning_refuses_beyond_all_bounds_is_stricter_than_volcano(plugin: str) -> None:
+    manifest = job(plugins={plugin: [], "svc": []})
+    (task,) = manifest["spec"]["tasks"]
+    task["replicas"] = 900_000
+    manifest["spec"]["tasks"].append({**task, "name": "master", "replicas": 1})
+
+    def response(*assignments: str) -> dict[str, Any]:
+        state = Snapshot.of([queue("default")])
+        judging = Admission(settings(*assignments), state, builtin(), on_crash=reraise)
+        return answer(judging, "/jobs/validate", request("/jobs/validate", manifest))
+
+    assert response()["auditAnnotations"]["rules"] == "JOB-PLUGIN-SIZE"
+    assert response("strict-upstream=true")["allowed"]
+    strict = response("strict-upstream=true", "rule.JOB-PLUGIN-SIZE=enforce")
+    assert not strict["allowed"]
+
+
+def test_codes_stay() -> None:
+    """Settings, audit logs and dashboards know rules by their codes."""
+    assert set(tables.table("rule-codes")) <= {rule.code for rule in catalogue.ALL}
 
 
 def test_nothing_is_resolved_while_reviewing() -> None:

@@ -16,10 +16,15 @@ DOUBT = Rule("JOB-C", "a", "b.", "c", level="warn")
 Judge = Callable[[Case], object]
 
 
-def brought(new: Judge, old: Judge, covered: tuple[str, ...] = ()) -> list[str]:
+def brought(
+    new: Judge,
+    old: Judge,
+    covered: tuple[str, ...] = (),
+    objects: tuple[object, object] | None = None,
+) -> list[str]:
     """Codes and paths of what an update is told."""
     case = Case(AdmissionSettings(), Snapshot(), builtin(), creating=False)
-    judge_update(case, new, old, covered=covered)  # type: ignore[arg-type]
+    judge_update(case, new, old, covered=covered, objects=objects)  # type: ignore[arg-type]
     return [f"{found.code} {found.path}" for found in (*case.errors, *case.warnings)]
 
 
@@ -79,3 +84,50 @@ def test_looked_up_queues_and_crashes_are_kept() -> None:
     assert case.missing_queues == ["gone"]
     assert [code for code, _ in case.crashes] == ["JOB-A"]
     assert [error.code for error in case.errors] == ["JOB-A"]
+
+
+def test_what_cannot_be_judged_is_refused_although_it_never_could() -> None:
+    def crashing(case: Case) -> None:
+        case.crashed("JOB-A", ValueError("x"))
+
+    assert brought(crashing, crashing) == ["JOB-A "]
+
+
+def odd(numbers: list[int]) -> Judge:
+    """Numbers are even, and there once."""
+
+    def judge(case: Case) -> None:
+        for index, number in enumerate(numbers):
+            if number % 2:
+                case.report(RULE, f"spec[{index}]", f"must be even, found {number}")
+            if (first := numbers.index(number)) < index:
+                case.report(OTHER, f"spec[{index}]", f"is there already, at position [{first}]")
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ([1, 3, 5], [3, 5], []),
+        ([1, 3, 5], [5, 3, 1], []),
+        ([1, 3], [2, 1, 3], []),
+        ([1, 3], [1, 2, 3], []),
+        ([1, 3], [3, 7], ["JOB-A spec[1]"]),
+        ([1, 3], [5, 1, 3], ["JOB-A spec[0]"]),
+        ([1], [1, 1], ["JOB-A spec[1]", "JOB-B spec[1]"]),
+        ([2, 4, 4], [4, 4], []),
+        ([2, 4, 4], [4, 4, 4], ["JOB-B spec[1]", "JOB-B spec[2]"]),
+        ([4, 2], [4, 5], ["JOB-A spec[1]"]),
+    ],
+)
+def test_an_item_that_moves_is_not_touched(old: list[int], new: list[int], told: list[str]) -> None:
+    objects = {"spec": old}, {"spec": new}
+    assert brought(odd(new), odd(old), objects=objects) == told
+
+
+def test_an_excess_moves_with_its_item() -> None:
+    objects = {"spec": [{"a": 1}, {"b": 2}]}, {"spec": [{"b": 2}]}
+    for now, told in ((3, False), (4, True)):
+        new = says(RULE, "spec[0].b", f"by {now}", now)
+        assert bool(brought(new, says(RULE, "spec[1].b", "by 3 still", 3), (), objects)) == told
