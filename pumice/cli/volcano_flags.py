@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
-__all__ = ["settings_among"]
+__all__ = ["asks_for_version", "settings_among"]
 
-_FEATURES = {"SchedulingGatesQueueAdmission": "scheduling-gates-queue-admission"}
-"""Volcano's feature gates that are settings here."""
+_FEATURES = {
+    "SchedulingGatesQueueAdmission": "scheduling-gates-queue-admission",
+    "PodLevelResources": "pod-level-resources",
+}
+"""Feature gates of Volcano and of Kubernetes that are settings here."""
 
 
 def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -39,6 +42,11 @@ def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             settings.append(f"{name}={rest.pop(0) if rest else ''}")
     return settings, others
+
+
+def asks_for_version(arguments: Sequence[str]) -> bool:
+    """Whether `--version` is among arguments that are none of Pumice's: Volcano's prints it and ends."""
+    return any(each in ("--version", "--version=true") for each in arguments)
 
 
 def _features(gates: str) -> tuple[list[str], list[str]]:

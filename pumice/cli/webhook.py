@@ -4,6 +4,7 @@ from functools import partial
 
 import typer
 
+from pumice import __version__
 from pumice.cli import webhook_flags as flags
 from pumice.cli.components import report_ignored, run
 from pumice.cli.logs import Level
@@ -16,6 +17,7 @@ from pumice.cli.options import (
     Settings,
     State,
 )
+from pumice.cli.output import write
 
 __all__ = ["EXAMPLES", "webhook"]
 
@@ -64,6 +66,9 @@ def webhook(
         from pumice.cli import admission_server as ours
         from pumice.cli import court, logs, manifests, serving, volcano_flags
 
+    if volcano_flags.asks_for_version(context.args):
+        write(f"pumice {__version__}")
+        return
     level, arguments = logs.verbosity(log_level, context.args)
     as_flags, ignored = volcano_flags.settings_among(arguments)
     named = [f"scheduler-name={name}" for name in scheduler_name or ()]
@@ -73,7 +78,7 @@ def webhook(
         paths=ours.read_paths(enabled),
         files=ours.paired(certificate, key),
         listening=ours.listening_at(host, port, metrics_port, drain_seconds),
-        conf=admission_conf,
+        conf=admission_conf or None,
         view=court.snapshot(manifests.read_objects(state)) if state else None,
         names=serving.named(service, namespace, secret, url),
     )

@@ -3,7 +3,7 @@
 A row is asked as a dry run, of a cluster that holds what the row's does. What must come out is what the
 pure rules say of the object after what the API server itself does to it: the same causes in the same order,
 or the object as the rules would store it. Every row is asked that an API server can be asked; as samples of
-an endpoint count those that come out as their table says.
+an endpoint and an operation count those that come out as their table says.
 """
 
 from collections import Counter
@@ -19,6 +19,8 @@ from tests.integration.webhook.verdicts import outcome
 from tests.unit.webhook.reviewing import Row, rows
 
 Setting = tuple[tuple[str, ...], bytes]
+Sample = tuple[str, str, str]
+"""An endpoint, an operation, and whether it is admitted or refused."""
 
 WORTH_A_WEBHOOK = 7
 """Rows with the same settings for which one is started."""
@@ -62,28 +64,33 @@ def _name(setting: Setting) -> str:
 async def test_the_api_server_says_what_the_rules_say(
     plane_api: Client, ensure_namespace: Callable[[str], None], namespace: str, setting: Setting
 ) -> None:
-    samples: Counter[tuple[str, str]] = Counter()
+    samples: Counter[Sample] = Counter()
     async with judging(plane_api, ensure_namespace, namespace, *setting) as cluster:
         for row in SETTINGS[setting]:
             result = await outcome(row, cluster) if can_be_asked(row) else None
             if result is not None:
                 wanted, verdict = result
                 assert wanted.is_met(row, verdict), (row.name, wanted, verdict)
-                samples[row.path, _word(row)] += wanted.is_the_tables(row, verdict)
+                samples[row.path, row.request["operation"], _word(row)] += wanted.is_the_tables(
+                    row, verdict
+                )
     assert {each: count for each, count in least(setting).items() if samples[each] < count} == {}
 
 
-def least(setting: Setting) -> dict[tuple[str, str], int]:
-    """How many rows of each endpoint must have come out as their table says."""
+def least(setting: Setting) -> dict[Sample, int]:
+    """How many rows of each endpoint and operation must have come out as their table says."""
     if setting != MAIN:
         paths = {row.path for row in SETTINGS[setting]}
-        return {("/pods/mutate", "admitted"): 5} if paths == {"/pods/mutate"} else {}
+        return {("/pods/mutate", "CREATE", "admitted"): 5} if paths == {"/pods/mutate"} else {}
     wanted = {}
     for each in REGISTRATIONS:
-        if each.path != "/pods/mutate":  # which needs a file of resource groups
-            wanted[each.path, "admitted"] = 5
-        if not each.mutating:
-            wanted[each.path, "refused"] = 5
+        if each.path == "/pods/mutate":  # which needs a file of resource groups
+            continue
+        for operation in each.operations:
+            count = 4 if operation == "CREATE" else 1
+            wanted[each.path, operation, "admitted"] = count
+            if not each.mutating:
+                wanted[each.path, operation, "refused"] = count
     return wanted
 
 

@@ -6,6 +6,8 @@ row's settings, cluster and resource groups as a user gives them, must say just 
 
 import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,13 @@ TABLES = {
     name: list(found)
     for name, found in itertools.groupby(rows(), key=lambda row: row.name.partition(":")[0])
 }
+SAMPLES = {
+    (row.path, refused): row
+    for row in rows()
+    if row.path.startswith(("/jobs/", "/queues/", "/pods/")) and "errored" not in row.expected
+    for refused in ["codes" in row.expected]
+}
+"""A row of each kind of answer, for the command as a process of its own."""
 A_QUEUE = {
     "apiVersion": "scheduling.volcano.sh/v1beta1",
     "kind": "Queue",
@@ -55,3 +64,14 @@ def test_a_table(pumice: Pumice, tmp_path: Path, table: str) -> None:
         assert ran.code == (0 if wanted["response"]["allowed"] else 1), row.name
         refused = "codes" in row.expected or "errored" in row.expected
         assert ran.code == int(refused), row.name
+
+
+@pytest.mark.parametrize("row", SAMPLES.values(), ids=[row.name for row in SAMPLES.values()])
+def test_a_process_answers_as_the_function_does(tmp_path: Path, row: Row) -> None:
+    arguments = [str(each) for each in Cluster(tmp_path).arguments(row)]
+    command = [sys.executable, "-m", "pumice", "review", row.path, *arguments]
+    ran = subprocess.run(command, input=row.body, capture_output=True, check=False)
+
+    assert json.loads(ran.stdout) == json.loads(row.admission().review(row.path, row.body))
+    assert ran.stderr == b""
+    assert ran.returncode == int("codes" in row.expected)

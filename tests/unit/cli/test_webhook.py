@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pumice import __version__
 from pumice.cli.volcano_flags import settings_among
 from tests.builders import queue
 from tests.unit.cli.conftest import Pumice
@@ -80,6 +81,11 @@ def test_flags_and_files_are_checked_without_listening(pumice: Pumice, tmp_path:
             ["scheduling-gates-queue-admission=false"],
             ["2>&1"],
         ),
+        (
+            ["--feature-gates=PodLevelResources=false,SchedulingGatesQueueAdmission=true"],
+            ["pod-level-resources=false", "scheduling-gates-queue-admission=true"],
+            [],
+        ),
         (["--feature-gates"], [], []),
         # Reference case "add flags": what has no meaning here changes nothing else.
         (["--master=127.0.0.1", "--kube-api-burst=200"], [], ["--master=127.0.0.1", "--kube-api-burst=200"]),
@@ -91,6 +97,28 @@ def test_flags_of_volcano_are_settings(
     arguments: list[str], settings: list[str], others: list[str]
 ) -> None:
     assert settings_among(arguments) == (settings, others)
+
+
+@pytest.mark.parametrize("flag", ["--version", "--version=true"])
+def test_the_version_is_printed_as_volcanos_is(pumice: Pumice, flag: str) -> None:
+    ran = pumice("webhook", "--port", "0", flag, "2>&1")
+    assert (ran.code, ran.out) == (0, f"pumice {__version__}\n")
+
+
+EVERY_FLAG = """
+    --master= --kube-api-qps=50 --kube-api-burst=100 --ca-cert-file=ca.crt --listen-address= --port=8443
+    --webhook-namespace=volcano-system --webhook-service-name=volcano-admission-service
+    --enabled-admission=/jobs/mutate,/jobs/validate --scheduler-name=volcano --admission-conf=
+    --enable-healthz=true --healthz-address=:11251 --graceful-shutdown-time=30s
+    --enable-queue-allocated-pods-check=false --max-queue-depth=5 --enable-root-queue-protection=true
+    --feature-gates=SchedulingGatesQueueAdmission=false,PodLevelResources=true,Other=true
+    --log-flush-frequency=5s --logtostderr -v=4 --version=false 2>&1
+"""
+
+
+def test_every_flag_of_volcanos_is_taken(pumice: Pumice) -> None:
+    ran = pumice("webhook", "--check-config", *EVERY_FLAG.split())
+    assert (ran.code, ran.err) == (0, "")
 
 
 def test_settings_of_job_plugins_are_checked(pumice: Pumice) -> None:

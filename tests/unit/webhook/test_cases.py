@@ -5,9 +5,18 @@ from typing import Any
 
 import pytest
 
-from tests.unit.webhook.reviewing import Row, answer, merged, operations, patched, rows
+from tests.unit.webhook.reviewing import Raw, Row, answer, merged, operations, patched, rows
 
 ROWS = list(rows())
+DELETIONS = [
+    row
+    for row in ROWS
+    if (row.path, row.request["operation"]) == ("/queues/validate", "DELETE")
+    and "old" not in row.expected
+]
+"""Deletions of queues that the cluster of the row holds, or does not."""
+ENOUGH = ("uid", "resource", "subResource", "name", "namespace", "operation")
+"""What a request must say, besides its objects."""
 
 
 def codes_of(warnings: list[str]) -> list[str]:
@@ -60,3 +69,37 @@ def _assert_patched(row: Row, response: dict[str, Any]) -> None:
         assert result == row.request["oldObject"]
     again = row.request | {"object": result}
     assert operations(answer(row.admission(), row.path, again)) == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_a_review_that_says_no_more_than_it_must_is_answered_alike(row: Row) -> None:
+    asked = row.request
+    objects = {
+        key: untyped(asked[key]) for key in ("object", "oldObject") if asked[key] is not None
+    }
+    short = {key: asked[key] for key in ENOUGH if key in asked} | objects
+
+    assert answer(row.admission(), row.path, short) == answer(row.admission(), row.path, asked)
+
+
+def untyped(obj: Any) -> Any:
+    """An object as tools send it that say its kind in the request alone."""
+    if not isinstance(obj, dict):
+        return obj
+    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
+
+
+@pytest.mark.parametrize("row", DELETIONS, ids=[row.name for row in DELETIONS])
+def test_a_deletion_is_judged_alike_with_and_without_objects(row: Row) -> None:
+    """API servers send the old object alone, Volcano's own tests another in its place; the name decides."""
+    another: Raw = {"metadata": {"name": "another"}, "spec": {"weight": 1}}
+    stored = [each for each in row.state if each["metadata"]["name"] == row.request["name"]]
+    forms = [(obj, old) for obj in (None, another) for old in (None, *stored)]
+
+    answers = [
+        answer(row.admission(), row.path, row.request | {"object": obj, "oldObject": old})
+        for obj, old in forms
+    ]
+
+    assert [each for each in answers if each != answers[0]] == []
+    assert answers[0]["allowed"] is ("codes" not in row.expected)
