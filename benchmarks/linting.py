@@ -59,11 +59,12 @@ class Row:
 
 
 def job(number: int) -> Raw:
-    """One of the Jobs."""
+    """One of the Jobs; its templates are no other one's, so that none is known already."""
     plugins, roles = SHAPES[number % len(SHAPES)]
     tasks = [task(name, replicas) for name, replicas in roles]
     for each in tasks:
         del each["minAvailable"], each["maxRetry"]
+        each["template"]["spec"]["containers"][0]["image"] += f"-{number}"
     name = f"train-{number:05}"
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",

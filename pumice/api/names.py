@@ -45,7 +45,7 @@ def dns_label_problem(name: str) -> str | None:
     if not _LABEL.fullmatch(name):
         return (
             "must consist of lower case letters, digits and '-', and start and end with a letter "
-            f"or digit, found {name!r}"
+            f'or digit, found "{name}"'
         )
     return None
 
@@ -57,7 +57,7 @@ def service_name_problem(name: str) -> str | None:
     if not _SERVICE.fullmatch(name):
         return (
             "must consist of lower case letters, digits and '-', start with a letter and end with "
-            f"a letter or digit, found {name!r}"
+            f'a letter or digit, found "{name}"'
         )
     return None
 
@@ -69,7 +69,7 @@ def dns_subdomain_problem(name: str) -> str | None:
     if not _SUBDOMAIN.fullmatch(name):
         return (
             "must consist of lower case letters, digits, '-' and '.', and start and end with a "
-            f"letter or digit, found {name!r}"
+            f'letter or digit, found "{name}"'
         )
     return None
 
@@ -78,15 +78,16 @@ def qualified_name_problem(name: str) -> str | None:
     """Say why a text is no qualified name (`prefix/name`; label and annotation keys), or None."""
     prefix, slash, base = name.rpartition("/")
     if "/" in prefix:
-        return f'must have at most one "/", between a domain and a name, found {name!r}'
+        return f'must have at most one "/", between a domain and a name, found "{name}"'
     if slash and (problem := dns_subdomain_problem(prefix)):
         return f"has a prefix that {problem}"
     if len(base) > LABEL_LENGTH:
-        return f"has a name that must be at most {LABEL_LENGTH} characters, found {len(base)}"
+        where = "has a name that " if slash else ""
+        return f"{where}must be at most {LABEL_LENGTH} characters, found {len(base)}"
     if not _QUALIFIED.fullmatch(base):
         return (
             "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or "
-            f"digit, found {name!r}"
+            f'digit, found "{name}"'
         )
     return None
 
@@ -100,7 +101,7 @@ def label_value_problem(value: str) -> str | None:
     if not _QUALIFIED.fullmatch(value):
         return (
             "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or "
-            f"digit, found {value!r}"
+            f'digit, found "{value}"'
         )
     return None
 
@@ -112,18 +113,18 @@ def env_name_problem(name: str) -> str | None:
     """
     if name and name.isascii() and name.isprintable() and "=" not in name:
         return None
-    return f"must consist of printable ASCII characters other than '=', found {name!r}"
+    return f"must consist of printable ASCII characters other than '=', found \"{name}\""
 
 
 @lru_cache(maxsize=1024)
 def port_name_problem(name: str) -> str | None:
     """Say why a text is no IANA service name (names of container ports), or None when it is."""
     if len(name) > _PORT_NAME_LENGTH:
-        return f"must be at most {_PORT_NAME_LENGTH} characters, found {len(name)} in {name!r}"
+        return f'must be at most {_PORT_NAME_LENGTH} characters, found {len(name)} in "{name}"'
     if not _PORT_NAME.fullmatch(name):
         return (
             "must consist of lower case letters, digits and single '-' between them, with a letter "
-            f"at least, found {name!r}"
+            f'at least, found "{name}"'
         )
     return None
 
@@ -133,16 +134,16 @@ def config_key_problem(key: str) -> str | None:
     if len(key) > SUBDOMAIN_LENGTH:
         return f"must be at most {SUBDOMAIN_LENGTH} characters, found {len(key)}"
     if not _CONFIG_KEY.fullmatch(key):
-        return f"must consist of letters, digits, '-', '_' and '.', found {key!r}"
+        return f"must consist of letters, digits, '-', '_' and '.', found \"{key}\""
     if key == "." or key.startswith(".."):
-        return f"must not be '.' and not start with '..', found {key!r}"
+        return f"must not be '.' and not start with '..', found \"{key}\""
     return None
 
 
 def header_name_problem(name: str) -> str | None:
     """Say why a text names no HTTP header of a probe, or None when it does."""
     if not _HEADER_NAME.fullmatch(name):
-        return f"must consist of letters, digits and '-', found {name!r}"
+        return f"must consist of letters, digits and '-', found \"{name}\""
     return None
 
 

@@ -1,6 +1,7 @@
 """The command as a whole: its verbs, and what happens when one fails."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -87,6 +88,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    _write_whatever_comes()
     try:
         code = _parse_and_run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
@@ -95,10 +97,22 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _reader_gone()
     except OSError as error:
+        if error.errno in _FULL:
+            note(f"pumice: cannot write: {error.strerror}")
+            return _reader_gone(exits.USAGE)
         if error.errno != errno.EPIPE:
             raise
         return _reader_gone()
     return code
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _write_whatever_comes() -> None:
+    """Names of files need not be text, and a terminal need not know every character; both are shown escaped."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _parse_and_run(arguments: list[str]) -> int:
@@ -125,7 +139,7 @@ def _one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def _reader_gone() -> int:
+def _reader_gone(code: int = exits.PIPE_CLOSED) -> int:
     # The interpreter flushes stdout once more on its way out and would complain again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exits.PIPE_CLOSED
+    return code

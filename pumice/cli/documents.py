@@ -102,7 +102,7 @@ def _yaml(text: str) -> Iterator[tuple[int, int, Any]]:
         raise DocumentError(str(error), error.line, reader.documents) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        what = error.problem or error.context or "no YAML"
+        what = _reworded(text, error) or error.context or "no YAML"
         raise DocumentError(what, mark.line + 1 if mark else None, reader.documents) from error
     except yaml.YAMLError as error:
         message = str(error).partition("\n")[0]
@@ -111,6 +111,16 @@ def _yaml(text: str) -> Iterator[tuple[int, int, Any]]:
         raise DocumentError("nested too deeply", None, reader.documents) from None
     finally:
         reader.dispose()
+
+
+def _reworded(text: str, error: yaml.MarkedYAMLError) -> str | None:
+    """The parser's own words, but for the tab, which cannot be seen and which those do not name."""
+    mark = error.problem_mark
+    if mark is None or error.problem != "found character that cannot start any token":
+        return error.problem
+    lines = text.splitlines()
+    tab = mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t"
+    return "found a tab where only spaces indent" if tab else error.problem
 
 
 def _decode(raw: bytes) -> str:

@@ -72,6 +72,7 @@ def _uncollected() -> Iterator[None]:
 
 def _judged(manifests: list[Manifest]) -> list[Manifest]:
     """Those manifests that admission has a word on; of the others it is said that they are skipped."""
+    from pumice.api.fields import plain
     from pumice.api.kinds import POD, VOLCANO, of_object
 
     judged = []
@@ -79,7 +80,7 @@ def _judged(manifests: list[Manifest]) -> list[Manifest]:
         if of_object(manifest.object) in (*VOLCANO, POD) or _wants_plugins(manifest):
             judged.append(manifest)
         else:
-            note(f"skipped {manifest.identity}: {_unknown(manifest)}")
+            note(plain(f"skipped {manifest.identity}: {_unknown(manifest)}"))
     return judged
 
 
@@ -93,7 +94,8 @@ def _unknown(manifest: Manifest) -> str:
     if version.split("/")[0] not in groups:
         return f"{version} is not judged"
     spelt = f"{version} {kind}"
-    hint = did_you_mean(spelt, [f"{each.api_version} {each.kind}" for each in VOLCANO])
+    ending = [each for each in VOLCANO if version == each.api_version and kind.endswith(each.kind)]
+    hint = did_you_mean(spelt, [f"{each.api_version} {each.kind}" for each in ending or VOLCANO])
     return f"{spelt} is no kind that an API server would know{hint}"
 
 
@@ -127,8 +129,10 @@ def _as_json(manifest: Manifest, found: "Judgement") -> dict[str, Any]:
 
 
 def _write_text(manifest: Manifest, before: dict[str, Any], found: "Judgement") -> None:
+    from pumice.api.fields import plain
+
     word = paint("admitted", "green") if found.allowed else paint("refused", "red")
-    write(f"{paint(manifest.identity, 'bold')}: {word}  ({manifest.source})")
+    write(f"{paint(plain(manifest.identity), 'bold')}: {word}  ({plain(str(manifest.source))})")
     for error in found.errors:
         write(f"  {paint('error', 'red')}    {error}")
     for warning in found.warnings:

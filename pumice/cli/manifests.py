@@ -184,7 +184,7 @@ def _objects(value: Any, source: Source) -> Iterable[Manifest]:
         defaults = {"apiVersion": value["apiVersion"], "kind": kind} if kind else {}
         entries = value["items"] or []
     elif isinstance(value, dict) and value.get("kind") == "List" and value.get("items"):
-        raise UserError(f"{source}: items: expected a list, found {type(value['items']).__name__}")
+        raise UserError(f"{source}: items: expected a list, found {_kind_of(value['items'])}")
     else:
         yield _manifest(value, source)
         return
@@ -204,16 +204,30 @@ def _is_list(value: Raw) -> bool:
 
 def _manifest(value: Any, source: Source) -> Manifest:
     if not isinstance(value, dict):
-        raise UserError(f"{source}: expected an object, found {type(value).__name__}")
+        raise UserError(f"{source}: expected an object, found {_kind_of(value)}")
     for field in ("apiVersion", "kind"):
         found = value.get(field)
-        if not isinstance(found, str) or not found:
-            raise UserError(
-                f"{source}: {field} is missing, expected for example {_EXAMPLES[field]}"
-            )
+        example = f"expected for example {_EXAMPLES[field]}"
+        if not found:
+            raise UserError(f"{source}: {field} is missing, {example}")
+        if not isinstance(found, str):
+            raise UserError(f"{source}: {field} is {_kind_of(found)}, {example}")
     return Manifest(value, source)
 
 
+def _kind_of(value: Any) -> str:
+    """What a value is, as people who write YAML call it."""
+    return _KINDS.get(type(value), "an object")
+
+
+_KINDS: dict[type, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    type(None): "nothing",
+}
 _EXAMPLES = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}
 
 

@@ -55,11 +55,13 @@ def _found(wanted: str) -> list["Rule"]:
         UserError: There is none.
     """
     from pumice.api.fields import did_you_mean
+    from pumice.cli.schema_codes import SCHEMA_CODES
     from pumice.webhook.rules.catalogue import ALL, by_code
 
     if rule := by_code(wanted):
         return [rule]
     found = [rule for rule in ALL if rule.code.startswith(wanted)]
+    found = found or [code for code in SCHEMA_CODES if code.code.startswith(wanted)]
     if not found:
         hint = did_you_mean(wanted, [rule.code for rule in ALL]) or "; `pumice rules` lists them"
         raise UserError(f"there is no rule {wanted!r}{hint}")
@@ -102,5 +104,7 @@ def _explain(rule: "Rule") -> None:
     write(f"  why      {' '.join(rule.why.split())}")
     write(f"  not so   {' '.join(rule.example.split())}")
     write(f"  answer   {answer}")
-    write(f"  setting  --set rule.{rule.code}=enforce, warn or off")
+    is_set = not rule.code.startswith("SCHEMA-")
+    setting = f"--set rule.{rule.code}=enforce, warn or off" if is_set else "none"
+    write(f"  setting  {setting}")
     write(f"  since    {rule.since}")

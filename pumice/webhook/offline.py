@@ -13,17 +13,19 @@ import msgspec
 from pumice.api import kinds
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.kinds import Kind
-from pumice.api.names import dns_subdomain_problem
 from pumice.api.reviews import GroupVersionResource, Request
 from pumice.api.structural import Structural
 from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
+from pumice.webhook.metadata_problems import metadata_problems, with_texts
 from pumice.webhook.null_entries import null_entries
 from pumice.webhook.patches import applied
-from pumice.webhook.questions import bare
+from pumice.webhook.questions import bare, without_nulls
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.foreign_pods import foreign_owner
+from pumice.webhook.rules.within import Within
+from pumice.webhook.salvage import without
 from pumice.webhook.type_problems import schema
 
 __all__ = ["Judgement", "judge"]
@@ -89,15 +91,27 @@ def _judge(
         return _judged_owner(admission, kind, plain)
     warnings = _to_schema(kind, plain) if operation != "DELETE" else []
     patched, errors = plain, list[FieldError]()
+    rest, paths = None, list[str]()
     for registration in REGISTRATIONS:
         if registration.kind != kind or operation not in registration.operations:
             continue
-        case = admission.judge(registration.path, _request(kind, operation, patched, old))
-        warnings += case.warnings
+        asked = with_texts(patched)
+        case = admission.judge(registration.path, _request(kind, operation, asked, old))
         if registration.mutating:
+            warnings += case.warnings
             patched = _patched(kind, patched, case)
-        else:
+            if case.errors and operation == "CREATE":
+                paths = [problem.path for problem in case.errors]
+                rest = _rest(
+                    admission, registration.path, kind, without(without_nulls(asked), paths)
+                )
+        elif rest is None:
             errors += case.errors
+            warnings += case.warnings
+        else:
+            filled = admission.judge(registration.path, _request(kind, operation, rest, old))
+            errors += _of_both(case.errors, filled.errors, paths)
+            warnings += _of_both(case.warnings, filled.warnings, paths)
     if operation != "DELETE":
         errors = _merged(_schema_problems(kind, patched), errors)
     return Judgement(tuple(dict.fromkeys(errors)), tuple(dict.fromkeys(warnings)), patched)
@@ -126,6 +140,23 @@ def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:
     return changed
 
 
+def _rest(admission: Admission, path: str, kind: Kind, readable: Manifest) -> Manifest | None:
+    """What can be read of a new object, with its defaults; None where more is wrong than was taken out.
+
+    Without its defaults it would be refused for what a mutating rule fills in, such as the name of a task.
+    """
+    case = admission.judge(path, _request(kind, "CREATE", readable, None))
+    return None if case.errors else _patched(kind, readable, case)
+
+
+def _of_both(
+    found: list[FieldError], filled: list[FieldError], unreadable: list[str]
+) -> list[FieldError]:
+    """Of what was found, that which does not go by the defaults, and what is said of unreadable fields."""
+    lasting, inside = {(each.path, each.code) for each in filled}, Within(unreadable)
+    return [each for each in found if (each.path, each.code) in lasting or each.path in inside]
+
+
 def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
     """Prune and default in place; what goes by that is warned about."""
     known = schema(kind)
@@ -147,20 +178,7 @@ def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:
     known = schema(kind)
     if known is None:
         return []
-    return [*_metadata_problems(manifest), *known.validate(manifest)]
-
-
-def _metadata_problems(manifest: Manifest) -> list[FieldError]:
-    """What the API server itself asks of metadata, as far as it concerns names."""
-    meta = manifest.get("metadata")
-    name = meta.get("name") if isinstance(meta, dict) else None
-    if not name:
-        if isinstance(meta, dict) and meta.get("generateName"):
-            return []
-        message = "must be set, or generateName"
-        return [FieldError("metadata.name", message, "SCHEMA-NAME", "FieldValueRequired")]
-    problem = dns_subdomain_problem(name) if isinstance(name, str) else "must be a text"
-    return [FieldError("metadata.name", problem, "SCHEMA-NAME")] if problem else []
+    return [*metadata_problems(manifest), *known.validate(manifest)]
 
 
 def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:

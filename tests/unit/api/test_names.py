@@ -97,5 +97,5 @@ def test_what_is_no_key_of_a_config_map_is_explained(key: str) -> None:
 
 def test_a_header_has_letters_digits_and_hyphens() -> None:
     assert names.header_name_problem("X-Probe-1") is None
-    assert "found 'X_Probe'" in (names.header_name_problem("X_Probe") or "")
+    assert 'found "X_Probe"' in (names.header_name_problem("X_Probe") or "")
     assert names.header_name_problem("") is not None

@@ -144,6 +144,31 @@ def test_a_reader_that_went_away_is_no_failure_of_ours(tmp_path: Path) -> None:
     assert "Exception" not in ran.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_disk_is_told_in_one_line() -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "pumice", "rules"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert ran.returncode == 2
+    assert ran.stderr == b"pumice: cannot write: No space left on device\n"
+
+
+def test_what_a_terminal_cannot_show_is_written_in_other_signs() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "pumice", "lint", "examples/mistakes/dependencies.yaml"],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (1, b"")
+    assert rb"prepare \u2192 train \u2192 prepare" in ran.stdout
+
+
 def test_it_starts_without_what_a_verb_does_not_need() -> None:
     code = (
         "import sys; from pumice.cli import main; main(['--help']); "

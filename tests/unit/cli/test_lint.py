@@ -246,6 +246,17 @@ def test_misspelt_fields_and_kinds_are_told_with_what_was_meant(pumice: Pumice) 
         in ran.out
     )
     assert '(did you mean "batch.volcano.sh/v1alpha1 Job"?)' in ran.err
+    ran = pumice("lint", "-", stdin=texts({**kind, "kind": "VolcanoJob"}))
+    assert '(did you mean "batch.volcano.sh/v1alpha1 Job"?)' in ran.err
+
+
+def test_names_do_nothing_to_a_terminal(pumice: Pumice) -> None:
+    hostile = "a\x1b[31m\nJob/default/b: admitted"
+    texts_of_both = texts(job(hostile, [task("w", 1)]), {"apiVersion": "v1", "kind": hostile})
+    ran = pumice("lint", "-", stdin=texts_of_both)
+    shown = r"a\x1b[31m\nJob/default/b: admitted"
+    assert ran.out.startswith(f"Job/default/{shown}: refused  (stdin")
+    assert ran.err == f"skipped {shown}/default: v1 is not judged\n"
 
 
 def test_a_directory_is_linted_file_by_file(pumice: Pumice, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from pumice.webhook.rules.catalogue import ALL
+from tests.docs.pages import ROOT
 from tests.unit.cli.conftest import Pumice
 
 
@@ -37,6 +38,19 @@ def test_the_beginning_of_codes_lists_those(pumice: Pumice) -> None:
     assert all(line.startswith("  JOB-QUEUE-") for line in lines)
     # A code that others begin with is still a code.
     assert pumice("rules", "JOB-PLUGIN").out.startswith("JOB-PLUGIN: ")
+
+
+def test_what_the_schema_finds_is_explained_too(pumice: Pumice) -> None:
+    """Lint says that the verb explains the code at the end of a line, of whatever kind it is."""
+    ran = pumice("rules", "SCHEMA-PATTERN")
+    assert ran.code == 0
+    assert ran.out.startswith("SCHEMA-PATTERN: a text is written as its field asks for\n  why ")
+    assert "setting  none" in ran.out
+    explained = {each["code"] for each in pumice("rules", "SCHEMA", "-o", "json").json}
+    source = "".join(file.read_text() for file in (ROOT / "pumice").rglob("*.py"))
+    told = set(re.findall(r'"SCHEMA-([A-Z]+)"', source))
+    told |= set(re.findall(r'"([A-Z]+)",\s+"FieldValue', source))
+    assert {code.removeprefix("SCHEMA-") for code in explained} == told
 
 
 def test_rules_as_data(pumice: Pumice) -> None:

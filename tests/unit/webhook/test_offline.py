@@ -67,6 +67,32 @@ def test_wrong_types_do_not_hide_the_rules() -> None:
     assert sorted(codes(found)) == ["JOB-PLUGIN", "JOB-QUEUE-MISSING", "SCHEMA-TYPE"]
 
 
+def test_beside_a_field_that_cannot_be_read_nothing_is_wrong_that_would_be_filled_in() -> None:
+    unnamed = {"replicas": 1, "template": {"spec": {"containers": [MAIN]}}}
+    found = judged(job(tasks=[unnamed], maxRetry="3"))
+    assert [(each.path, each.code) for each in found.errors] == [("spec.maxRetry", "SCHEMA-TYPE")]
+
+
+def test_labels_and_annotations_are_judged_as_the_api_server_does() -> None:
+    """What has no quotes is no text; it hides nothing else."""
+    meta = {
+        "labels": {"team": 5, "app": "a b", "gone": None},
+        "annotations": {"volcano.sh/preemptable": True, "my note": "x", "list": []},
+    }
+    found = judged(merged(job(plugins={"nope": []}), {"metadata": meta}))
+    told = {each.path: each.message for each in found.errors}
+    odd = "must consist of letters, digits, '-', '_' and '.', and start and end with a letter or digit"
+    assert told.pop("metadata.labels[app]") == f'{odd}, found "a b"'
+    assert told.pop("metadata.annotations[my note]") == f'the key {odd}, found "my note"'
+    assert told.pop("spec.plugins.nope")
+    assert told == {
+        "metadata.labels[team]": "must be a text, found 5; put it in quotes",
+        "metadata.annotations[volcano.sh/preemptable]": "must be a text, found true; put it in quotes",
+        "metadata.annotations[list]": "must be a text, found a list",
+    }
+    assert found.patched["metadata"]["labels"]["team"] == 5
+
+
 def test_a_field_that_does_not_exist_is_warned_about_and_dropped() -> None:
     found = judged(merged(job(), {"spec": {"replicas": 3}}))
     assert found.allowed
