@@ -48,6 +48,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
+_LARGEST_COUNTED = 2**53
 _CONTAINERS = frozenset({dict, list})
 _NAMES: dict[type, str] = {
     dict: "object",
@@ -281,8 +282,11 @@ class Structural:
             if type(value) in {int, str}:
                 return True
         elif not self.type_name or (
-            # Go reads 1.0 as the integer 1.
-            self.type_name == "integer" and type(value) is float and value.is_integer()
+            # Go reads 1.0 as the integer 1, as long as floats count one by one.
+            self.type_name == "integer"
+            and type(value) is float
+            and value.is_integer()
+            and abs(value) < _LARGEST_COUNTED
         ):
             return True
         expected = "integer,string" if self.int_or_string else self.type_name

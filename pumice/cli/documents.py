@@ -26,6 +26,8 @@ from pumice.cli import scalars
 
 __all__ = ["DocumentError", "dump", "parse"]
 
+_DECODER = msgspec.json.Decoder(float_hook=scalars.number)
+
 LARGEST_EXPANSION = 5_000_000
 """Values that a document's aliases may expand to; a thousand times what a manifest needs."""
 
@@ -69,10 +71,10 @@ def parse(raw: bytes) -> Iterator[tuple[int, int, Any]]:
 def _json(text: str) -> list[tuple[int, int, Any]] | None:
     """The values of a text of one or several JSON values; None when it is no JSON."""
     try:
-        return [(1, 1, msgspec.json.decode(text))]
+        return [(1, 1, _DECODER.decode(text))]
     except (msgspec.DecodeError, RecursionError):
         pass
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_float=scalars.number)
     found: list[tuple[int, int, Any]] = []
     at = 0
     while at < len(text):

@@ -46,7 +46,7 @@ def lint(
         raise exits.UserError("stdin (-) can be read only once")
     with _uncollected():
         judged = _judged(read(files))
-        court = Court(chosen, read(state or ()), judged, groups=groups)
+        court = Court(chosen, read(state or (), may_be_empty=True), judged, groups=groups)
         findings = [(each, court.judge(each)) for each in judged]
     if output is Format.JSON:
         write_json([_as_json(each, found) for each, found in findings])

@@ -83,11 +83,15 @@ class Manifest:
         return metadata if isinstance(metadata, dict) else {}
 
 
-def read(files: Sequence[str | Path]) -> list[Manifest]:
+def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Manifest]:
     """Read every object of files; Lists are taken apart.
 
     Of a directory all files are read that are named like manifests, those below it included, in the
     order of their paths.
+
+    Args:
+        files: Paths, and `-` for stdin.
+        may_be_empty: A file without any object is one of a cluster without any, rather than a slip.
 
     Raises:
         UserError: A file cannot be read, is empty, is no YAML, or holds something that is no object.
@@ -95,12 +99,18 @@ def read(files: Sequence[str | Path]) -> list[Manifest]:
     names = [str(file) for file in files]
     if names.count(STDIN) > 1:
         raise UserError("stdin (-) can be read only once")
-    return [manifest for name in names for file in _files(name) for manifest in _read_one(file)]
+    found: list[Manifest] = []
+    for file in (each for name in names for each in _files(name)):
+        manifests = _read_one(file)
+        if manifests is None and not may_be_empty:
+            raise UserError(f"{_shown(file)}: is empty, expected manifests")
+        found.extend(manifests or ())
+    return found
 
 
-def read_objects(files: Sequence[str | Path]) -> list[Raw]:
+def read_objects(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Raw]:
     """`read`, without the places."""
-    return [manifest.object for manifest in read(files)]
+    return [manifest.object for manifest in read(files, may_be_empty=may_be_empty)]
 
 
 def named(manifests: Iterable[Manifest]) -> list[Manifest]:
@@ -155,7 +165,8 @@ def read_bytes(file: str | Path) -> bytes:
         raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', error)}") from None
 
 
-def _read_one(name: str) -> Iterable[Manifest]:
+def _read_one(name: str) -> list[Manifest] | None:
+    """The objects of a file; None where there is no document."""
     # YAML is read by the verbs that take files only; `pumice --help` must not wait for it.
     from pumice.cli.documents import DocumentError, parse
 
@@ -169,9 +180,7 @@ def _read_one(name: str) -> Iterable[Manifest]:
     except DocumentError as error:
         where = f"document {error.document}" + (f", line {error.line}" if error.line else "")
         raise UserError(f"{_shown(name)}: {where}: {error}") from None
-    if not documents:
-        raise UserError(f"{_shown(name)}: is empty, expected manifests")
-    return manifests
+    return manifests if documents else None
 
 
 def _objects(value: Any, source: Source) -> Iterable[Manifest]:

@@ -67,7 +67,7 @@ def render(
     if not jobs:
         raise exits.UserError(f"there is no Job in {', '.join(files)}")
     others = [each for each in manifests if each not in jobs]
-    existing = read(state or ())
+    existing = read(state or (), may_be_empty=True)
     court = Court(chosen, existing, [*jobs, *others], groups=groups)
     admitted = _admitted(court, jobs)
     if len(admitted) < len(jobs):

@@ -40,7 +40,7 @@ def review(
     chosen = read_settings(settings)
     if state and "-" in state:
         raise exits.UserError("--state -: stdin holds the review, give the state as a file")
-    judge = admission(read_objects(state or ()), chosen, groups, whole=True)
+    judge = admission(read_objects(state or (), may_be_empty=True), chosen, groups, whole=True)
     if path not in judge.paths:
         raise exits.UserError(f"{path}: there is no such path, known are {', '.join(judge.paths)}")
     body = sys.stdin.buffer.read()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["FLOAT", "INTEGER", "NUMERIC", "TAG", "ScalarError", "plain", "tagged"]
+__all__ = ["FLOAT", "INTEGER", "NUMERIC", "TAG", "ScalarError", "number", "plain", "tagged"]
 
 TAG: Final = "tag:yaml.org,2002:"
 """What the tags of YAML itself begin with; written as `!!`."""
@@ -97,11 +97,24 @@ def _integer(text: str) -> int:
     return -number if text.startswith("-") else number
 
 
+def number(text: str) -> float:
+    """A number that JSON writes with a fraction or an exponent.
+
+    A whole one is an integer: on the way to an API server it is written anew as one (`1.0` as `1`), in kubectl or at
+    the latest before a webhook sees it. Go does so below 1e21.
+    """
+    found = float(text)
+    return int(found) if abs(found) < _LARGEST_WHOLE and found.is_integer() else found
+
+
+_LARGEST_WHOLE = 1e21
+
+
 def _float(text: str) -> float:
-    number = float(text.lower().replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
-    if not math.isfinite(number):
+    found = number(text.lower().replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+    if not math.isfinite(found):
         raise ScalarError(f"number {text!r} cannot be written as JSON")
-    return number
+    return found
 
 
 def _null(text: str) -> None:

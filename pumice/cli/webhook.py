@@ -79,7 +79,7 @@ def webhook(
         files=ours.paired(certificate, key),
         listening=ours.listening_at(host, port, metrics_port, drain_seconds),
         conf=admission_conf or None,
-        view=court.snapshot(manifests.read_objects(state)) if state else None,
+        view=court.snapshot(manifests.read_objects(state, may_be_empty=True)) if state else None,
         names=serving.named(service, namespace, secret, url),
     )
     if check_config:

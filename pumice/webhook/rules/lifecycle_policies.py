@@ -224,7 +224,7 @@ class _List:
         """Check all policies, then what they are together."""
         for index, policy in enumerate(policies):
             self._policy(policy, f"{self._path}[{index}]")
-        others = [event for event in self._events if event != _ANY]
+        others = [event for event in self._events if event not in ("", _ANY)]
         if _ANY in self._events and others:
             message = (
                 f"stands for every event, so it must stand alone; also found: {', '.join(others)}"

@@ -24,8 +24,9 @@ def value(text: str) -> Any:
         ("0o17", 15),
         ("017", 15),
         ("1_000", 1000),
-        ("08", 8.0),
-        ("1e3", 1000.0),
+        ("08", 8),
+        ("1e3", 1000),
+        ("1.0", 1),
         ("1.5", 1.5),
         (".5", 0.5),
         ("12:30", "12:30"),
@@ -44,6 +45,11 @@ def test_scalars_are_what_kubectl_takes_them_for(scalar: str, expected: object) 
     found = value(f"a: {scalar}")["a"]
     assert found == expected
     assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1.0}', '{"a": 1.0}{"a": 1e0}'])
+def test_whole_numbers_of_json_are_integers_as_for_a_webhook(text: str) -> None:
+    assert [type(found["a"]) for _, _, found in parse(text.encode())] in ([int], [int, int])
 
 
 def test_keys_become_text() -> None:

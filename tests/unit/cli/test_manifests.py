@@ -64,6 +64,11 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_objects(["-"]) == [POD]
 
 
+@pytest.mark.parametrize("text", ["", "---\n", "# none yet\n"])
+def test_a_cluster_may_have_nothing(tmp_path: Path, text: str) -> None:
+    assert read([write(tmp_path, text)], may_be_empty=True) == []
+
+
 def test_stdin_can_be_read_once() -> None:
     with pytest.raises(UserError, match="only once"):
         read(["-", "-"])

@@ -83,6 +83,14 @@ def test_what_is_no_review_gets_an_answer_too(pumice: Pumice, text: str) -> None
     assert ran.json["response"]["status"]["message"]
 
 
+def test_a_state_without_objects_is_a_cluster_without_any(pumice: Pumice, tmp_path: Path) -> None:
+    state = tmp_path / "queues.yaml"
+    state.touch()
+    ran = pumice("review", "/jobs/validate", "--state", state, stdin=review(job(queue="research")))
+    assert ran.code == 1
+    assert ran.json["response"]["auditAnnotations"] == {"rules": "JOB-QUEUE-MISSING"}
+
+
 def test_a_queue_that_no_state_has_is_refused_as_a_server_would(pumice: Pumice) -> None:
     ran = pumice("review", "/jobs/validate", stdin=review(job(queue="jobQueue")))
     assert ran.code == 1
