@@ -41,6 +41,7 @@ RULES = (JOB_QUEUE_LATER,)
 _FOR_LATER = frozenset(
     rule.code for rule in (JOB_QUEUE.missing, JOB_QUEUE.not_open, JOB_QUEUE.not_leaf)
 )
+_COMPARING = frozenset(rule.code for rule in jobs.RULES if rule.compares)
 _OF_THE_RUN = frozenset(("JOB-PODNAME", "JOB-PODNAME-INDEX"))
 """Rules about names that end in the moment of a run: the limit on a CronJob's own name, which is Kubernetes'
 for its CronJobs, leaves them too little room, so that whoever keeps to it is only warned."""
@@ -143,11 +144,7 @@ def _holds(found: FieldError, part: Raw | None) -> bool:
     """Whether what was found in a part of a Job will hold for the whole."""
     if part is None:
         return True
-    # The catalogue lists the rules of the kinds that are judged by way of this module.
-    from pumice.webhook.rules.catalogue import by_code
-
-    rule = by_code(found.code)
-    return not (rule is not None and rule.compares) and _stands(part, f".{found.path}")
+    return found.code not in _COMPARING and _stands(part, f".{found.path}")
 
 
 def _stands(value: Any, rest: str) -> bool:

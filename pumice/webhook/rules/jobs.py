@@ -4,6 +4,7 @@ from pumice.api.jobs import Job
 from pumice.webhook.rules import (
     dependencies,
     job_counts,
+    job_defaults,
     job_names,
     job_plugins,
     job_priorities,
@@ -13,15 +14,37 @@ from pumice.webhook.rules import (
     numa,
     partitions,
     pod_templates,
+    priority_classes,
     queue_references,
     ratchet,
+    tiers,
     volumes,
 )
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.priority_classes import JOB_PRIORITY
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates import pod
 from pumice.webhook.rules.templates.containers import TPL_CONTAINERS
 
-__all__ = ["CHECKS", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+
+RULES: tuple[Rule, ...] = (
+    *job_counts.RULES,
+    *job_names.RULES,
+    *job_defaults.RULES,
+    *job_updates.RULES,
+    *lifecycle_policies.RULES,
+    *pod.RULES,
+    *numa.RULES,
+    *partitions.RULES,
+    *network_topology.RULES,
+    *tiers.RULES,
+    *job_plugins.RULES,
+    *volumes.RULES,
+    *dependencies.RULES,
+    *queue_references.RULES,
+    *priority_classes.RULES,
+)
+"""Every rule about Jobs; those that hold for PodGroups, too, stand beside theirs."""
 
 CHECKS: tuple[Check[Job], ...] = (
     (job_counts.JOB_NO_TASKS, job_counts.task_list),
@@ -36,7 +59,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (volumes.VOL_PATH, volumes.volumes),
     (dependencies.JOB_NOT_DAG, dependencies.dependencies),
     (queue_references.JOB_QUEUE.missing, queue_references.job_queue),
-    (JOB_PRIORITY, job_priorities.job_priorities),
+    (priority_classes.JOB_PRIORITY, job_priorities.job_priorities),
 )
 """What is judged about a Job, in the order in which problems are told."""
 
