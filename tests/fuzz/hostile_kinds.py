@@ -124,6 +124,10 @@ OTHERS: dict[str, tuple[str, Maker]] = {
         "/cronjobs/validate", lambda n: cron_job(CONTAINERS["mounts of other volumes"](n)),
     ),
     "long schedule": ("/cronjobs/validate", lambda n: cron_job(job(), schedule=",".join(["1-59/2"] * n) + " * * * *")),
+    "schedule of commas": ("/cronjobs/validate", lambda n: cron_job(job(), schedule="," * n + " * * * *")),
+    "schedule of numbers": (
+        "/cronjobs/validate", lambda n: cron_job(job(), schedule=",".join(map(str, range(n))) + " * * * *"),
+    ),
     "long bad schedule": ("/cronjobs/validate", lambda n: cron_job(job(), schedule="* " * n)),
     "long schedule of digits": ("/cronjobs/validate", lambda n: cron_job(job(), schedule="1" * n + " * * * *")),
     "long interval": ("/cronjobs/validate", lambda n: cron_job(job(), schedule="@every " + "1h" * n + "x")),
@@ -135,6 +139,7 @@ OTHERS: dict[str, tuple[str, Maker]] = {
     "members by patterns": ("/hypernodes/validate", lambda n: hyper_node(near(n, lambda i: f"(a+)+${i}"))),
     "members by bad patterns": ("/hypernodes/validate", lambda n: hyper_node(near(n, lambda i: f"(a+{i}"))),
     "members by large patterns": ("/hypernodes/validate", lambda n: hyper_node(near(n, lambda i: f"(x{{1,30}}){{1,{1 + i % 30}}}"))),
+    "members by patterns of classes": ("/hypernodes/validate", lambda n: hyper_node(near(n, lambda i: rf"{i}\pL{{400}}"))),
     "one long pattern": ("/hypernodes/validate", lambda n: hyper_node(near(1, lambda _: "(a+)+" * n))),
     "one deep pattern": ("/hypernodes/validate", lambda n: hyper_node(near(1, lambda _: "(" * n + "a" + ")" * n))),
     "one pattern of classes": ("/hypernodes/validate", lambda n: hyper_node(near(1, lambda _: "[" + "a-z" * n + "]"))),

@@ -36,6 +36,8 @@ class TemplateRow:
         codes: Rules that refuse it, in the order told; empty when it is in order.
         warnings: Rules that warn about it.
         paths: Where, relative to the template; None when the row does not say.
+        warned: Where rules warn, sorted; None when the row does not say.
+        alone: Below which places only one of Pumice and the API server warns.
         message: Parts of what is said.
         settings: Settings under which it is judged.
         disagrees: Why the API server answers otherwise; empty when it agrees.
@@ -47,6 +49,8 @@ class TemplateRow:
     codes: list[str]
     warnings: list[str]
     paths: list[str] | None
+    warned: list[str] | None
+    alone: list[str]
     message: list[str]
     settings: list[str]
     disagrees: str
@@ -89,6 +93,8 @@ def template_rows() -> Iterator[TemplateRow]:
                 codes=row.get("codes", []),
                 warnings=row.get("warnings", []),
                 paths=row.get("paths"),
+                warned=row.get("warned"),
+                alone=row.get("alone", []),
                 message=row.get("message", []),
                 settings=row.get("settings", []),
                 disagrees=row.get("disagrees", ""),

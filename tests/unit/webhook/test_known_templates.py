@@ -107,6 +107,15 @@ def test_jobs_that_differ_in_arguments_and_values_are_known(judged: list[str]) -
     assert len(judged) == 2
 
 
+def test_of_two_variables_with_one_name_the_values_count() -> None:
+    judge = admission()
+    first = {"name": "PATH", "value": "/bin"}
+    held = SWEPT | {"env": [first, {"name": "PATH", "value": "$(PATH):/opt"}]}
+    assert "warnings" not in review(judge, {"containers": [held]})
+    hidden = SWEPT | {"env": [first, {"name": "PATH", "value": "/opt"}]}
+    assert "TPL-DOUBTFUL" in str(review(judge, {"containers": [hidden]})["warnings"])
+
+
 @pytest.mark.parametrize(
     ("field", "other"),
     [

@@ -17,6 +17,8 @@ def test_a_template_is_judged_as_the_table_says(row: TemplateRow) -> None:
     assert list(dict.fromkeys(warning.code for warning in case.warnings)) == row.warnings
     if row.paths is not None:
         assert [relative(error.path) for error in case.errors] == row.paths
+    if row.warned is not None:
+        assert sorted(relative(warning.path) for warning in case.warnings) == row.warned
     for part in row.message:
         assert part in found
 

@@ -2,6 +2,8 @@
 
 from pumice.api.names import dns_label_problem
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.deprecated import NODE_LABELS, node_label
+from pumice.webhook.rules.templates.doubtful import no_selector
 from pumice.webhook.rules.templates.labels import key_problem
 from pumice.webhook.rules.templates.selectors import label_keys, label_selector, node_selector_term
 from pumice.webhook.rules.templates.site import Raw, Site, entries
@@ -84,6 +86,8 @@ def _term(site: Site, term: Raw, field: str, pod_labels: frozenset[str]) -> None
     for kind in ("labelSelector", "namespaceSelector"):
         if kind in term:
             label_selector(site, term[kind], f"{field}.{kind}")
+    if "labelSelector" not in term:
+        no_selector(site, field)
     for index, name in enumerate(term.get("namespaces", ())):
         if problem := dns_label_problem(name):
             site.report(TPL_AFFINITY_TERM, problem, f"{field}.namespaces[{index}]")
@@ -95,3 +99,5 @@ def _term(site: Site, term: Raw, field: str, pod_labels: frozenset[str]) -> None
         site.report(TPL_AFFINITY_TERM, message, f"{field}.topologyKey")
     elif problem := key_problem(key):
         site.report(TPL_AFFINITY_TERM, problem, f"{field}.topologyKey")
+    elif key in NODE_LABELS:
+        node_label(site, key, f"{field}.topologyKey")

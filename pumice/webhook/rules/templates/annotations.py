@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates import tolerations
+from pumice.webhook.rules.templates import deprecated, tolerations
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.types import fits
 from pumice.webhook.rules.templates.values import quoted, relative_path
@@ -67,8 +67,10 @@ def annotations(site: Site, found: Raw, spec: Raw) -> None:
         elif key == _MIRROR and not spec.get("nodeName"):
             message = "marks what a node runs by itself, so it needs spec.nodeName"
             site.report(TPL_ANNOTATION_VALUE, message, key)
-        elif key == _TOLERATIONS and value:
-            _tolerations(site, value)
+        elif key in deprecated.ANNOTATIONS:
+            deprecated.annotation(site, key, deprecated.ANNOTATIONS[key])
+            if key == _TOLERATIONS and value:
+                _tolerations(site, value)
         elif key == _SECCOMP_POD or key.startswith(_SECCOMP_CONTAINER):
             _seccomp(site, key, value, spec)
         elif key.startswith(_APPARMOR):
@@ -117,8 +119,11 @@ def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
     else:
         name = key.removeprefix(_SECCOMP_CONTAINER)
         owners = [each for each in _containers(spec) if each.get("name") == name]
-    for owner in owners:
-        _match(site, key, value, owner.get("securityContext", {}).get("seccompProfile"))
+    fields = [owner.get("securityContext", {}).get("seccompProfile") for owner in owners]
+    if not fields or None in fields:
+        deprecated.annotation(site, key, "securityContext.seccompProfile")
+    for field in fields:
+        _match(site, key, value, field)
 
 
 def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
@@ -138,6 +143,9 @@ def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
     whole = spec.get("securityContext", {}).get("appArmorProfile")
     for owner in owners:
         own = owner.get("securityContext", {}).get("appArmorProfile")
+        if own is None and (whole is None or not _agrees(value, whole, docker=False)):
+            field = "securityContext.appArmorProfile"
+            deprecated.annotation(site, key, field, "is deprecated")
         if own is None and good and value.strip() == value != _LOCALHOST:
             continue  # Kubernetes writes the annotation into the field
         _match(site, key, value, whole if own is None else own, docker=False)
@@ -148,13 +156,16 @@ def _match(site: Site, key: str, value: str, field: Raw | None, *, docker: bool 
     if field is None:
         return
     kind = field.get("type", "")
-    if kind == "Localhost":
-        matches = value == f"{_LOCALHOST}{field.get('localhostProfile')}"
-    else:
-        matches = _KINDS.get(value) == kind and (docker or not value.startswith("docker"))
-    if not matches and kind in ("Localhost", *_KINDS.values()):
+    if kind in ("Localhost", *_KINDS.values()) and not _agrees(value, field, docker=docker):
         message = f"must be the profile that the field names, type {kind}, found {quoted(value)}"
         site.report(TPL_PROFILE_MATCH, message, key)
+
+
+def _agrees(value: str, field: Raw, *, docker: bool) -> bool:
+    kind = field.get("type", "")
+    if kind == "Localhost":
+        return value == f"{_LOCALHOST}{field.get('localhostProfile')}"
+    return _KINDS.get(value) == kind and (docker or not value.startswith("docker"))
 
 
 def _containers(spec: Raw) -> list[Raw]:

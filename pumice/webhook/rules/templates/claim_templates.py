@@ -2,8 +2,9 @@
 
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.pod_types import pod_types
-from pumice.api.quantities import parse_milli
+from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.labels import labels
 from pumice.webhook.rules.templates.metadata import annotations_problem
 from pumice.webhook.rules.templates.selectors import label_selector
@@ -76,6 +77,8 @@ def _storage(site: Site, spec: Raw, field: str) -> None:
         site.report(TPL_CLAIM_TEMPLATE, "must be set, found none", where)
     elif parse_milli(amount) <= 0:
         site.report(TPL_CLAIM_TEMPLATE, f"must be above 0, found {amount}", where)
+    elif parse_milli(amount) % MILLI:
+        site.report(TPL_DOUBTFUL, f"{amount} is not a whole number of bytes", where)
 
 
 def _data_sources(site: Site, spec: Raw, field: str) -> None:

@@ -6,10 +6,11 @@ from ipaddress import IPv6Address, ip_address
 
 from pumice.api.names import SUBDOMAIN_LENGTH
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import one_of, quoted
 
-__all__ = ["RULES", "address_problem", "dns_config", "dns_policy"]
+__all__ = ["RULES", "address_problem", "dns_config", "dns_policy", "odd_address"]
 
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",
@@ -49,6 +50,13 @@ def address_problem(text: str) -> str | None:
     return None
 
 
+def odd_address(site: Site, text: str, field: str) -> None:
+    """Say that an address, which is one, is not written as all others write it."""
+    usual = str(ip_address(text))
+    if usual != text:
+        site.report(TPL_DOUBTFUL, f"is usually written {usual}, found {quoted(text)}", field)
+
+
 def dns_policy(site: Site, spec: Raw) -> None:
     """Check `dnsPolicy`, and that None has servers to go with it."""
     policy = spec["dnsPolicy"] or "ClusterFirst"
@@ -63,11 +71,13 @@ def dns_config(site: Site, spec: Raw) -> None:
     config = spec["dnsConfig"]
     servers, searches = config.get("nameservers", []), config.get("searches", [])
     if len(servers) > _MOST_SERVERS:
-        message = f"must be at most {_MOST_SERVERS}, found {len(servers)}"
+        message = f"must have at most {_MOST_SERVERS}, found {len(servers)}"
         site.report(TPL_DNS_CONFIG, message, "dnsConfig.nameservers", "FieldValueTooMany")
     for index, server in enumerate(servers):
         if problem := address_problem(server):
             site.report(TPL_DNS_CONFIG, problem, f"dnsConfig.nameservers[{index}]")
+        else:
+            odd_address(site, server, f"dnsConfig.nameservers[{index}]")
     _searches(site, searches)
     for index, option in entries(config.get("options")):
         if not option.get("name"):
@@ -77,11 +87,11 @@ def dns_config(site: Site, spec: Raw) -> None:
 
 def _searches(site: Site, searches: list[str]) -> None:
     if len(searches) > _MOST_SEARCHES:
-        message = f"must be at most {_MOST_SEARCHES}, found {len(searches)}"
+        message = f"must have at most {_MOST_SEARCHES}, found {len(searches)}"
         site.report(TPL_DNS_CONFIG, message, "dnsConfig.searches", "FieldValueTooMany")
     length = len(" ".join(searches))
     if length > _LONGEST_SEARCHES:
-        message = f"must be at most {_LONGEST_SEARCHES} characters in all, found {length}"
+        message = f"must have at most {_LONGEST_SEARCHES} characters in all, found {length}"
         site.report(TPL_DNS_CONFIG, message, "dnsConfig.searches", "FieldValueTooLong")
     for index, search in enumerate(searches):
         domain = search.removesuffix(".")

@@ -10,6 +10,7 @@ from pumice.api.names import (
     env_name_problem,
 )
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.doubtful import hidden_variables
 from pumice.webhook.rules.templates.downward_api import ENV_FIELDS, field_ref, resource_field_ref
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.surroundings import Surroundings
@@ -46,11 +47,15 @@ _FROM = ("configMapRef", "secretRef")
 def environment(site: Site, container: Raw, pod: Surroundings) -> None:
     """Check `env`."""
     found = container["env"]
-    if not _are_named(found):
+    names = _names(found)
+    if names is None:
         for index, variable in entries(found):
             _name(site, variable.get("name"), f"env[{index}].name")
-    elif not [each for each in found if "valueFrom" in each]:
-        return
+    else:
+        if len(set(names)) != len(names):
+            hidden_variables(site, found)
+        if not [each for each in found if "valueFrom" in each]:
+            return
     for index, variable in entries(found):
         source = variable.get("valueFrom")
         if isinstance(source, dict):
@@ -69,13 +74,13 @@ def environment_from(site: Site, container: Raw, _pod: Surroundings) -> None:
                 _object_name(site, TPL_ENV_FROM, source[kind], f"{field}.{kind}")
 
 
-def _are_named(variables: Any) -> bool:
-    """Whether every variable has a good name: a single look, since there are many and few are bad."""
+def _names(variables: Any) -> list[str] | None:
+    """Names of variables if all are good: a single look, since there are many and few are bad."""
     try:
         names = list(map(_NAMED, variables))
-        return all(names) and env_name_problem("".join(names)) is None
+        return names if all(names) and env_name_problem("".join(names)) is None else None
     except (KeyError, TypeError):
-        return False
+        return None
 
 
 def _name(site: Site, name: object, field: str) -> None:

@@ -2,6 +2,7 @@
 
 from pumice.api.names import header_name_problem, port_name_problem
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.deprecated import socket_hook
 from pumice.webhook.rules.templates.ports import port_number_problem
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import is_int, members, one_of
@@ -47,6 +48,8 @@ def hook(site: Site, found: Raw, grace: int | None, field: str) -> None:
         if kind == "sleep":
             _sleep(site, found[kind], grace, f"{field}.{kind}.seconds")
         else:
+            if kind == "tcpSocket":
+                socket_hook(site, f"{field}.{kind}")
             _action(site, kind, found[kind], f"{field}.{kind}")
 
 

@@ -2,7 +2,8 @@
 
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.dns import address_problem
+from pumice.webhook.rules.templates.dns import address_problem, odd_address
+from pumice.webhook.rules.templates.doubtful import address_twice
 from pumice.webhook.rules.templates.features import TPL_FEATURE
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 
@@ -61,9 +62,15 @@ def hostname_override(site: Site, spec: Raw) -> None:
 
 def host_aliases(site: Site, spec: Raw) -> None:
     """Check `hostAliases`."""
+    seen: dict[str, int] = {}
     for index, alias in entries(spec["hostAliases"]):
-        if problem := address_problem(alias.get("ip", "")):
-            site.report(TPL_HOST_ALIAS, problem, f"hostAliases[{index}].ip")
+        address, field = alias.get("ip", ""), f"hostAliases[{index}].ip"
+        if problem := address_problem(address):
+            site.report(TPL_HOST_ALIAS, problem, field)
+        else:
+            odd_address(site, address, field)
+            if (first := seen.setdefault(address, index)) != index:
+                address_twice(site, address, first, field)
         for position, name in enumerate(alias.get("hostnames", ())):
             if problem := dns_subdomain_problem(name):
                 field = f"hostAliases[{index}].hostnames[{position}]"

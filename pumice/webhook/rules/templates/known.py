@@ -83,5 +83,6 @@ def _judged_of_container(container: Raw) -> Raw:
         except KeyError:
             return judged  # some have their values from elsewhere
         "".join(values)
-        judged["env"] = [_LEFT_OUT, *names]
+        if len(set(names)) == len(names):  # of two with the same name, one may hold the other
+            judged["env"] = [_LEFT_OUT, *names]
     return judged

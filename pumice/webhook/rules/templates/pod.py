@@ -19,7 +19,9 @@ from pumice.webhook.rules.templates import (
     claim_templates,
     container_security,
     containers,
+    deprecated,
     dns,
+    doubtful,
     environment,
     features,
     gates,
@@ -91,6 +93,8 @@ RULES: tuple[Rule, ...] = (
     *lifetime.RULES,
     *gates.RULES,
     *pod_security.RULES,
+    *deprecated.RULES,
+    *doubtful.RULES,
 )
 """Every rule about pod templates."""
 
@@ -169,6 +173,9 @@ def _judge(site: Site, template: Raw) -> None:
 
 def _node_selector(site: Site, spec: Raw) -> None:
     labels(site, affinity.TPL_NODE_SELECTOR, spec["nodeSelector"], "nodeSelector")
+    for key in spec["nodeSelector"]:
+        if key in deprecated.NODE_LABELS:
+            deprecated.node_label(site, key, f"nodeSelector.{key}")
 
 
 _CHECKS: dict[str, Callable[[Site, Raw], None]] = {
@@ -190,6 +197,8 @@ _CHECKS: dict[str, Callable[[Site, Raw], None]] = {
     "schedulingGroup": references.scheduling_group,
     "dnsPolicy": dns.dns_policy,
     "dnsConfig": dns.dns_config,
+    "imagePullSecrets": doubtful.pull_secrets,
+    "terminationGracePeriodSeconds": doubtful.grace_period,
     "hostname": hosts.hostname,
     "subdomain": hosts.subdomain,
     "hostnameOverride": hosts.hostname_override,

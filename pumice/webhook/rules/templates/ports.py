@@ -2,6 +2,7 @@
 
 from pumice.api.names import port_name_problem
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.port_clashes import clashes
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.surroundings import HostPort, Surroundings
 from pumice.webhook.rules.templates.values import is_int, one_of, quoted
@@ -54,6 +55,8 @@ def ports(site: Site, container: Raw, pod: Surroundings) -> None:
                     f"must be containerPort ({inside}) where hostNetwork is true, found {outside}"
                 )
                 site.report(TPL_HOST_PORT, message, f"ports[{index}].hostPort")
+    else:
+        clashes(site, container["ports"], pod)
 
 
 def init_ports(site: Site, container: Raw, pod: Surroundings) -> None:

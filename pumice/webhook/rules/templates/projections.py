@@ -2,6 +2,7 @@
 
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.certificates import pod_certificate, trust_bundle
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import quoted, text
 from pumice.webhook.rules.templates.volume_files import (
@@ -38,6 +39,7 @@ def projected(site: Site, source: Raw, field: str) -> None:
     """Check a projected volume."""
     file_mode(site, source, "defaultMode", field)
     written: dict[str, str] = {}
+    tokens: list[tuple[str, str]] = []
     for index, each in entries(source.get("sources")):
         where = f"{field}.sources[{index}]"
         found = [name for name in _PROJECTIONS if name in each]
@@ -49,6 +51,11 @@ def projected(site: Site, source: Raw, field: str) -> None:
                 if path and (first := written.setdefault(path, where)) != where:
                     message = f"{quoted(path)} is already written by {first}"
                     site.report(TPL_PROJECTION, message, where)
+        if "serviceAccountToken" in each:
+            tokens.append((each["serviceAccountToken"].get("path", ""), where))
+        elif not each:
+            site.report(TPL_DOUBTFUL, "names nothing that is projected", where)
+    overlaps(site, [*written.items(), *tokens])
 
 
 def _projection(site: Site, name: str, source: Raw, field: str) -> list[str]:

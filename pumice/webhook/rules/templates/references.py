@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.deprecated import alias
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import quoted
 
@@ -59,8 +60,11 @@ def runtime_class(site: Site, spec: Raw) -> None:
 
 def service_account(site: Site, spec: Raw) -> None:
     """Check `serviceAccount`, the old name of `serviceAccountName`, which counts where that is empty."""
-    if not spec.get("serviceAccountName"):
+    old, new = spec["serviceAccount"], spec.get("serviceAccountName")
+    if not new:
         reference("serviceAccount")(site, spec)
+    if old and old != new:  # where both are the same, the API server has written the old one
+        alias(site, "serviceAccount", "serviceAccountName")
 
 
 def scheduling_group(site: Site, spec: Raw) -> None:

@@ -17,6 +17,7 @@ from pumice.webhook.rules.resource_names import (
     page_size,
 )
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.site import Raw, Site
 
 __all__ = [
@@ -80,6 +81,7 @@ RULES = (
 )
 
 _NEVER_AMOUNTS = (bool, dict, list)
+_BYTES = ("memory", "ephemeral-storage")
 _MOST_COUNTED = 2**63 - 1
 """Most of what is counted, in milli-units: above this Kubernetes cannot tell whether it is a whole number."""
 _MOST_BINARY = _MOST_COUNTED * MILLI
@@ -219,6 +221,11 @@ def _judged(
         problems.append((TPL_QUANTITY, f"must be 0 or more, found {value}"))
     elif amount % MILLI and is_integer(name):
         problems.append((TPL_QUANTITY, f"must be a whole number, found {value}"))
+    elif amount % MILLI and name in _BYTES:
+        message = (
+            f"{value} is not a whole number of bytes; m is for thousandths, M and Mi for millions"
+        )
+        problems.append((TPL_DOUBTFUL, message))
     elif amount > _MOST_COUNTED and is_integer(name):
         message = f"must be at most {_MOST_COUNTED // MILLI}, found {value}"
         problems.append((TPL_QUANTITY, message))

@@ -2,6 +2,8 @@
 
 from pumice.api.names import dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.deprecated import NODE_LABELS, node_label
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.labels import key_problem, labels, value_problem
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import one_of, quoted
@@ -60,14 +62,16 @@ def node_selector_term(site: Site, term: Raw, field: str, *, preferred: bool = F
         site: Where to report.
         term: The term.
         field: Where it is, from the site on.
-        preferred: Whether no node has to meet it; its values may then be any text.
+        preferred: Whether no node has to meet it; its values may then be any text, though no node
+            has others.
     """
     for index, each in entries(term.get("matchExpressions")):
         where = f"{field}.matchExpressions[{index}]"
         _operator(site, each, (*_SETS, *_PRESENCES, *_BOUNDS), where)
         _key(site, each, where)
-        if not preferred:
-            _values(site, each, where)
+        if each.get("key") in NODE_LABELS:
+            node_label(site, each["key"], f"{where}.key")
+        _values(site, each, where, TPL_DOUBTFUL if preferred else TPL_SELECTOR)
     for index, each in entries(term.get("matchFields")):
         _field(site, each, f"{field}.matchFields[{index}]")
 
@@ -149,10 +153,10 @@ def _key(site: Site, requirement: Raw, field: str) -> None:
         site.report(TPL_SELECTOR, problem, f"{field}.key")
 
 
-def _values(site: Site, requirement: Raw, field: str) -> None:
+def _values(site: Site, requirement: Raw, field: str, rule: Rule = TPL_SELECTOR) -> None:
     for index, value in enumerate(requirement.get("values", ())):
         if problem := value_problem(value):
-            site.report(TPL_SELECTOR, problem, f"{field}.values[{index}]")
+            site.report(rule, problem, f"{field}.values[{index}]")
 
 
 def _field(site: Site, requirement: Raw, field: str) -> None:

@@ -1,6 +1,8 @@
 """Topology spread constraints: how unevenly pods may lie over zones or nodes."""
 
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.deprecated import NODE_LABELS, node_label
+from pumice.webhook.rules.templates.doubtful import no_selector
 from pumice.webhook.rules.templates.selectors import TPL_LABEL_KEYS, label_keys, label_selector
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import one_of
@@ -47,6 +49,8 @@ def topology_spread(site: Site, spec: Raw, pod_labels: frozenset[str]) -> None:
             site.report(TPL_SPREAD_DUP, message, field)
         if "labelSelector" in constraint:
             label_selector(site, constraint["labelSelector"], f"{field}.labelSelector")
+        else:
+            no_selector(site, field)
         if "matchLabelKeys" in constraint:
             # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses this.
             label_keys(site, constraint, field, pod_labels, named=TPL_LABEL_KEYS)
@@ -59,6 +63,8 @@ def _constraint(site: Site, constraint: Raw, field: str) -> None:
         site.report(TPL_SPREAD, f"must be at least 1, found {skew}", f"{field}.maxSkew")
     if not constraint.get("topologyKey"):
         site.report(TPL_SPREAD, "must be set, found none", f"{field}.topologyKey")
+    elif constraint["topologyKey"] in NODE_LABELS:
+        node_label(site, constraint["topologyKey"], f"{field}.topologyKey")
     one_of(site, TPL_SPREAD, action, _ACTIONS, f"{field}.whenUnsatisfiable")
     if domains is not None:
         if domains < 1:

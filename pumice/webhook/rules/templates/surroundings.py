@@ -31,6 +31,8 @@ class Surroundings:
         windows_options: Whether a security context seen so far has options of Windows.
         host_ports: Ports on the node that regular containers have taken so far: who took each, and
             whether only because the pod is in its node's network.
+        ports: Ports that regular containers have listened on so far, with the first that did.
+        port_names: Names of ports of regular containers so far, with the first that had each.
     """
 
     __slots__ = (
@@ -39,6 +41,8 @@ class Surroundings:
         "host_ports",
         "host_users",
         "os",
+        "port_names",
+        "ports",
         "restart_policy",
         "spec",
         "volumes",
@@ -66,6 +70,8 @@ class Surroundings:
             isinstance(context, dict) and context.get("windowsOptions") is not None
         )
         self.host_ports: dict[HostPort, tuple[str, bool]] = {}
+        self.ports: dict[tuple[int, str], tuple[str, Raw]] = {}
+        self.port_names: dict[str, tuple[str, str]] = {}
 
     def claims(self) -> set[str]:
         """Names of the pod's resource claims."""

@@ -8,6 +8,8 @@ from pumice.api.names import dns_subdomain_problem
 from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.claim_templates import claim_template
+from pumice.webhook.rules.templates.deprecated import volume_source
+from pumice.webhook.rules.templates.doubtful import overlaps
 from pumice.webhook.rules.templates.projections import projected
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.values import one_of, quoted, text, without_backsteps
@@ -61,17 +63,24 @@ def _host_path(site: Site, source: Raw, field: str) -> None:
 
 def _config_map(site: Site, source: Raw, field: str) -> None:
     require(site, source, field, "name")
-    config_files(site, source, field)
+    _apart(site, config_files(site, source, field), field)
 
 
 def _secret(site: Site, source: Raw, field: str) -> None:
     require(site, source, field, "secretName")
-    config_files(site, source, field)
+    _apart(site, config_files(site, source, field), field)
 
 
 def _downward_api(site: Site, source: Raw, field: str) -> None:
     file_mode(site, source, "defaultMode", field)
-    downward_files(site, source, field)
+    _apart(site, downward_files(site, source, field), field)
+
+
+def _apart(site: Site, paths: list[str], field: str) -> None:
+    """Check that no file is where another is."""
+    if len(paths) > 1:
+        files = [(path, f"{field}.items[{index}].path") for index, path in enumerate(paths)]
+        overlaps(site, files)
 
 
 def _image(site: Site, source: Raw, field: str) -> None:
@@ -122,6 +131,6 @@ SOURCES: dict[str, SourceCheck] = {
     "persistentVolumeClaim": ("claimName",),
     "projected": projected,
     "secret": _secret,
-    **VENDOR_SOURCES,
+    **{name: volume_source(name, check) for name, check in VENDOR_SOURCES.items()},
 }
 """Every source of a volume, with its check."""

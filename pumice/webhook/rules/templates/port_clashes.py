@@ -1,0 +1,48 @@
+"""Ports of containers that are in each other's way; a pod has one network for all of them.
+
+Source: the warnings that a Kubernetes API server of version 1.36 gives for pods.
+"""
+
+from typing import Any
+
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
+from pumice.webhook.rules.templates.site import Raw, Site, entries
+from pumice.webhook.rules.templates.surroundings import Surroundings
+from pumice.webhook.rules.templates.values import quoted
+
+__all__ = ["clashes"]
+
+
+def clashes(site: Site, ports: Any, pod: Surroundings) -> None:
+    """Check the ports of a regular container against each other and those of the containers before it.
+
+    Args:
+        site: Where the container is.
+        ports: Its ports.
+        pod: The pod, which is not in the network of its node: there the ports are the node's.
+    """
+    for index, port in entries(ports):
+        where = f"{site.path}.ports[{index}]"
+        if port.get("hostIP") and not port.get("hostPort"):
+            message = "has no effect without hostPort"
+            site.report(TPL_DOUBTFUL, message, f"ports[{index}].hostIP")
+        number = port.get("containerPort", 0)
+        key = (number, port.get("protocol") or "TCP")
+        first, other = pod.ports.setdefault(key, (where, port))
+        if first != where and number and _clash(port, other):
+            message = f"{number} is already the port of {first}"
+            site.report(TPL_DOUBTFUL, message, f"ports[{index}].containerPort")
+        if name := port.get("name"):
+            place, owner = pod.port_names.setdefault(name, (where, site.path))
+            if owner != site.path:
+                message = f"{quoted(name)} is already the name of {place}, for which it stands"
+                site.report(TPL_DOUBTFUL, message, f"ports[{index}].name")
+
+
+def _clash(port: Raw, other: Raw) -> bool:
+    """Whether two ports of the same number are in each other's way, and not refused for that."""
+    inside, outside = port.get("hostPort", 0), other.get("hostPort", 0)
+    if not inside or not outside:
+        return True
+    # With the same address, too, they are the same port of the node, which is refused.
+    return bool(inside == outside and bool(port.get("hostIP")) is not bool(other.get("hostIP")))
