@@ -77,6 +77,8 @@ in unchecked and without defaults; the controller checks them. On the way to the
 
 - A policy sees one object, the one that it replaces and the namespace. Rules that look at other objects, such as whether a queue exists and is open or whether shares add up in
   the tree of queues, are the webhook's alone.
+- Of an update only what it brings counts, as with the webhook. An item of a list that has moved is known again by what is wrong with it, so one may also be exchanged for
+  another of which the same is said in the same words.
 - What an object breaks is told in one message, path first and code last, without the names that were probably meant. Messages of more than 5 KB are cut.
 - Of the settings of admission, `rules`, `namespaces`, `strict-upstream`, `enable-root-queue-protection` and `enable-queue-allocated-pods-check` count. Rules of level `warn` stand in policies
   of their own, whose bindings warn and leave word in the audit log; rules that are `off` stand in none.

@@ -26,6 +26,7 @@ __all__ = ["forms", "variables"]
 
 _LISTS = ("containers", "initContainers")
 _SHARED = "(!k.contains('/') || k.contains('kubernetes.io/')) && !k.startsWith('hugepages-')"
+_PLACES = (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath"))
 
 
 def variables(path: str) -> dict[str, str]:
@@ -74,8 +75,8 @@ def variables(path: str) -> dict[str, str]:
             + " + ".join(
                 f"{listed(f'c.c.?{field}.orValue([])')}.transformList(j, m, type(m) == map, "
                 f"{{'i': dyn(c.i), 'at': dyn(c.at + '.{field}[' + string(j) + ']'), "
-                f"'name': m.?name.orValue(''), 'path': m.?mountPath.orValue('')}})"
-                for field in ("volumeMounts", "volumeDevices")
+                f"'name': m.?name.orValue(''), 'path': m.?{member}.orValue(''), 'member': dyn('{member}')}})"
+                for field, member in _PLACES
             )
             + ").flatten()"
         ),

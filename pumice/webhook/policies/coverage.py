@@ -11,7 +11,7 @@ from typing import Literal
 from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.webhook.policies.rooms import ROOMS, forms_of
-from pumice.webhook.rules.catalogue import ALL
+from pumice.webhook.rules.catalogue import ALL, by_code
 
 __all__ = [
     "DEFAULTS_LEFT",
@@ -78,8 +78,12 @@ PARTLY = {
         "more", "told of the queue root beside a share that must not change"
     ),
     "Q-DES-GT-CAP": Partly("more", "told of the queue root beside a share that must not change"),
-    "Q-HIER-WEIGHT-NUM": Partly("less", "what is too large to be held in 64 bits is taken for a number"),
-    "Q-HIER-WEIGHT-POS": Partly("less", "what is too small to be held in 64 bits is taken for more than 0"),
+    "Q-HIER-WEIGHT-NUM": Partly(
+        "less", "what is too large to be held in 64 bits is taken for a number"
+    ),
+    "Q-HIER-WEIGHT-POS": Partly(
+        "less", "what is too small to be held in 64 bits is taken for more than 0"
+    ),
     "TPL-QUANTITY": Partly(
         "less", "of requests and limits alone, and as large as the API server can read them"
     ),
@@ -127,10 +131,9 @@ _ALIKE = "looks for the known name that is most alike"
 _PLUGIN = "is judged by the plugin's own code"
 _PODS = "comes with what is written into pods, which is the webhook's"
 _JSON = "the annotation is JSON, which CEL does not read"
-_TEMPLATE = (
-    "one of many rules about pod templates, which together cost more than a policy may; without the webhook the "
-    "API server refuses the pods"
-)
+_TEMPLATES = "one of many rules about pod templates, which together cost more than a policy may; "
+_TEMPLATE = f"{_TEMPLATES}without the webhook the API server refuses the pods"
+_TEMPLATE_WARNS = f"{_TEMPLATES}without the webhook nobody is warned"
 
 _LEFT = {
     "CRON-NEVER": "needs a calendar",
@@ -232,4 +235,8 @@ def coverage(code: str) -> Coverage:
     beginnings = [each for each in _LEFT if code.startswith(each)]
     if not beginnings:
         raise LookupError(f"nothing is said of rule {code}")
-    return Coverage(code, (), False, _LEFT[max(beginnings, key=len)])
+    note = _LEFT[max(beginnings, key=len)]
+    rule = by_code(code)
+    if note == _TEMPLATE and rule is not None and rule.level == "warn":
+        note = _TEMPLATE_WARNS
+    return Coverage(code, (), False, note)

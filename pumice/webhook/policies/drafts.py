@@ -10,19 +10,21 @@ from typing import Any
 from pumice.api.kinds import Kind
 from pumice.webhook.groups.model import NO_GROUPS
 from pumice.webhook.policies.form import NEW, OLD, Form, Room, Side, identifier, on_side
-from pumice.webhook.policies.rooms import DELETION_ROOMS, ROOMS
+from pumice.webhook.policies.ratchet import keys_of, rest_of
+from pumice.webhook.policies.rooms import DELETION_ROOMS, ROOMS, UPDATE_ROOMS
 from pumice.webhook.registrations import EXEMPT_NAMESPACES, REGISTRATIONS, Registration
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.rule import Level
 from pumice.webhook.settings import AdmissionSettings
 
-__all__ = ["Draft", "DraftForm", "drafts", "match_constraints", "rest_of"]
+__all__ = ["Draft", "DraftForm", "drafts", "match_constraints"]
 
 Raw = dict[str, Any]
 Variables = list[tuple[str, str]]
 """Names and expressions, in the order in which they may use each other."""
 
 _GONE = Side("oldObject", "")
+_KEYS = (("keys", "new"), ("old_keys", "old"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +106,20 @@ def drafts(
     for each in REGISTRATIONS:
         if each.mutating or each.kind not in ROOMS:
             continue
-        changes = tuple(name for name in each.operations if name != "DELETE")
-        match = _match(each, changes, settings, exempt_namespaces)
-        found.append(_draft(each.kind, f"pumice-{each.kind.plural}", match, ROOMS[each.kind]))
+        name = f"pumice-{each.kind.plural}"
+        changes = [operation for operation in each.operations if operation != "DELETE"]
+        if each.kind in UPDATE_ROOMS:
+            changes.remove("UPDATE")
+            match = _match(each, ("UPDATE",), settings, exempt_namespaces)
+            updates = _draft(each.kind, f"{name}-updates", match, UPDATE_ROOMS[each.kind])
+        match = _match(each, tuple(changes), settings, exempt_namespaces)
+        found.append(_draft(each.kind, name, match, ROOMS[each.kind]))
+        if each.kind in UPDATE_ROOMS:
+            found.append(updates)
         if "DELETE" in each.operations and each.kind in DELETION_ROOMS:
-            room, name = DELETION_ROOMS[each.kind], f"pumice-{each.kind.plural}-deletion"
             constraints = match_constraints(each, ("DELETE",), exempt_namespaces)
             deletion = {"failurePolicy": each.failure_policy, "matchConstraints": constraints}
-            found.append(_draft(each.kind, name, deletion, room))
+            found.append(_draft(each.kind, f"{name}-deletion", deletion, DELETION_ROOMS[each.kind]))
     return found
 
 
@@ -150,7 +158,7 @@ def _draft(kind: Kind, name: str, match: Raw, room: Room) -> Draft:
     for form in room.forms:
         if form.code in shared:
             variables.append(_old(form, names))
-    forms = [_form(form, names, deletion, room.covering, shared) for form in room.forms]
+    forms = [_form(form, names, room, deletion=deletion, shared=shared) for form in room.forms]
     return Draft(name, match, variables, forms, room.covering)
 
 
@@ -160,7 +168,7 @@ def _old(form: Form, names: set[str]) -> tuple[str, str]:
 
 
 def _form(
-    form: Form, names: set[str], deletion: bool, covering: tuple[str, ...], shared: set[str]
+    form: Form, names: set[str], room: Room, *, deletion: bool, shared: set[str]
 ) -> DraftForm:
     rule = catalogue.by_code(form.code)
     if rule is None:
@@ -178,31 +186,18 @@ def _form(
     if form.always or deletion:
         variables = [(own, found)]
     else:
-        standing = form.standing or (form.code,)
+        covered = bool(room.covering) and form.code not in room.covering
+        keyed = room.shifted is None and not form.standing
         variables = [(f"{own}_new", found)]
         variables += [] if form.code in shared else [_old(form, names)]
-        covered = bool(covering) and form.code not in covering
-        variables.append((own, rest_of(f"variables.{own}_new", standing, covered=covered)))
+        if keyed:
+            variables += [(f"{own}_{keys}", keys_of(f"{own}_{of}")) for keys, of in _KEYS]
+        rest = rest_of(
+            form.code,
+            form.standing or (form.code,),
+            covered=covered,
+            shifted=room.shifted,
+            keyed=keyed,
+        )
+        variables.append((own, rest))
     return DraftForm(form.code, level, stricter, form.setting, variables, told)
-
-
-def rest_of(found: str, standing: tuple[str, ...], *, covered: bool) -> str:
-    """Of what is wrong with an object the part that an update brings.
-
-    Args:
-        found: What is wrong.
-        standing: Codes of what may have been wrong before.
-        covered: Whether something may be covered by another rule.
-    """
-    same = "a[0] == b[0] && a[1] == b[1]"
-    no_more = "size(a) > 2 && a[3] == b[3] && double(a[2]) <= double(b[2])"
-    before = [
-        f"!variables.{identifier(code)}_old.exists(b, {same} || ({no_more}))" for code in standing
-    ]
-    inside = "a[0] == c || a[0].startsWith(c + '.') || a[0].startsWith(c + '[')"
-    if covered:
-        before.insert(0, f"!variables.covered.exists(c, {inside})")
-    return (
-        f"request.operation != 'UPDATE' || {found}.size() == 0 ? {found} : "
-        f"{found}.filter(a, {' && '.join(before)})"
-    )

@@ -37,7 +37,8 @@ class Form:
             message, and for one that can be measured also by how much and which limit is passed. `$name` is a
             variable of the room for the same object.
         level: How strict the rule is with this kind, where not as strict as elsewhere.
-        later: The rule judges what the object will make, so Volcano admits whatever breaks it.
+        later: Volcano does not judge this here, only what the object will make or when it is made, so it admits
+            whatever breaks the rule.
         setting: Setting of admission on which it depends, and the value that it must have.
         standing: Codes of the rules whose problems an update may already have had; its own unless given.
         always: It compares the two objects of an update, so what was wrong before does not matter.
@@ -66,12 +67,16 @@ class Room:
         between: Variables that follow from both objects of an update, after the others.
         covering: Codes of forms that say of a path that it must not change; what else is wrong below such a path
             goes without saying.
+        shifted: A list that changes as a whole, and the variable that holds the paths of those of its items that do
+            not stand where they stood, below which alone the rest goes without saying; items of other lists that move
+            are then others. Without it an item is known again where it has moved.
     """
 
     variables: Mapping[str, str]
     forms: tuple[Form, ...]
     covering: tuple[str, ...] = ()
     between: Mapping[str, str] = field(default_factory=dict)
+    shifted: tuple[str, str] | None = None
 
     @property
     def codes(self) -> frozenset[str]:

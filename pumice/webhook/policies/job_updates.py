@@ -8,7 +8,7 @@ quantity or duration is a change.
 from pumice.webhook.policies.cel import each, joined, one, word
 from pumice.webhook.policies.form import Form
 
-__all__ = ["FROZEN", "UPDATES", "VARIABLES"]
+__all__ = ["FROZEN", "SHIFTED", "UPDATES", "VARIABLES"]
 
 _SAID = "v != null && v != '' && v != [] && v != {}"
 _NO_PART = "['totalPartitions', 'minPartitions']"
@@ -33,15 +33,22 @@ VARIABLES = {
 UPDATES = {
     "sameTasks": "request.operation == 'UPDATE' && $names.size() == variables.old_names.size()",
     "otherOrder": (
-        "$sameTasks && $names != variables.old_names && $names.all(n, n in variables.old_names) && "
-        "variables.old_names.all(n, n in $names)"
+        "$sameTasks && $names != variables.old_names && "
+        "$names.all(n, $names.filter(m, m == n).size() == variables.old_names.filter(m, m == n).size())"
     ),
     "pairs": (
         "request.operation != 'UPDATE' ? [] : $sameTasks && !$otherOrder ? $names.transformList(i, n, [i, i]) : "
         "$names.transformList(i, n, n in variables.old_names, [i, variables.old_names.indexOf(n)])"
     ),
+    "shiftedTasks": (
+        "$names.size() == 0 ? ['spec.tasks'] : $names.transformList(i, n, i >= variables.old_names.size() || "
+        "variables.old_names[i] != n, 'spec.tasks[' + string(i) + ']')"
+    ),
 }
-"""What follows from both objects of an update: which task is compared with which stored one."""
+"""What follows from both objects of an update: which task is compared with which stored one, and which stand elsewhere."""
+
+SHIFTED = "spec.tasks", "shiftedTasks"
+"""Where tasks come, go or change places, what is wrong with those that stay has to be told."""
 
 _MUTABLE = (
     "'must not change; only priorityClassName and counts may be changed: minAvailable, and of a task replicas, "

@@ -165,8 +165,8 @@ def _mounts(path: str) -> str:
     return each(
         "$mounts",
         "i, m",
-        "$paths.size() > 0 && m.path in $paths && m.at.contains('.volumeMounts[')",
-        "m.at + '.mountPath'",
+        "$paths.size() > 0 && m.path in $paths",
+        "m.at + '.' + m.member",
         joined(
             word("m.path"), f"' stays what it is here: the volume in {path}.volumes is not mounted'"
         ),

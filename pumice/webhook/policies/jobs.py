@@ -200,7 +200,7 @@ def _of_the_job(place: JobPlace) -> tuple[Form, ...]:
         form(
             "JOB-MINAVAIL-SUM",
             "minAvailable",
-            "$minimum > 0 && $minimum <= $total && $minimum != $least",
+            f"$minimum > 0 && $minimum <= $total && $minimum != $least && $least <= {MAX_INT32}",
             "'is ' + string($minimum) + ', while minAvailable of the tasks adds up to ' + string($least)",
             apart,
         ),
@@ -208,7 +208,8 @@ def _of_the_job(place: JobPlace) -> tuple[Form, ...]:
             "JOB-MIN-SUCCESS",
             "minSuccess",
             f"{wanted} > $total",
-            f"'cannot be reached: ' + string({wanted}) + ' of ' + string($total) + ' pods'",
+            "'cannot be reached, since it is more than the replicas of all tasks (' + string($total) + '), found ' + "
+            f"string({wanted})",
             f"{wanted} - $total",
         ),
     )

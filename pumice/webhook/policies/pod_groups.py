@@ -1,5 +1,7 @@
 """PodGroups in CEL: the gang's numbers, its topology, and its parts."""
 
+from dataclasses import replace
+
 from pumice.webhook.policies.cel import (
     each,
     integral,
@@ -14,7 +16,7 @@ from pumice.webhook.policies.form import Form, Room
 from pumice.webhook.policies.jobs import both_tiers
 from pumice.webhook.policies.selectors import selector_problems
 
-__all__ = ["ROOM"]
+__all__ = ["ROOM", "UPDATES"]
 
 _PART = "'spec.subGroupPolicy[' + string(i) + ']"
 _BOTH = "'must not be set together with highestTierAllowed; keep one of the two'"
@@ -154,4 +156,10 @@ ROOM = Room(
     },
     (*_place(), *_counts(), *_parts(), *_labels()),
 )
-"""New and changed PodGroups."""
+"""New PodGroups."""
+
+UPDATES = replace(ROOM, forms=tuple(replace(form, later=True) for form in ROOM.forms))
+"""Changed PodGroups, of which Volcano judges none.
+
+Source: webhook specification, section 8.2; section 14, M20.
+"""

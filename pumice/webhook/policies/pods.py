@@ -7,10 +7,13 @@ from pumice.webhook.policies.form import Form, Room
 __all__ = ["ROOM"]
 
 _KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
-_INTEGER = "^[+-]?[0-9]{1,18}$"
+_INTEGER = "^[+-]?0*[0-9]{1,19}$"
+_MOST, _LEAST = str(2**63 - 1), str(2**63)
 _PLAIN = "^(0|-?[1-9][0-9]*|(0|[1-9][0-9]*)%)$"
 _NUMBER = "b.value.replace('%', '')"
-_IS = f"{_NUMBER}.matches('{_INTEGER}')"
+_LAST = f"{_NUMBER}.substring({_NUMBER}.size() - {len(_MOST)})"
+_FITS = f"{_LAST} <= ({_NUMBER}.startsWith('-') ? '{_LEAST}' : '{_MOST}')"  # a sign comes before all digits
+_IS = f"({_NUMBER}.matches('{_INTEGER}') && ({_NUMBER}.size() < {len(_MOST)} || {_FITS}))"
 _VALUE = f"int({_NUMBER}.replace('+', ''))"
 _SHARE = "b.value.contains('%')"
 

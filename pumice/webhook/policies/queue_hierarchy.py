@@ -15,15 +15,17 @@ def annotation(owner: str, key: str) -> str:
 VARIABLES = {
     "hierarchy": annotation("$object", keys.HIERARCHY),
     "weights": annotation("$object", keys.HIERARCHY_WEIGHTS),
-    "shares": "$weights == '' ? [] : $weights.split('/')",
+    "shares": (
+        "$weights == '' && ($hierarchy == '' || $hierarchy.contains('/')) ? [] : $weights.split('/')"
+    ),
 }
-"""The path and the weights of its steps."""
+"""The path and the weights of its steps; of one step no weight is a weight that is no number."""
 
 _PATH = f"'metadata.annotations[{keys.HIERARCHY_WEIGHTS}]'"
-_FINITE = "(?i)^([+-]?(inf|infinity)|nan)$"
+_NOT_FINITE = "(?i)^([+]?(inf|infinity)|nan)$"
 _DECIMAL = r"([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?"
-_HEX = r"0[xX][0-9a-fA-F]+\\.?[0-9a-fA-F]*[pP][+-]?[0-9]+"
-_NUMBER = f"^[+-]?({_DECIMAL}|{_HEX})$"
+_HEX = r"0[xX]([0-9a-fA-F]+\\.?[0-9a-fA-F]*|\\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
+_NUMBER = f"(?i)^([+-]?({_DECIMAL}|{_HEX}|inf|infinity)|nan)$"
 _NOT_ABOVE_0 = r"^(-.*|[+]?([0.]+([eE].*)?|0[xX][0.]+[pP].*))$"
 
 
@@ -46,14 +48,10 @@ def forms() -> tuple[Form, ...]:
                 f"'must have one weight for each of the ' + string({steps}) + ' steps of ' + {word('$hierarchy')}",
             ),
         ),
-        Form("Q-HIER-WEIGHT-FINITE", weight(f"w.matches('{_FINITE}')", "must be finite numbers")),
         Form(
-            "Q-HIER-WEIGHT-NUM",
-            weight(
-                f"!w.matches('{_FINITE}') && !w.matches('{_NUMBER}')",
-                "must be numbers",
-            ),
+            "Q-HIER-WEIGHT-FINITE", weight(f"w.matches('{_NOT_FINITE}')", "must be finite numbers")
         ),
+        Form("Q-HIER-WEIGHT-NUM", weight(f"!w.matches('{_NUMBER}')", "must be numbers")),
         Form(
             "Q-HIER-WEIGHT-POS",
             weight(f"w.matches('{_NUMBER}') && w.matches('{_NOT_ABOVE_0}')", "must be above 0"),

@@ -17,7 +17,7 @@ from pumice.webhook.policies import (
 from pumice.webhook.policies.form import Form, Room
 from pumice.webhook.policies.jobs import JobPlace, job_forms, job_variables
 
-__all__ = ["DELETION_ROOMS", "ROOMS", "forms_of"]
+__all__ = ["DELETION_ROOMS", "ROOMS", "UPDATE_ROOMS", "forms_of"]
 
 _JOB = JobPlace(
     "spec",
@@ -30,6 +30,7 @@ _JOBS = Room(
     (*job_updates.FROZEN, *job_forms(_JOB)),
     covering=tuple(form.code for form in job_updates.FROZEN),
     between=job_updates.UPDATES,
+    shifted=job_updates.SHIFTED,
 )
 
 ROOMS: Mapping[Kind, Room] = {
@@ -43,6 +44,9 @@ ROOMS: Mapping[Kind, Room] = {
     kinds.HYPER_NODE: hyper_nodes.ROOM,
 }
 """What judges new and changed objects."""
+
+UPDATE_ROOMS: Mapping[Kind, Room] = {kinds.POD_GROUP: pod_groups.UPDATES}
+"""What judges changed objects where that is another matter than new ones."""
 
 DELETION_ROOMS: Mapping[Kind, Room] = {kinds.QUEUE: queues.DELETION}
 """What judges objects that are deleted."""

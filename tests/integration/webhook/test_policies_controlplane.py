@@ -42,16 +42,18 @@ def rendered(settings: tuple[str, ...], kind: Kind) -> str:
 
 
 def further_rows() -> Iterator[Row]:
-    """What the tables show only of objects that the schema refuses first, or not at all."""
+    """What the tables show only of objects that the API server refuses first, or not at all."""
     job = {"metadata": {"name": "j", "namespace": "default"}, "spec": {"tasks": [*_tasks(1)]}}
     parts = {"totalPartitions": 4, "partitionSize": 2, "minPartitions": 2}
     task = {**next(_tasks(1)), "replicas": 8, "minAvailable": 3, "partitionPolicy": parts}
+    twice = {"mode": "hard", "highestTierAllowed": 1, "highestTierName": "rack"}
     ring = [*_tasks(40)]
     ring[0] = {**ring[0], "dependsOn": {"name": ["task39"]}}
     cluster = {"name": "east", "weight": -1, "capacity": {"cpu": "-1"}}
     group = {"minResources": {"nvidia.com/gpu": "500m", "pods": "-1"}}
     for path, spec, codes in (
         (_JOBS, {"tasks": [task]}, ["PART-MIN"]),
+        (_JOBS, {"tasks": [*_tasks(1)], "networkTopology": twice}, ["JOB-TOPO-BOTH"]),
         (_JOBS, {"tasks": ring}, ["JOB-NOT-DAG"]),
         (_JOBS, {"tasks": [*_tasks(50)]}, []),
         (

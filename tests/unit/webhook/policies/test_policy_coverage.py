@@ -40,6 +40,8 @@ def test_why_a_kind_does_not_have_a_rule() -> None:
     assert left_out("JOB-NO-TASKS", kinds.JOB) == ""
     assert left_out("JOB-QUEUE-MISSING", kinds.JOB) == "needs other objects of the cluster"
     assert left_out("JOB-NEGATIVE", kinds.JOB) == "has its place in the schema of the CRD"
+    assert left_out("TPL-PROBE", kinds.JOB).endswith("the API server refuses the pods")
+    assert left_out("TPL-UNKNOWN", kinds.JOB).endswith("nobody is warned")
     assert "JobFlow" in left_out("JOB-PLUGIN", kinds.JOB_FLOW)
     with pytest.raises(LookupError, match="FLOW-NAME for a Job"):
         left_out("FLOW-NAME", kinds.JOB)

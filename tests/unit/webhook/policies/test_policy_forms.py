@@ -9,7 +9,7 @@ from pumice.plugins import builtin
 from pumice.webhook.policies import cel
 from pumice.webhook.policies.form import NEW, OLD, Form, identifier, on_side
 from pumice.webhook.policies.job_plugins import dependent
-from pumice.webhook.policies.rooms import DELETION_ROOMS, ROOMS, forms_of
+from pumice.webhook.policies.rooms import DELETION_ROOMS, ROOMS, UPDATE_ROOMS, forms_of
 from pumice.webhook.rules import catalogue
 
 EVERY_FORM = [
@@ -59,13 +59,14 @@ def test_a_form_is_that_of_a_rule_and_balanced(form: Form) -> None:
 
 @pytest.mark.parametrize("kind", ROOMS, ids=lambda kind: kind.kind)
 def test_a_room_has_each_code_once_and_each_variable_before_its_use(kind: kinds.Kind) -> None:
-    for room in filter(None, (ROOMS[kind], DELETION_ROOMS.get(kind))):
+    for room in filter(None, (ROOMS[kind], UPDATE_ROOMS.get(kind), DELETION_ROOMS.get(kind))):
         codes = [form.code for form in room.forms]
         assert len(codes) == len(set(codes))
         assert len({identifier(code) for code in codes} | set(room.variables)) == len(codes) + len(
             room.variables
         )
         assert set(room.covering) <= room.codes
+        assert room.shifted is None or room.shifted[1] in room.between
         known = {"object"}
         for name, expression in (*room.variables.items(), *room.between.items()):
             assert used(expression) <= known, name

@@ -8,9 +8,11 @@ import pytest
 
 from pumice.api import kinds
 from pumice.webhook.groups.model import NO_GROUPS
-from pumice.webhook.policies.drafts import drafts, rest_of
+from pumice.webhook.policies.drafts import drafts
 from pumice.webhook.policies.manifests import policies, scope
 from pumice.webhook.policies.mutations import mutations
+from pumice.webhook.policies.ratchet import keys_of, rest_of
+from pumice.webhook.policies.rooms import UPDATE_ROOMS
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 
@@ -89,6 +91,9 @@ def test_strict_upstream_warns_of_what_volcano_admits() -> None:
     assert "VOL-DUP" in judged(policy("pumice-jobs", strict))
     assert "VOL-DUP" in judged(policy("pumice-cronjobs-warn", strict))  # Volcano looks at none
     assert ("ValidatingAdmissionPolicy", "pumice-jobtemplates") not in made(strict)
+    assert "PG-TOPO-BOTH" in judged(policy("pumice-podgroups", strict))
+    assert "PG-TOPO-BOTH" in judged(policy("pumice-podgroups-updates"))
+    assert "PG-TOPO-BOTH" in judged(policy("pumice-podgroups-updates-warn", strict))
     own = made(strict, "rule.VOL-CLAIM=enforce")["ValidatingAdmissionPolicy", "pumice-jobs"]
     assert "VOL-CLAIM" in judged(own["spec"])
 
@@ -150,7 +155,15 @@ def test_policies_are_asked_what_the_webhooks_are_asked() -> None:
             [registration.kind.group],
             [registration.kind.plural],
         )
-        assert rule["operations"] == [each for each in registration.operations if each != "DELETE"]
+        operations = [*rule["operations"]]
+        if not registration.mutating and registration.kind in UPDATE_ROOMS:
+            apart = found[f"{sort}AdmissionPolicy", f"{name}-updates"]
+            assert {**apart["matchConstraints"], "resourceRules": []} == {
+                **spec["matchConstraints"],
+                "resourceRules": [],
+            }
+            operations += apart["matchConstraints"]["resourceRules"][0]["operations"]
+        assert operations == [each for each in registration.operations if each != "DELETE"]
         assert spec["failurePolicy"] == registration.failure_policy
         assert [each["expression"] for each in spec["matchConditions"]] == [
             each.expression for each in registration.conditions(settings, NO_GROUPS)
@@ -208,14 +221,25 @@ def test_policies_are_the_same_each_time_and_fit_into_the_store() -> None:
 
 
 def test_what_was_wrong_before_is_told_from_what_is_new() -> None:
-    new = rest_of("variables.x", ("A-B", "C"), covered=True)
-    assert new.startswith(
-        "request.operation != 'UPDATE' || variables.x.size() == 0 ? variables.x : "
-    )
+    new = rest_of("X-Y", ("A-B", "C"), covered=True)
+    found = "variables.X_Y_new"
+    assert new.startswith(f"request.operation != 'UPDATE' || {found}.size() == 0 ? {found} : ")
     assert "variables.A_B_old.exists" in new
     assert "variables.C_old.exists" in new
     assert "variables.covered.exists" in new
-    assert "covered" not in rest_of("variables.x", ("A-B",), covered=False)
+    assert "keys" not in new
+    assert "covered" not in rest_of("X-Y", ("A-B",))
+
+
+def test_items_of_lists_are_known_again_but_for_tasks_whose_place_is_their_name() -> None:
+    assert "variables.X_Y_old_keys" in rest_of("X-Y", ("X-Y",), keyed=True)
+    assert keys_of("X_Y_new").startswith("variables.X_Y_new.map(p, ")
+    made_of = {each["name"] for each in policy("pumice-hypernodes")["variables"]}
+    assert {"HN_SELF_keys", "HN_SELF_old_keys"} <= made_of
+    tasks = policy("pumice-jobs")["variables"]
+    assert not [each["name"] for each in tasks if each["name"].endswith("_keys")]
+    (found,) = (each["expression"] for each in tasks if each["name"] == "JOB_TASK_MINAVAIL")
+    assert "c == 'spec.tasks' ? variables.shiftedTasks.exists" in found
 
 
 def test_a_draft_leaves_open_what_settings_say() -> None:
