@@ -13,7 +13,7 @@ import pytest
 
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.server import FileCertificates, ServerSettings
-from tests.builders import job
+from tests.builders import job, task
 from tests.integration.webhook.serving import Pair, offline, running, session
 from tests.unit.webhook.reviewing import UID, request, review, rows
 
@@ -205,7 +205,8 @@ async def test_an_update_of_the_largest_object_there_can_be_is_judged(
 
 
 async def test_a_body_in_pieces_is_put_together(url: str, client: aiohttp.ClientSession) -> None:
-    big = review(request("/jobs/validate", job(annotations={"note": "x" * 2_000_000})))
+    main = {"name": "main", "image": "busybox", "args": ["x" * 2_000_000]}
+    big = review(request("/jobs/validate", job(tasks=[task(spec={"containers": [main]})])))
 
     async def parts() -> AsyncIterator[bytes]:
         for start in range(0, len(big), 100_000):
