@@ -211,7 +211,7 @@ def _plain(text: str, item: str, field: _Field) -> int:
 
 _DIGITS = 19
 _LONGEST_STEP = 2**63 - 1
-"""Go reads no larger number; one that fits is taken for once per hour, day and so on."""
+"""Go reads no larger number; a step that is longer than its field picks the first value alone."""
 
 _SECOND = 10**9
 """Nanoseconds."""

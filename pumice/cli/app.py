@@ -95,18 +95,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
-        return _reader_gone()
+        return _written_no_more(exits.PIPE_CLOSED)
     except OSError as error:
         if error.errno in _FULL:
             note(f"pumice: cannot write: {error.strerror}")
-            return _reader_gone(exits.USAGE)
+            return _written_no_more(exits.USAGE)
         if error.errno != errno.EPIPE:
             raise
-        return _reader_gone()
+        return _written_no_more(exits.PIPE_CLOSED)
     return code
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""No room: on the disk, for the user, or in a file."""
 
 
 def _write_whatever_comes() -> None:
@@ -139,7 +140,7 @@ def _one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def _reader_gone(code: int = exits.PIPE_CLOSED) -> int:
+def _written_no_more(code: int) -> int:
     # The interpreter flushes stdout once more on its way out and would complain again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

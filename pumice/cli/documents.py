@@ -74,7 +74,7 @@ def _json(text: str) -> list[tuple[int, int, Any]] | None:
         return [(1, 1, _DECODER.decode(text))]
     except (msgspec.DecodeError, RecursionError):
         pass
-    decoder = json.JSONDecoder(parse_float=scalars.number)
+    decoder = json.JSONDecoder(parse_float=scalars.number, parse_constant=scalars.number)
     found: list[tuple[int, int, Any]] = []
     at = 0
     while at < len(text):

@@ -64,7 +64,7 @@ def plain(text: str) -> Scalar:
         if INTEGER.match(text):
             return _integer(text)
         if FLOAT.match(text):
-            return _float(text)
+            return number(text)
     except ScalarError:
         raise
     except ValueError:
@@ -98,23 +98,21 @@ def _integer(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """A number that JSON writes with a fraction or an exponent.
+    """A number that JSON, or YAML, writes with a fraction or an exponent.
 
     A whole one is an integer: on the way to an API server it is written anew as one (`1.0` as `1`), in kubectl or at
     the latest before a webhook sees it. Go does so below 1e21.
+
+    Raises:
+        ScalarError: JSON cannot hold it.
     """
-    found = float(text)
+    found = float(text.lower().replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+    if not math.isfinite(found):
+        raise ScalarError(f"number {text!r} cannot be written as JSON")
     return int(found) if abs(found) < _LARGEST_WHOLE and found.is_integer() else found
 
 
 _LARGEST_WHOLE = 1e21
-
-
-def _float(text: str) -> float:
-    found = number(text.lower().replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
-    if not math.isfinite(found):
-        raise ScalarError(f"number {text!r} cannot be written as JSON")
-    return found
 
 
 def _null(text: str) -> None:
@@ -127,7 +125,7 @@ _MAKERS: dict[str, Callable[[str], Scalar]] = {
     f"{TAG}str": str,
     f"{TAG}timestamp": str,
     f"{TAG}int": _integer,
-    f"{TAG}float": _float,
+    f"{TAG}float": number,
     f"{TAG}bool": _TRUTHS.__getitem__,
     f"{TAG}null": _null,
 }

@@ -16,7 +16,7 @@ POD_LIMIT = 1_400_000
 """Bytes of a plugin's variables in all containers of a pod; the rest is room for the template."""
 
 _FEW = 10_000
-"""Bytes of variables that are no question of any number of containers."""
+"""Bytes of variables that fit whatever number of containers there is."""
 
 
 def pod_size_errors(

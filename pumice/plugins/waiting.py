@@ -123,7 +123,7 @@ def wait_warnings(job: Job, plugin: str, peer: str, values: Values, held: str) -
     if _runs_windows(task) and not values.strict_upstream:
         text += "the wait step is a script of a shell that Windows does not have"
     elif f"wait-for-{peer}" in _names_of_containers(task):
-        text += f"it has a container named wait-for-{peer}, as the wait step would be; name that otherwise"
+        text += f"it has a container named wait-for-{peer}, as the wait step would be; rename the container"
     else:
         return []
     return [FieldError(f"spec.plugins.{plugin}", text, "JOB-PLUGIN-ARGUMENT")]

@@ -6,10 +6,9 @@ Schemas of custom resources say nothing of metadata, and rules leave to the API 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-
 from pumice.api.fields import FieldError
 from pumice.api.names import dns_subdomain_problem
+from pumice.webhook.rules.differences import brief
 from pumice.webhook.rules.labels import Problem, annotation_problems, label_problems
 
 __all__ = ["metadata_problems", "with_texts"]
@@ -75,15 +74,8 @@ def _entry_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
                 texts[key] = value
             elif value is not None:
                 path = f"metadata.{field}[{key}]"
-                message = f"must be a text, found {_shown(value)}"
+                hint = "" if isinstance(value, dict | list) else "; put it in quotes"
+                message = f"must be a text, found {brief(value)}{hint}"
                 yield FieldError(path, message, "SCHEMA-TYPE", "FieldValueTypeInvalid")
         for where, problem in problems(texts):
             yield FieldError(f"metadata.{field}[{where[1:]}]", problem, "SCHEMA-LABELS")
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    return f"{msgspec.json.encode(value).decode()}; put it in quotes"

@@ -14,7 +14,7 @@ from pumice.api.fields import FieldError
 from pumice.webhook.rules.catalogue import by_code
 from pumice.webhook.rules.within import Within
 
-__all__ = ["trusted", "without"]
+__all__ = ["steps_of", "trusted", "without"]
 
 _SEGMENT = re.compile(r"(?:^|\.)(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
@@ -26,11 +26,12 @@ def without(raw: Any, paths: Iterable[str]) -> Any:
     """
     rest = copy.deepcopy(raw)
     for path in paths:
-        _remove(rest, _steps(path))
+        _remove(rest, steps_of(path))
     return rest
 
 
-def _steps(path: str) -> list[str | int]:
+def steps_of(path: str) -> list[str | int]:
+    """The keys and positions that lead to a field; wrong ones for a key with dots."""
     return [
         int(match["index"]) if match["name"] is None else match["name"]
         for match in _SEGMENT.finditer(path)
@@ -51,10 +52,15 @@ def _remove(here: Any, steps: list[str | int]) -> None:
 
 
 def trusted(found: Iterable[FieldError], paths: Iterable[str]) -> list[FieldError]:
-    """Of what was found in the rest, that which holds for the whole too."""
-    inside = Within(paths)
+    """Of what was found in the rest, that which holds for the whole too.
+
+    What is said about something of which a part was taken out may be said for want of that part.
+    """
+    unreadable = Within(paths)
     return [
         error
         for error in found
-        if not ((rule := by_code(error.code)) and rule.compares) and error.path not in inside
+        if not ((rule := by_code(error.code)) and rule.compares)
+        and error.path not in unreadable
+        and not unreadable.below(error.path)
     ]

@@ -17,6 +17,7 @@ from pumice.api.kinds import VOLCANO, Kind
 from pumice.api.reviews import Request
 from pumice.api.structural import Structural
 from pumice.webhook.questions import without_nulls
+from pumice.webhook.salvage import steps_of
 
 __all__ = ["brought_type_problems", "schema", "type_problems"]
 
@@ -24,7 +25,6 @@ _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
 _TYPE = "SCHEMA-TYPE"
 _EXPECTED = re.compile(r"Expected `(?P<wanted>\w+)(?: \| null)?`, got `(?P<found>\w+)`")
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _SOME_KEY = "[...]"
 """How a decoder writes a key of a map; what is behind one cannot be found by a path."""
 
@@ -91,8 +91,7 @@ def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]
 
 def _is_untouched(path: str, new: Any, old: Any) -> bool:
     """Whether a field is there, and the same as before."""
-    for name, index in _STEP.findall(path):
-        step: Any = name or int(index)
+    for step in steps_of(path):
         try:
             new, old = new[step], old[step]
         except (LookupError, TypeError):

@@ -12,7 +12,7 @@ from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_ANNOTATIONS", "handed_on"]
+__all__ = ["JOB_ANNOTATIONS", "RULES", "handed_on"]
 
 JOB_ANNOTATIONS = Rule(
     "JOB-ANNOTATIONS",
@@ -24,6 +24,8 @@ JOB_ANNOTATIONS = Rule(
     stricter=True,
     compares=True,
 )
+
+RULES = (JOB_ANNOTATIONS,)
 
 _LARGEST = 256 * 1024
 """Bytes of all keys and values of an object's annotations."""

@@ -4,7 +4,6 @@ The API server drops a `dataSourceRef` in another namespace, unless a feature is
 that it does not know where there is none beside it.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,13 +12,13 @@ import msgspec
 from pumice.api.meta import ApiStruct, LabelSelector
 from pumice.api.names import dns_subdomain_problem
 from pumice.api.suggestions import Suggestions
+from pumice.webhook.rules.differences import brief
 from pumice.webhook.rules.labels import Problem, selector_problems
 
-__all__ = ["brief", "origin_problems"]
+__all__ = ["origin_problems"]
 
 _CLAIM = "PersistentVolumeClaim"
 _KNOWN = (("", _CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
-_MOST = 40
 
 
 class _Source(ApiStruct, frozen=True):
@@ -75,11 +74,3 @@ def _source_problems(source: _Source, field: str) -> Iterator[Problem]:
         yield f"{field}.apiGroup", f"must be set for a {source.kind}, found none"
     if source.api_group and (problem := dns_subdomain_problem(source.api_group)):
         yield f"{field}.apiGroup", problem
-
-
-def brief(value: object) -> str:
-    """A value of a wrong type, as a message shows it."""
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MOST else f"{text[:_MOST]}…"

@@ -163,7 +163,7 @@ def validate_update(case: Case, cron_job: CronJob, old: CronJob) -> None:
     """Judge a change of a CronJob; every part of its spec may change."""
     if cron_job.metadata.deletion_timestamp or cron_job.spec == old.spec:
         return
-    # Of two schedules that are none the same words may be told, and the new one is wrong nevertheless.
+    # Two bad schedules may be told of in the same words; the new one is wrong nevertheless.
     same = cron_job.spec.schedule == old.spec.schedule
     standing = CHECKS if same else [check for check in CHECKS if check[1] is not _schedule]
     ratchet.judge_update(

@@ -16,7 +16,7 @@ import msgspec
 from pumice.api.durations import parse_nanoseconds
 from pumice.api.quantities import parse_milli
 
-__all__ = ["Difference", "differences", "shown", "shown_change"]
+__all__ = ["Difference", "brief", "differences", "shown", "shown_change"]
 
 
 class Difference(NamedTuple):
@@ -137,6 +137,13 @@ def shown(value: Any) -> str:
     """A value as a message shows it, cut where it is long."""
     text = _text(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def brief(value: Any) -> str:
+    """A value of a wrong type as a message shows it: of an object or a list only that it is one."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return shown(value)
 
 
 def shown_change(old: Any, new: Any) -> str:

@@ -133,9 +133,8 @@ class _Patterns:
     def judge(self, case: Case, pattern: str, path: str) -> None:
         """Check a pattern."""
         if self._room < 0 and pattern not in self._known:
-            _too_large(
-                case, path, "is not looked at: those before it are as large as may be in all"
-            )
+            message = "is not looked at: the patterns before it are as large as all may be together"
+            _too_large(case, path, message)
             return
         found = judge_regex(pattern)
         if pattern not in self._known:

@@ -15,6 +15,7 @@ __all__ = [
     "JOB_OVERFLOW",
     "MAX_INT32",
     "RULES",
+    "bounds",
     "counts",
     "task_list",
 ]
@@ -118,7 +119,7 @@ def counts(case: Case, job: Job) -> None:
         ("minSuccess", spec.min_success),
     ):
         if value is not None and not 0 <= value <= MAX_INT32:
-            _bounds(case, f"spec.{name}", value)
+            bounds(case, f"spec.{name}", value)
     if job.tasks:
         _totals(case, job, total, least)
 
@@ -132,7 +133,7 @@ def _totals(case: Case, job: Job, total: int, least: int) -> None:
     if minimum > total:
         message = f"must be at most {total}, the replicas of all tasks, found {minimum}"
         case.report(JOB_MINAVAIL_TOTAL, "spec.minAvailable", message, excess=minimum - total)
-    elif minimum > 0 and minimum != least <= MAX_INT32:
+    elif minimum > 0 and least <= MAX_INT32 and minimum != least:
         message = f"is {minimum}, while the tasks' minAvailable add up to {least}"
         excess = abs(minimum - least)
         case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message, excess=excess)
@@ -141,7 +142,8 @@ def _totals(case: Case, job: Job, total: int, least: int) -> None:
         case.report(JOB_MIN_SUCCESS, "spec.minSuccess", message, excess=success - max(total, 0))
 
 
-def _bounds(case: Case, path: str, value: int | None) -> None:
+def bounds(case: Case, path: str, value: int | None) -> None:
+    """Check that a count, if it is there, is not negative and fits into 32 bits."""
     if value is None:
         return
     if value < 0:
@@ -154,9 +156,9 @@ def _bounds(case: Case, path: str, value: int | None) -> None:
 
 def _doubtful(case: Case, task: Task, path: str) -> None:
     """Say what is wrong with the numbers of a task that has something wrong with them."""
-    _bounds(case, f"{path}.replicas", task.replicas)
-    _bounds(case, f"{path}.minAvailable", task.min_available)
-    _bounds(case, f"{path}.maxRetry", task.max_retry)
+    bounds(case, f"{path}.replicas", task.replicas)
+    bounds(case, f"{path}.minAvailable", task.min_available)
+    bounds(case, f"{path}.maxRetry", task.max_retry)
     minimum, most = task.min_available or 0, max(task.size, 0)
     if minimum > most:
         message = f"must be at most replicas ({task.size}), found {minimum}"

@@ -80,19 +80,19 @@ def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None
 
 def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum: int) -> None:
     """Default what the Job needs: what its tasks need together."""
-    spec, minimum = job.spec or _NO_SPEC, _count(minimum)
-    if spec.min_available == minimum:
+    spec, default = job.spec or _NO_SPEC, _count(minimum)
+    if spec.min_available in (minimum, default):
         return
     if spec.min_available:
         if stored is None or not stored.tasks:
             return
         minima = [_minimum_of(task) for task in stored.tasks]
         if follows(job.metadata, spec, stored, minima):
-            case.patch.set("/spec/minAvailable", minimum)
+            case.patch.set("/spec/minAvailable", default)
     # A stored 0 is either what tasks without pods add up to, or older than admission.
     elif stored is None or stored.min_available not in (None, spec.min_available):
-        _zero(case, "spec.minAvailable", spec.min_available, minimum)
-        case.patch.set("/spec/minAvailable", minimum)
+        _zero(case, "spec.minAvailable", spec.min_available, default)
+        case.patch.set("/spec/minAvailable", default)
 
 
 def _task(

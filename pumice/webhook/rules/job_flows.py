@@ -33,7 +33,6 @@ FLOW_DUPLICATE = Rule(
     "flows: [{name: train}, {name: train}]",
     reason="FieldValueDuplicate",
     level="warn",
-    compares=True,
 )
 FLOW_NAME = Rule(
     "FLOW-NAME",

@@ -19,7 +19,6 @@ from pumice.api.names import (
     pod_name,
     qualified_name_problem,
 )
-from pumice.webhook.rules.annotation_sizes import JOB_ANNOTATIONS, handed_on
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
@@ -43,7 +42,6 @@ JOB_DUP_TASK = Rule(
     "Their pods would have the same names.",
     "tasks: [{name: worker}, {name: worker}]",
     reason="FieldValueDuplicate",
-    compares=True,
 )
 JOB_PODNAME = Rule(
     "JOB-PODNAME",
@@ -73,15 +71,7 @@ JOB_LABEL = Rule(
     stricter=True,
 )
 
-RULES = (
-    JOB_NAME,
-    JOB_TASK_NAME,
-    JOB_DUP_TASK,
-    JOB_PODNAME,
-    JOB_PODNAME_INDEX,
-    JOB_LABEL,
-    JOB_ANNOTATIONS,
-)
+RULES = (JOB_NAME, JOB_TASK_NAME, JOB_DUP_TASK, JOB_PODNAME, JOB_PODNAME_INDEX, JOB_LABEL)
 
 _GENERATED_SUFFIX = "xxxxx"
 """Stands for the five characters that the API server appends to `generateName`."""
@@ -98,7 +88,7 @@ def expected_name(meta: ObjectMeta) -> str:
 
 
 def names(case: Case, job: Job) -> None:
-    """Check the Job's name, its tasks' names, its pods' names, and their labels and annotations."""
+    """Check the Job's name, its tasks' names, its pods' names and its pods' labels."""
     name = expected_name(job.metadata)
     bad = (
         qualified_name_problem(name)
@@ -121,7 +111,6 @@ def names(case: Case, job: Job) -> None:
             case.report(JOB_DUP_TASK, f"spec.tasks[{index}].name", message)
         elif not bad:
             _last_pod(case, name, task.name, index, task.size)
-    handed_on(case, job)
 
 
 def _length(name: str) -> Reason | None:

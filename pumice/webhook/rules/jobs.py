@@ -2,6 +2,7 @@
 
 from pumice.api.jobs import Job
 from pumice.webhook.rules import (
+    annotation_sizes,
     dependencies,
     job_counts,
     job_defaults,
@@ -30,6 +31,7 @@ __all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
 RULES: tuple[Rule, ...] = (
     *job_counts.RULES,
     *job_names.RULES,
+    *annotation_sizes.RULES,
     *job_defaults.RULES,
     *job_updates.RULES,
     *lifecycle_policies.RULES,
@@ -49,6 +51,7 @@ RULES: tuple[Rule, ...] = (
 CHECKS: tuple[Check[Job], ...] = (
     (job_counts.JOB_NO_TASKS, job_counts.task_list),
     (job_names.JOB_NAME, job_names.names),
+    (annotation_sizes.JOB_ANNOTATIONS, annotation_sizes.handed_on),
     (job_counts.JOB_MINAVAIL_TOTAL, job_counts.counts),
     (lifecycle_policies.POL_NOTHING, lifecycle_policies.lifecycle_policies),
     (TPL_CONTAINERS, pod_templates.pod_templates),

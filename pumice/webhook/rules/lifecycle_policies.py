@@ -85,7 +85,6 @@ POL_ANY_ALONE = Rule(
     "`*` already stands for every event.",
     'policies: [{event: "*", action: AbortJob}, {event: PodFailed, action: RestartJob}]',
     reason="FieldValueForbidden",
-    compares=True,
 )
 POL_CODE_ZERO = Rule(
     "POL-CODE-ZERO",

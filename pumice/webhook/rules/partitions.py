@@ -9,7 +9,7 @@ Source: webhook specification, section 5.4.
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.job_counts import JOB_NEGATIVE, JOB_OVERFLOW, MAX_INT32
+from pumice.webhook.rules.job_counts import MAX_INT32, bounds
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["PART_PRODUCT", "RULES", "partitions"]
@@ -64,24 +64,23 @@ def _partition(case: Case, task: Task, path: str) -> None:
     if policy is None:
         return
     total, size, least = policy.total_partitions, policy.partition_size, policy.min_partitions
+    within = f"{path}.partitionPolicy"
     if total <= 0:
-        where = f"{path}.partitionPolicy.totalPartitions"
+        where = f"{within}.totalPartitions"
         case.report(PART_TOTAL, where, f"must be at least 1, found {total}", excess=1 - total)
+    else:
+        bounds(case, f"{within}.totalPartitions", total)
     if size <= 0:
-        where = f"{path}.partitionPolicy.partitionSize"
+        where = f"{within}.partitionSize"
         case.report(PART_SIZE, where, f"must be at least 1, found {size}")
-    if least < 0:
-        where = f"{path}.partitionPolicy.minPartitions"
-        case.report(JOB_NEGATIVE, where, f"must be 0 or more, found {least}", excess=-least)
-    if max(total, size, least) > MAX_INT32:
-        _overflow(case, path, totalPartitions=total, partitionSize=size, minPartitions=least)
-        return
-    if total <= 0 or size <= 0:
+    else:
+        bounds(case, f"{within}.partitionSize", size)
+    bounds(case, f"{within}.minPartitions", least)
+    if total <= 0 or size <= 0 or max(total, size, least) > MAX_INT32:
         return
     if least > total:
-        where = f"{path}.partitionPolicy.minPartitions"
         message = f"must be at most totalPartitions ({total}), found {least}"
-        case.report(PART_MIN_TOTAL, where, message, excess=least - total)
+        case.report(PART_MIN_TOTAL, f"{within}.minPartitions", message, excess=least - total)
     if task.size != total * size:
         _product(case, task.size, total, size, path)
     minimum = task.min_available
@@ -93,13 +92,6 @@ def _partition(case: Case, task: Task, path: str) -> None:
             f"{minimum}; leave it out to get this value",
             excess=abs(minimum - least * size),
         )
-
-
-def _overflow(case: Case, path: str, **counts: int) -> None:
-    for name, count in counts.items():
-        if count > MAX_INT32:
-            message = f"must be at most {MAX_INT32}, found {count}"
-            case.report(JOB_OVERFLOW, f"{path}.partitionPolicy.{name}", message, excess=count)
 
 
 def _product(case: Case, replicas: int, total: int, size: int, path: str) -> None:

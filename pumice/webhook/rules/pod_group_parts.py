@@ -21,7 +21,6 @@ PG_PART_NAME = Rule(
     "subGroupPolicy: [{name: workers}, {name: workers}]",
     reason="FieldValueDuplicate",
     stricter=True,
-    compares=True,
 )
 PG_PART_SIZE = Rule(
     "PG-PART-SIZE",

@@ -117,7 +117,7 @@ def place(case: Case, queue: Queue) -> None:
     if name == keys.ROOT_QUEUE:
         if parent:
             case.report(Q_ROOT_PARENT, _PATH, f'root has no parent, found "{parent}"')
-    elif parent == name:
+    elif name and parent == name:
         case.report(Q_SELF_PARENT, _PATH, f'"{name}" cannot be its own parent')
     elif parent not in ("", keys.ROOT_QUEUE):
         _way_up(case, name, parent)

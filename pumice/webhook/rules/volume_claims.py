@@ -9,7 +9,8 @@ from typing import Any
 from pumice.api.names import dns_subdomain_problem
 from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.claim_origins import brief, origin_problems
+from pumice.webhook.rules.claim_origins import origin_problems
+from pumice.webhook.rules.differences import brief
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["VOL_CLAIM", "volume_claim"]
@@ -83,5 +84,7 @@ def _storage(case: Case, resources: object, path: str) -> None:
 
 
 def _unknown(case: Case, found: object, known: tuple[str, ...]) -> str:
-    hint = case.did_you_mean(str(found), known) or f", expected one of {', '.join(known)}"
+    if not isinstance(found, str):
+        return f"must be a text, found {brief(found)}"
+    hint = case.did_you_mean(found, known) or f", expected one of {', '.join(known)}"
     return f'"{found}" is not known{hint}'

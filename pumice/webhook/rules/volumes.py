@@ -37,6 +37,7 @@ VOL_NONE = Rule(
     "Otherwise there is nothing to mount.",
     "volumes: [{mountPath: /data}]",
     reason="FieldValueRequired",
+    compares=True,
 )
 VOL_BOTH = Rule(
     "VOL-BOTH",

@@ -126,6 +126,7 @@ class Listener:
             if self._settings.metrics_port is not None:
                 port = self._settings.metrics_port
                 self._side = await self._open(stack, self._server(self._probing), port)
+                logger.info("health and metrics on port %d", self.metrics_port)
             server = self._server(self._reviewing)
             self._main = await self._open(stack, server, self._settings.port, self._tls)
             self.started.set()

@@ -117,6 +117,8 @@ def test_an_empty_text_has_no_documents(text: str) -> None:
         (b"~: b\n", 1, 1, "a key must be text, found null"),
         (b"a:\n\t- b\n", 1, 2, "found a tab where only spaces indent"),
         (b"a: @b\n", 1, 1, "cannot start any token"),
+        (b'{"a": 1e400}', 1, 1, "number '1e400' cannot be written as JSON"),
+        (b'{"a": 1}{"a": 1e400}', 2, None, ""),
         (b"a: \x00\n", 1, None, "control characters"),
         (b"[" * 5000, 1, None, ""),
         (b'{"a": 1,', 1, None, ""),

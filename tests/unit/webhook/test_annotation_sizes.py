@@ -16,6 +16,7 @@ LIMIT = 256 * 1024
 ROOM = 2048
 ZONE = "volcano.sh/revocable-zone"
 CODE = "JOB-ANNOTATIONS"
+OF_TASK = "spec.tasks[0].template.metadata.annotations"
 Raw = dict[str, Any]
 
 
@@ -34,20 +35,16 @@ def job_with(own: Raw, of_template: Raw) -> Raw:
     ("own", "of_template", "path"),
     [
         pytest.param({}, {"a": LIMIT - ROOM - 1}, "", id="room-is-left"),
-        pytest.param({}, {"a": LIMIT - ROOM}, "spec.tasks[0].template", id="no-room-in-pods"),
+        pytest.param({}, {"a": LIMIT - ROOM}, OF_TASK, id="no-room-in-pods"),
         pytest.param({"z": 200_000}, {"a": 200_000}, "", id="not-handed-on"),
-        pytest.param({ZONE: 200_000}, {"a": 62_000}, "spec.tasks[0].template", id="copied"),
+        pytest.param({ZONE: 200_000}, {"a": 62_000}, OF_TASK, id="copied"),
         pytest.param({ZONE: 200_000}, {ZONE: 200_000}, "", id="replaced"),
-        pytest.param({ZONE: LIMIT - ROOM}, {}, "spec.tasks[0].template", id="copied-alone"),
+        pytest.param({ZONE: LIMIT - ROOM}, {}, OF_TASK, id="copied-alone"),
         pytest.param({"z": LIMIT - 65}, {}, "", id="room-in-group"),
-        pytest.param({"z": LIMIT - 64}, {}, "", id="no-room-in-group"),
+        pytest.param({"z": LIMIT - 64}, {}, "metadata.annotations", id="no-room-in-group"),
     ],
 )
 def test_what_is_handed_on_is_added_up(own: Raw, of_template: Raw, path: str) -> None:
-    if own == {"z": LIMIT - 64}:
-        path = "metadata.annotations"
-    elif path:
-        path += ".metadata.annotations"
     job = job_with(
         {key: "v" * size for key, size in own.items()},
         {key: "v" * size for key, size in of_template.items()},

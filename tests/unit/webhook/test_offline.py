@@ -73,6 +73,28 @@ def test_beside_a_field_that_cannot_be_read_nothing_is_wrong_that_would_be_fille
     assert [(each.path, each.code) for each in found.errors] == [("spec.maxRetry", "SCHEMA-TYPE")]
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"policies": [{"exitCode": "3", "action": "AbortJob"}]},
+        {"volumes": [{"mountPath": "/data", "volumeClaim": "scratch"}]},
+    ],
+)
+def test_a_field_that_cannot_be_read_is_not_said_to_be_missing(spec: Raw) -> None:
+    assert codes(judged(job(**spec))) == ["SCHEMA-TYPE"]
+
+
+def test_names_that_are_there_twice_are_told_beside_a_field_that_cannot_be_read() -> None:
+    tasks = [{"name": "worker", "replicas": 1, "template": {"spec": {"containers": [MAIN]}}}] * 2
+    found = judged(job(tasks=tasks, maxRetry="3"))
+    assert sorted(codes(found)) == ["JOB-DUP-TASK", "SCHEMA-TYPE"]
+
+
+def test_a_queue_whose_name_is_still_to_be_generated_is_not_its_own_parent() -> None:
+    unnamed = {**queue("team"), "metadata": {"generateName": "team-"}}
+    assert judged(unnamed).allowed
+
+
 def test_labels_and_annotations_are_judged_as_the_api_server_does() -> None:
     """What has no quotes is no text; it hides nothing else."""
     meta = {

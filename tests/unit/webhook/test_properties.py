@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pumice.plugins import builtin
@@ -56,8 +56,15 @@ def test_a_patch_is_idempotent_and_loses_no_field(admission: Admission, job: Raw
     assert operations(again) == []
 
 
+OWNED: Raw = {"managedFields": [{"operation": "Apply", "fieldsV1": {"f:spec": {}}}]}
+HUGE: Raw = {"minAvailable": 2**40, "tasks": [{"name": "a", "minAvailable": 2**40, "template": {}}]}
+NULL_IN_CLAIM: Raw = {"volumes": [{"volumeClaim": {"accessModes": [{"action": None}]}}]}
+
+
 @settings(deadline=None)
 @given(ADMISSIONS, ADMISSIONS, JOBS)
+@example(ADMISSION, ADMISSION, {"metadata": OWNED, "spec": HUGE})
+@example(ADMISSION, ADMISSION, {"metadata": {}, "spec": NULL_IN_CLAIM})
 def test_a_manifest_applied_again_is_no_change(
     admission: Admission, later: Admission, job: Raw
 ) -> None:

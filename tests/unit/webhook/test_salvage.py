@@ -37,6 +37,13 @@ def test_what_the_missing_field_may_have_caused_is_not_trusted() -> None:
     assert trusted(found, ["spec.tasks[01]", "spec.task"])[0] == kept
 
 
+def test_what_holds_a_missing_field_may_lack_it() -> None:
+    around = FieldError("spec.policies[0]", "", "POL-NOTHING")
+    beside = FieldError("spec.policies[0].action", "", "POL-BAD-ACTION")
+    assert trusted([around, beside], ["spec.policies[0].exitCode"]) == [beside]
+    assert trusted([around], ["spec.policies[1].exitCode"]) == [around]
+
+
 def test_only_our_own_kinds_have_a_schema() -> None:
     assert schema(kinds.JOB) is schema(kinds.JOB)
     assert schema(kinds.POD) is None

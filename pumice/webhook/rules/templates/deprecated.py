@@ -1,8 +1,8 @@
-"""What Kubernetes has given up: labels of nodes, annotations, volumes and fields that have a successor.
+"""What Kubernetes has given up: labels of nodes, annotations, volumes and fields, most with a successor.
 
 The API server says so in a warning when somebody creates a pod. Pods of a Job are made by a controller,
-which nobody watches, so Pumice says it when the Job is applied. What has no effect any more is told of in
-these words: most of it makes pods wait for ever, or do without what they were to have.
+which nobody watches, so Pumice says it when the Job is applied. Of what has no effect any more it says just
+that: most of it makes pods wait for ever, or do without what they were to have.
 
 Source: the warnings that a Kubernetes API server of version 1.36 gives for pods, and what its OpenAPI
 documents call deprecated.

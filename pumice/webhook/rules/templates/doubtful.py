@@ -94,7 +94,9 @@ def overlaps(site: Site, files: list[tuple[str, str]]) -> None:
     above, above_at = "", ""
     for path, at in sorted((f"{path.rstrip('/')}/", at) for path, at in files if path):
         if above and path.startswith(above):
-            message = f"{quoted(path[:-1])} is not free: at {quoted(above[:-1])} is the file of {above_at}"
+            message = (
+                f"{quoted(path[:-1])} is not free: {quoted(above[:-1])} is the file of {above_at}"
+            )
             site.report(TPL_DOUBTFUL, message, at)
         else:
             above, above_at = path, at

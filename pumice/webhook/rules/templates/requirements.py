@@ -83,9 +83,9 @@ RULES = (
 _NEVER_AMOUNTS = (bool, dict, list)
 _BYTES = ("memory", "ephemeral-storage")
 _MOST_COUNTED = 2**63 - 1
-"""Most of what is counted, in milli-units: above this Kubernetes cannot tell whether it is a whole number."""
+"""The largest count, in milli-units; of a larger one Kubernetes cannot tell whether it is a whole number."""
 _MOST_BINARY = _MOST_COUNTED * MILLI
-"""Kubernetes takes more than this for this where it is written in powers of 1024, and only there."""
+"""In milli-units; what is larger and written in powers of 1024 counts as this to Kubernetes."""
 
 Amounts = dict[str, int]
 """Amounts in milli-units by name of the resource."""
@@ -129,14 +129,14 @@ def read(site: Site, resources: Raw, field: str, judge: Judge) -> tuple[Amounts,
 
 def silently(found: object) -> Amounts:
     """Amounts that can be read; the others are passed over, without a word."""
-    amounts: Amounts = {}
+    readable: Amounts = {}
     if isinstance(found, dict):
         for name, value in found.items():
             try:
-                amounts[name] = _milli(value)
+                readable[name] = _milli(value)
             except ValueError:
                 continue
-    return amounts
+    return readable
 
 
 def conflicts(limits: Amounts, requests: Amounts) -> list[Problem]:

@@ -52,7 +52,7 @@ def restart_rules(site: Site, container: Raw, _pod: Surroundings) -> None:
     if container.get("restartPolicy") is None:
         site.report(TPL_RESTART_RULES, _NO_POLICY, "restartPolicy")
     if len(rules) > _MOST_RULES:
-        message = f"must be at most {_MOST_RULES}, found {len(rules)}"
+        message = f"must have at most {_MOST_RULES}, found {len(rules)}"
         site.report(TPL_RESTART_RULES, message, "restartPolicyRules")
     for index, rule in entries(rules):
         field = f"restartPolicyRules[{index}]"
@@ -65,5 +65,5 @@ def restart_rules(site: Site, container: Raw, _pod: Surroundings) -> None:
             one_of(site, TPL_RESTART_RULES, operator, _OPERATORS, f"{field}.exitCodes.operator")
             values = codes.get("values")
             if isinstance(values, list) and len(values) > _MOST_CODES:
-                message = f"must be at most {_MOST_CODES}, found {len(values)}"
+                message = f"must have at most {_MOST_CODES}, found {len(values)}"
                 site.report(TPL_RESTART_RULES, message, f"{field}.exitCodes.values")
