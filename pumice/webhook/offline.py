@@ -25,7 +25,7 @@ from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.foreign_pods import foreign_owner
 from pumice.webhook.rules.within import Within
-from pumice.webhook.salvage import without
+from pumice.webhook.salvage import trusted, without
 from pumice.webhook.type_problems import schema
 
 __all__ = ["Judgement", "judge"]
@@ -176,15 +176,21 @@ def _unknown(known: Structural, path: str) -> str:
 
 def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:
     known = schema(kind)
-    if known is None:
-        return []
-    return [*metadata_problems(manifest), *known.validate(manifest)]
+    of_fields = [] if known is None else known.validate(manifest)
+    return [*metadata_problems(manifest), *of_fields]
 
 
 def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:
     """Both, but of two about one field the rule's: it knows more, and says what would be right."""
+    unread = [each.path for each in of_schema if _is_entry(each) and each.code == "SCHEMA-TYPE"]
+    if unread:
+        of_rules = [each for each in of_rules if not _is_entry(each) or trusted([each], unread)]
     told = {error.path for error in of_rules}
     return [error for error in of_schema if error.path not in told] + of_rules
+
+
+def _is_entry(found: FieldError) -> bool:
+    return found.path.startswith(("metadata.labels", "metadata.annotations"))
 
 
 def _request(kind: Kind, operation: str, manifest: Manifest, old: Manifest | None) -> Request:

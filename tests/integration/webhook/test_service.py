@@ -32,13 +32,17 @@ JSON = {"Content-Type": "application/json"}
 REVIEW = review(request("/jobs/validate", job()))
 
 
-async def test_probes_and_metrics_on_both_ports(client: aiohttp.ClientSession) -> None:
+async def test_probes_and_metrics_on_both_ports(
+    client: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "pumice")
     worker = offline(settings=ServerSettings(drain_seconds=0, metrics_port=0))
     async with running(worker) as address:
         bad = review(request("/jobs/validate", job(queue="gone", plugins={"nope": []})))
         for body in (REVIEW, bad, b"{"):
             async with client.post(f"http://{address}/jobs/validate", data=body, headers=JSON):
                 pass
+        assert f"health and metrics on port {worker.listener.metrics_port}" in caplog.messages
         for place in (address, f"127.0.0.1:{worker.listener.metrics_port}"):
             async with client.get(f"http://{place}/healthz") as answer:
                 assert (answer.status, await answer.text()) == (200, "ok\n")

@@ -90,6 +90,20 @@ def test_names_that_are_there_twice_are_told_beside_a_field_that_cannot_be_read(
     assert sorted(codes(found)) == ["JOB-DUP-TASK", "SCHEMA-TYPE"]
 
 
+def test_annotations_without_quotes_are_told_of_pods_too() -> None:
+    budget = {"volcano.sh/jdb-min-available": 1}
+    found = judged(merged(pod(), {"metadata": {"annotations": budget}})).errors
+    assert [(each.path, each.code) for each in found] == [
+        ("metadata.annotations[volcano.sh/jdb-min-available]", "SCHEMA-TYPE")
+    ]
+
+
+def test_an_annotation_without_quotes_is_not_said_to_be_missing() -> None:
+    steps = {"volcano.sh/hierarchy": "root", "volcano.sh/hierarchy-weights": 1}
+    found = judged(merged(queue("team"), {"metadata": {"annotations": steps}}))
+    assert codes(found) == ["SCHEMA-TYPE"]
+
+
 def test_a_queue_whose_name_is_still_to_be_generated_is_not_its_own_parent() -> None:
     unnamed = {**queue("team"), "metadata": {"generateName": "team-"}}
     assert judged(unnamed).allowed
