@@ -71,7 +71,8 @@ def _gathered(job: Job) -> Taken:
                 if isinstance(container, dict):
                     variables.append(_texts(container.get("env"), "name"))
                     paths.append(_texts(container.get("volumeMounts"), "mountPath"))
-                    paths.append(_texts(container.get("volumeDevices"), "devicePath"))
+                    if "volumeDevices" in container:
+                        paths.append(_texts(container["volumeDevices"], "devicePath"))
     return Taken(*("\n".join((*found, "")) for found in (variables, volumes, paths)))
 
 

@@ -59,7 +59,7 @@ def handed_on(case: Case, job: Job) -> None:
         _of_group(case, own)
     for position, task in enumerate(job.tasks):
         found = task.pod_metadata().get("annotations")
-        if length + _length(found) > _FEW:
+        if (found or length) and length + _length(found) > _FEW:
             _of_pods(case, position, found if isinstance(found, dict) else {}, own)
 
 

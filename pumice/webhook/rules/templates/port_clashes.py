@@ -7,7 +7,7 @@ from typing import Any
 
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.site import Raw, Site, entries
-from pumice.webhook.rules.templates.surroundings import Surroundings
+from pumice.webhook.rules.templates.surroundings import PodPort, Surroundings
 from pumice.webhook.rules.templates.values import quoted
 
 __all__ = ["clashes"]
@@ -22,21 +22,27 @@ def clashes(site: Site, ports: Any, pod: Surroundings) -> None:
         pod: The pod, which is not in the network of its node: there the ports are the node's.
     """
     for index, port in entries(ports):
-        where = f"{site.path}.ports[{index}]"
+        here = (site, index, port)
         if port.get("hostIP") and not port.get("hostPort"):
             message = "has no effect without hostPort"
             site.report(TPL_DOUBTFUL, message, f"ports[{index}].hostIP")
         number = port.get("containerPort", 0)
-        key = (number, port.get("protocol") or "TCP")
-        first, other = pod.ports.setdefault(key, (where, port))
-        if first != where and number and _clash(port, other):
-            message = f"{number} is already the port of {first}"
+        first = pod.ports.setdefault((number, port.get("protocol") or "TCP"), here)
+        if first is not here and number and _clash(port, first[2]):
+            message = f"{number} is already the port of {_place(first)}"
             site.report(TPL_DOUBTFUL, message, f"ports[{index}].containerPort")
         if name := port.get("name"):
-            place, owner = pod.port_names.setdefault(name, (where, site.path))
-            if owner != site.path:
-                message = f"{quoted(name)} is already the name of {place}, for which it stands"
+            owner = pod.port_names.setdefault(name, here)
+            if owner[0] is not site:
+                message = (
+                    f"{quoted(name)} is already the name of {_place(owner)}, for which it stands"
+                )
                 site.report(TPL_DOUBTFUL, message, f"ports[{index}].name")
+
+
+def _place(port: PodPort) -> str:
+    site, index, _ = port
+    return f"{site.path}.ports[{index}]"
 
 
 def _clash(port: Raw, other: Raw) -> bool:

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from pumice.webhook.rules.templates.site import Raw, entries
+from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.values import is_int
 
-__all__ = ["HostPort", "Surroundings"]
+__all__ = ["HostPort", "PodPort", "Surroundings"]
 
 _GRACE = 30
 """Seconds that Kubernetes gives a pod to end, unless the pod says otherwise."""
@@ -15,6 +15,9 @@ _LEAST_GRACE = 1
 
 HostPort = tuple[str, str, int]
 """Protocol, address and number of a port on the node."""
+
+PodPort = tuple[Site, int, Raw]
+"""A port of a container: where the container is, its position there, and the port."""
 
 
 class Surroundings:
@@ -70,8 +73,8 @@ class Surroundings:
             isinstance(context, dict) and context.get("windowsOptions") is not None
         )
         self.host_ports: dict[HostPort, tuple[str, bool]] = {}
-        self.ports: dict[tuple[int, str], tuple[str, Raw]] = {}
-        self.port_names: dict[str, tuple[str, str]] = {}
+        self.ports: dict[tuple[int, str], PodPort] = {}
+        self.port_names: dict[str, PodPort] = {}
 
     def claims(self) -> set[str]:
         """Names of the pod's resource claims."""
