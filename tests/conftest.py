@@ -18,7 +18,7 @@ SLOW = (
     "tests/integration/controller/test_stopped.py",
     "tests/packaging/",
     "tests/unit/certs/test_strange_secrets.py",
-    "tests/unit/cli/test_lint_speed.py",
+    "tests/unit/cli/test_lint_costs.py",
     "tests/unit/cli/test_review_table.py",
     "tests/unit/cli/test_wild.py",
 )
