@@ -87,7 +87,10 @@ async def test_kubectl_prints_a_line_a_problem(called: Stage) -> None:
 
     doubtful = job("one", namespace=space, queue="gone", minSuccess=9)
     text = await called.refused("apply", "--dry-run=server", "-f", "-", obj=doubtful)
-    warning = "spec.minSuccess: cannot be reached: 9 of 1 pods [JOB-MIN-SUCCESS]"
+    warning = (
+        "spec.minSuccess: cannot be reached, since it is more than the replicas of all tasks (1), found 9 "
+        "[JOB-MIN-SUCCESS]"
+    )
     assert text.splitlines() == [f"Warning: {warning}", f'The Job "one" is invalid: {line}']
 
     # Of several objects kubectl prints the message of each, which must say whose it is.
