@@ -37,6 +37,14 @@ def slots(workers: int) -> Counter[str]:
     return Counter({f"pi-worker-{index}": 2 for index in range(workers)})
 
 
+async def test_a_launcher_that_does_not_end_holds_up_nobody(run: Run) -> None:
+    running = run(await wired(mpi_job("openmpi-5")))
+    running.start()
+    script = "sleep 300 & echo done; sleep 300"
+    ran = running["pi-master-0"].run("sh", "-c", script, seconds=2)
+    assert (ran.code, ran.stdout) == (None, "done\n")
+
+
 @every_mpi
 async def test_each_worker_runs_as_many_processes_as_it_has_slots(run: Run, image: str) -> None:
     running = run(await wired(mpi_job(image)))

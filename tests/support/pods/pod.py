@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,21 +160,24 @@ class Pod:
             *assigned,
             *words,
         ]
-        process = subprocess.Popen(
-            self._node.inside(inside),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        code = None
-        try:
-            stdout, stderr = process.communicate(timeout=seconds)
-            code = process.returncode
-        except subprocess.TimeoutExpired:
-            process.kill()
-            stdout, stderr = process.communicate()
-        return Ran(code, stdout, stderr)
+        # Files, since whoever is left behind of a command that is ended would keep a pipe open.
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = subprocess.Popen(
+                self._node.inside(inside),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            code = None
+            try:
+                code = process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            out.seek(0)
+            err.seek(0)
+            return Ran(code, out.read().decode(), err.read().decode())
 
     def _begin(self) -> str:
         """Start the sandbox; its number in the node."""
