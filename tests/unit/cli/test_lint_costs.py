@@ -3,37 +3,17 @@
 Nothing here is timed: calls are counted. How long a thousand Jobs take, `benchmarks/linting.py` measures.
 """
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
 from benchmarks.linting import files
+from tests.counting import calls
 from tests.unit.cli.conftest import Pumice
 
 FEW = 20
 GROWTH = 2.2
 """Times the calls for twice the Jobs; what looks at each beside each makes four times as many."""
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Functions called."""
-    count = 0
-
-    def called(_frame: FrameType, event: str, _arg: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(called)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])

@@ -3,10 +3,8 @@
 Nothing here is timed: calls and comparisons are counted.
 """
 
-import sys
 from collections.abc import Iterator
 from difflib import SequenceMatcher
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -17,6 +15,7 @@ from pumice.api.reviews import MOST_CAUSES, Review
 from pumice.webhook.admission import Admission
 from pumice.webhook.rules import resource_names
 from pumice.webhook.rules.templates import types
+from tests.counting import calls
 from tests.fuzz.hostile import HOSTILE, hostile_admission, hostile_review
 from tests.fuzz.hostile_shapes import job, task
 from tests.unit.webhook.reviewing import answer, request, review
@@ -53,21 +52,9 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Counting]]:
     Counting.compared = 0
 
 
-def calls(admission: Admission, path: str, body: bytes) -> int:
+def asked(admission: Admission, path: str, body: bytes) -> int:
     """Functions called to answer a review."""
-    count = 0
-
-    def called(_frame: FrameType, event: str, _arg: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(called)
-    try:
-        admission.answer(path, body)
-    finally:
-        sys.setprofile(before)
-    return count
+    return calls(lambda: admission.answer(path, body))
 
 
 @pytest.mark.parametrize("change", [False, True], ids=["create", "update"])
@@ -80,7 +67,7 @@ def test_twice_the_items_take_twice_the_calls(
     path, warm = hostile_review(name, 2 * FEW, change=change)
     admission.answer(path, warm)  # what is remembered is remembered before either is counted
     some, twice = (
-        calls(admission, *hostile_review(name, items, change=change)) for items in (FEW, 2 * FEW)
+        asked(admission, *hostile_review(name, items, change=change)) for items in (FEW, 2 * FEW)
     )
     assert twice <= GROWTH * some, f"{some} calls for {FEW} items, {twice} for twice as many"
 
