@@ -232,6 +232,10 @@ class Case:
         )
         self.errors.append(FieldError("", message, code))
 
+    def is_crash(self, found: FieldError) -> bool:
+        """Whether a problem found here says no more than that a rule raised."""
+        return not found.path and any(code == found.code for code, _ in self.crashes)
+
 
 def run(case: Case, checks: Iterable[Check[T]], subject: T) -> None:
     """Judge by all checks; one that raises does not keep the others from judging.

@@ -114,9 +114,8 @@ def _judge(case: Case, job: Job, place: Place, part: Raw | None) -> None:
     jobs.validate_create(judging, whole)
     case.crashes.extend(judging.crashes)
     case.missing_queues.extend(judging.missing_queues)
-    crashed = {code for code, _ in judging.crashes}
     for found in judging.errors:
-        if not found.path and found.code in crashed:
+        if judging.is_crash(found):
             case.errors.append(found)
         elif _holds(found, part):
             mendable = found.code in _OF_THE_RUN or (

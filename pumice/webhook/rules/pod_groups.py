@@ -40,9 +40,8 @@ def _warn(case: Case, judged: Case) -> None:
     case.missing_queues.extend(judged.missing_queues)
     case.crashes.extend(judged.crashes)
     case.warnings.extend(judged.warnings)
-    crashed = {code for code, _ in judged.crashes}
     for found in judged.errors:
-        if not found.path and found.code in crashed:
+        if judged.is_crash(found):
             case.errors.append(found)
         else:
             case.add(found, "warn")

@@ -64,10 +64,9 @@ def judge_update(
     standing = {*before.errors, *before.warnings}
     anywhere = {_unnumbered(each, each.path) for each in standing} if objects is not None else ()
     moved = Moved(*objects) if objects is not None else None
-    crashed = {code for code, _ in after.crashes}
 
     def brought(found: FieldError) -> bool:
-        if found.code in crashed and not found.path:
+        if after.is_crash(found):
             return True  # nobody has judged the update, though the same was so before
         if found.path in inside:
             return False
