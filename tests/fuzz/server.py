@@ -15,7 +15,8 @@ from tests.fuzz.corpus import everything
 from tests.integration.certs.probing import probe
 from tests.integration.webhook.serving import Pair
 from tests.support.controlplane.leash import leashed
-from tests.support.controlplane.processes import Ports, wait_until
+from tests.support.controlplane.processes import wait_until
+from tests.support.ports import free_ports
 
 __all__ = ["Server", "serving"]
 
@@ -35,9 +36,7 @@ class Server:
     def __init__(self, command: list[str], authority: Path) -> None:
         """Start it."""
         self.authority = authority
-        ports = Ports(2)
-        ports.close()
-        self.port, self._metrics_port = ports.numbers
+        self.port, self._metrics_port = free_ports(2)
         self.complaints: deque[str] = deque(maxlen=200)
         options = ["--port", str(self.port), "--metrics-port", str(self._metrics_port)]
         self._process = subprocess.Popen(

@@ -13,14 +13,15 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Ports, Process, wait_until
+from tests.support.controlplane.processes import Process, wait_until
 from tests.support.mounts import SecretMount
+from tests.support.ports import free_ports
 
 NAMESPACE = "pumice-system"
 RELEASE = "pumice"
@@ -47,11 +48,11 @@ class Installation:
         processes: The running components by name.
     """
 
-    def __init__(self, plane: ControlPlane, folder: Path, ports: Ports) -> None:
+    def __init__(self, plane: ControlPlane, folder: Path, ports: Sequence[int]) -> None:
         self.plane = plane
         self.processes: dict[str, Process] = {}
         self._folder = folder
-        self._ports = dict(zip(("https", *COMPONENTS), ports.numbers, strict=True))
+        self._ports = dict(zip(("https", *COMPONENTS), ports, strict=True))
 
     def arguments(self, component: str) -> list[str]:
         """What the chart tells a component, with what only holds inside a pod put aside."""
@@ -128,10 +129,9 @@ def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Ins
         folder: For the logs of its components.
         settings: Further arguments of `helm install`.
     """
-    ports = Ports(1 + len(COMPONENTS))
-    ports.close()
+    ports = free_ports(1 + len(COMPONENTS))
     installation = Installation(plane, folder, ports)
-    url = f"https://127.0.0.1:{ports.numbers[0]}"
+    url = f"https://127.0.0.1:{ports[0]}"
     plane.wait_until_gone(NAMESPACE)
     arguments = (RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}")
     plane.helm("install", *arguments, *settings, namespace=NAMESPACE)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import NotReadyError, Ports, wait_until
+from tests.support.controlplane.processes import NotReadyError, wait_until
 from tests.support.installation import COMPONENTS, NAMESPACE, RELEASE, Installation
+from tests.support.ports import free_ports
 
 __all__ = ["NODES", "Kubelet", "kubelet"]
 
@@ -33,9 +34,8 @@ class Kubelet:
     """
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
-        ports = Ports(1 + len(COMPONENTS))
-        ports.close()
-        self.url = f"https://127.0.0.1:{ports.numbers[0]}"
+        ports = free_ports(1 + len(COMPONENTS))
+        self.url = f"https://127.0.0.1:{ports[0]}"
         self.problem = ""
         self._plane = plane
         self._installation = Installation(plane, folder, ports)

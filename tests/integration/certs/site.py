@@ -31,7 +31,8 @@ from tests.integration.certs.replica import Orders
 from tests.integration.certs.reviews import Load, loading
 from tests.integration.certs.rights import rights
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Ports, Process, wait_until
+from tests.support.controlplane.processes import Process, wait_until
+from tests.support.ports import free_ports
 
 __all__ = ["SECRET_NAME", "Site", "eventually"]
 
@@ -151,14 +152,11 @@ class Site:
     @contextmanager
     def running(self, count: int, **durations: float) -> Iterator[list[int]]:
         """Replicas, started at once and not waited for, for as long as the block lasts."""
-        ports = Ports(2 * count)
-        ports.close()
+        ports = free_ports(2 * count)
         try:
-            for port, metrics_port in zip(
-                ports.numbers[:count], ports.numbers[count:], strict=True
-            ):
+            for port, metrics_port in zip(ports[:count], ports[count:], strict=True):
                 self.start(port, metrics_port, **durations)
-            yield ports.numbers[:count]
+            yield ports[:count]
         finally:
             for each in self.replicas.values():
                 each.end()

@@ -22,8 +22,9 @@ from tests.integration.certs.reviews import loading
 from tests.integration.certs.site import eventually
 from tests.support.cert_manager import CertManager
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Ports, Process
+from tests.support.controlplane.processes import Process
 from tests.support.mounts import SecretMount
+from tests.support.ports import free_ports
 from tests.unit.certs.keys import authority
 
 USERS = "certs-users"
@@ -33,9 +34,7 @@ MOUNTED = "/etc/pumice-tls"
 
 @pytest.fixture
 def ports() -> list[int]:
-    held = Ports(2)
-    held.close()
-    return held.numbers
+    return free_ports(2)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from pumice.webhook.registrations import configurations
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import job, queue
 from tests.integration.cli.running import Running, pumice, running
+from tests.support.ports import free_port
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SECONDS = 15.0
@@ -39,13 +40,6 @@ def kubeconfig(cluster: EmbeddedCluster, tmp_path: Path) -> str:
     file = tmp_path / "kubeconfig"
     file.write_text(cluster.kubeconfig())
     return str(file)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 async def until(holds: Callable[[], object], what: str) -> None:

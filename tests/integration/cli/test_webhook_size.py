@@ -1,7 +1,6 @@
 """The webhook with a certificate from files loads nothing that it has no use for."""
 
 import json
-import socket
 import ssl
 import time
 import urllib.request
@@ -10,18 +9,12 @@ from pathlib import Path
 from pumice.certs.authority import Authority, generate_key
 from tests.builders import queue
 from tests.integration.cli.running import running, until
+from tests.support.ports import free_port
 
 MOST_MIB = 64
 """What the webhook may occupy; six runs gave 59.8 to 60.2 MiB."""
 
 UNUSED = ("cryptography", "numpy", "kubernetes", "re2")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def test_a_webhook_with_files_is_small(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import signal
-import socket
 import urllib.request
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from tests.builders import pod, queue
 from tests.integration.cli.running import running as command
 from tests.integration.cli.running import until
 from tests.integration.webhook.serving import Raw, offline, running
+from tests.support.ports import free_port
 from tests.unit.cluster.clocks import ManualClock
 from tests.unit.webhook.reviewing import operations, request, review
 
@@ -209,13 +209,6 @@ def is_ready(url: str) -> bool:
         return fetched(f"{url}/readyz") == "ok\n"
     except OSError:
         return False
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def test_a_process_reads_the_file_again_within_seconds(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -17,6 +16,7 @@ import yaml
 from tests.builders import queue
 from tests.integration.webhook.caller import Caller, Service
 from tests.integration.webhook.serving import Pair, session
+from tests.support.ports import free_port
 
 RATE = 300.0
 FRESH_RATE = 20.0
@@ -31,14 +31,6 @@ class Replica:
 
     address: str
     process: "subprocess.Popen[bytes]"
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Deployment:

@@ -18,7 +18,8 @@ from tests.integration.certs.probing import probe
 from tests.integration.certs.site import Site
 from tests.integration.webhook.serving import Pair
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Ports, Process, wait_until
+from tests.support.controlplane.processes import Process, wait_until
+from tests.support.ports import free_ports
 
 DRAIN_SECONDS = 5.0
 ENDPOINT_SECONDS = 1.0
@@ -45,9 +46,7 @@ class Replicas:
 
     async def add(self) -> int:
         """Start a replica; the Service leads to it once it is ready."""
-        ports = Ports(2)
-        ports.close()
-        port, metrics_port = ports.numbers
+        port, metrics_port = free_ports(2)
         options = ["--port", str(port), "--metrics-port", str(metrics_port)]
         name = f"replica-{next(self._numbers)}"
         replica = Process(name, [*self._command, *options], self._folder)

@@ -39,7 +39,6 @@ def etcd(folder: Path, client_port: int, peer_port: int) -> list[str]:
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=default={peer}",
         "--unsafe-no-fsync",  # nothing has to survive
-        "--socket-reuse-port",  # the port is held for it
         "--log-level=warn",
     ]
 
@@ -49,7 +48,6 @@ def apiserver(folder: Path, port: int, etcd_port: int) -> list[str]:
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
-        "--permit-port-sharing",  # the port is held for it
         "--advertise-address=127.0.0.1",
         "--endpoint-reconciler-type=none",  # loopback may not stand in an Endpoints object
         f"--tls-cert-file={folder / 'tls.crt'}",

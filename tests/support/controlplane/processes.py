@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from tests.support.controlplane.leash import leashed
 
-__all__ = ["NotReadyError", "Ports", "Process", "wait_until"]
+__all__ = ["NotReadyError", "Process", "wait_until"]
 
 
 class NotReadyError(RuntimeError):
@@ -63,25 +62,6 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
-
-
-class Ports:
-    """Free loopback ports, held until closed so that nobody else is given them meanwhile.
-
-    They are bound, not listened on, with SO_REUSEPORT; a server that shares ports the same way
-    can bind them too, and is the only one that connections reach.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._sockets = [socket.socket() for _ in range(count)]
-        for held in self._sockets:
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            held.bind(("127.0.0.1", 0))
-        self.numbers: list[int] = [held.getsockname()[1] for held in self._sockets]
-
-    def close(self) -> None:
-        for held in self._sockets:
-            held.close()
 
 
 def wait_until(

@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.support.controlplane import commands
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.pki import Authority, new_key, private_pem, public_pem
-from tests.support.controlplane.processes import Ports, Process, wait_until
+from tests.support.controlplane.processes import Process, wait_until
+from tests.support.ports import free_ports
 
 __all__ = ["started"]
 
@@ -34,8 +35,7 @@ def started(binaries: Mapping[str, Path]) -> Iterator[ControlPlane]:
     """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(_folder())
-        ports = stack.enter_context(contextlib.closing(Ports(3)))
-        client_port, peer_port, api_port = ports.numbers
+        client_port, peer_port, api_port = free_ports(3)
         authority = Authority()
         admin_token = secrets.token_hex(16)
         _write_secrets(folder, authority, admin_token)

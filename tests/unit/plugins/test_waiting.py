@@ -13,6 +13,7 @@ import pytest
 
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.waiting import wait_container
+from tests.support.ports import free_port
 
 NC = f"""#!{sys.executable}
 import socket, sys
@@ -31,11 +32,6 @@ def listener() -> Iterator[socket.socket]:
 def port_of(server: socket.socket) -> int:
     port: int = server.getsockname()[1]
     return port
-
-
-def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return port_of(server)
 
 
 class Image:

@@ -1,19 +1,17 @@
-"""Child processes of the control plane: leash, ports, waiting, and what is left of a failed start."""
+"""Child processes of the control plane: leash, waiting, and what is left of a failed start."""
 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.controlplane.builder import REPOSITORY, TOOLS
-from tests.support.controlplane.processes import NotReadyError, Ports, Process, wait_until
+from tests.support.controlplane.processes import NotReadyError, Process, wait_until
 from tests.support.controlplane.start import started
 
 STARTER = """
@@ -28,13 +26,6 @@ time.sleep(60)
 
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
-
-
-@pytest.fixture
-def ports() -> Iterator[Ports]:
-    made = Ports(2)
-    yield made
-    made.close()
 
 
 def ended(pid: int) -> bool:
@@ -94,20 +85,6 @@ def test_waiting_too_long_shows_the_logs(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError, match=r"godot: not after 0 s\n--- part\nstill here"):
         wait_until(lambda: False, "godot", 0.1, [process])
     process.end()
-
-
-def test_a_held_port_is_given_only_to_who_shares_it(ports: Ports) -> None:
-    first, second = ports.numbers
-    assert first != second
-    with socket.socket() as stranger, pytest.raises(OSError, match="Address already in use"):
-        stranger.bind(("127.0.0.1", first))
-    with socket.socket() as server, socket.socket() as client:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        server.bind(("127.0.0.1", first))
-        server.listen()
-        client.connect(("127.0.0.1", first))
-        accepted, _ = server.accept()
-        accepted.close()
 
 
 FAILING = """#!/bin/sh
