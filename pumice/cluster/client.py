@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pumice.api.kinds import POD, Kind
-from pumice.cluster import connection as connections
+from pumice.cluster import sources
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import Connection
@@ -66,12 +66,12 @@ class Client:
         clock: Clock | None = None,
         backoff: Backoff | None = None,
     ) -> AsyncIterator["Client"]:
-        """Find the API server (see `connection.load`) and open a session for a `with` block.
+        """Find the API server (see `sources.load`) and open a session for a `with` block.
 
         Raises:
             ConfigurationError: When no API server is known.
         """
-        found = await connections.load(kubeconfig, server)
+        found = await sources.load(kubeconfig, server)
         client = cls(found, clock=clock, backoff=backoff)
         try:
             yield client

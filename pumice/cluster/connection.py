@@ -1,21 +1,11 @@
-"""Where the API server is, how its certificate is checked, and who we are to it.
+"""How one API server is reached: its address, how its certificate is checked, who we are to it."""
 
-Sources, first that applies: an explicit server (for loopback servers without authentication), an
-explicit kubeconfig, `$KUBECONFIG`, the pod's service account, `~/.kube/config`.
-"""
-
-import os
 import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from pumice.cluster.credentials import Credentials, StaticCredentials, TokenFile
+from pumice.cluster.credentials import Credentials
 
-__all__ = ["SERVICE_ACCOUNT", "ConfigurationError", "Connection", "in_cluster", "load"]
-
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet mounts a pod's token, CA and namespace."""
+__all__ = ["ConfigurationError", "Connection"]
 
 
 class ConfigurationError(Exception):
@@ -41,69 +31,3 @@ class Connection:
     server_name: str | None = None
     proxy: str | None = None
     namespace: str = "default"
-
-
-async def load(
-    kubeconfig: str | Path | None = None,
-    server: str | None = None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    service_account: Path = SERVICE_ACCOUNT,
-) -> Connection:
-    """Find the API server.
-
-    Args:
-        kubeconfig: Path of a kubeconfig file.
-        server: Base URL; alone it means no authentication, with a kubeconfig it replaces the
-            file's address.
-        environ: Environment variables; the process's own by default.
-        service_account: Folder of the pod's token.
-
-    Raises:
-        ConfigurationError: When there is none, or it cannot be read.
-    """
-    from pumice.cluster import kubeconfig as files  # brings YAML, which a pod does not need
-
-    environ = os.environ if environ is None else environ
-    if kubeconfig is not None:
-        return await files.load(str(kubeconfig), server=server)
-    if server is not None:
-        return Connection(server=server.rstrip("/"), credentials=StaticCredentials())
-    if paths := environ.get("KUBECONFIG"):
-        return await files.load(paths)
-    if environ.get("KUBERNETES_SERVICE_HOST"):
-        return in_cluster(environ, service_account)
-    if default := _home_config(environ):
-        return await files.load(default)
-    raise ConfigurationError(
-        "no API server known: give --kubeconfig FILE, set KUBECONFIG, create ~/.kube/config, or "
-        "run in a pod with a service account"
-    )
-
-
-def _home_config(environ: Mapping[str, str]) -> str | None:
-    default = Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"
-    return str(default) if default.is_file() else None
-
-
-def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Connection:
-    """Use the pod's service account.
-
-    Raises:
-        ConfigurationError: When a variable or a file is missing.
-    """
-    host = environ.get("KUBERNETES_SERVICE_HOST", "")
-    port = environ.get("KUBERNETES_SERVICE_PORT", "443")
-    authority, token, namespace = folder / "ca.crt", folder / "token", folder / "namespace"
-    try:
-        return Connection(
-            server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
-            credentials=TokenFile(token),
-            tls=ssl.create_default_context(cafile=str(authority)),
-            namespace=namespace.read_text().strip() if namespace.is_file() else "default",
-        )
-    except OSError as error:
-        raise ConfigurationError(
-            f"the pod's service account under {folder} cannot be used: {error}; "
-            "is automountServiceAccountToken off?"
-        ) from error

@@ -7,9 +7,9 @@ then name, pods by index, age and then name.
 from types import MappingProxyType
 
 from pumice.scheduler.closing import Closing
+from pumice.scheduler.opening import open_session
 from pumice.scheduler.options import Config
 from pumice.scheduler.results import CycleResult
-from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["run_cycle"]
@@ -30,7 +30,7 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
         return _result(state)
     state.settle()
     state.cycles += 1
-    session = Session(state, config, now)
+    session = open_session(state, config, now)
     for spec, arguments in config.actions:
         spec.run(session, arguments)
     session.close()

@@ -69,7 +69,3 @@ class Config:
     actions: tuple[tuple[ActionSpec, Arguments], ...]
     plugins: tuple[PluginOption, ...]
     warnings: tuple[str, ...] = ()
-
-    def has_action(self, name: str) -> bool:
-        """Whether an action is configured."""
-        return any(spec.name == name for spec, _ in self.actions)

@@ -1,13 +1,12 @@
 """Where plugins register: only what their switches in the configuration leave on is listed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.tasks import Task
-from pumice.scheduler.options import PluginOption
 from pumice.scheduler.points import (
     Extension,
     Extensions,
@@ -31,19 +30,31 @@ T = TypeVar("T")
 class Registrar:
     """The door through which one plugin enters a session."""
 
-    __slots__ = ("_extensions", "_option")
+    __slots__ = ("_extensions", "_plugin", "_switches", "_tier")
 
-    def __init__(self, extensions: Extensions, option: PluginOption) -> None:
+    def __init__(
+        self, extensions: Extensions, plugin: str, tier: int, switches: Mapping[str, bool]
+    ) -> None:
+        """Open the door.
+
+        Args:
+            extensions: Where to register.
+            plugin: Name of the plugin.
+            tier: Number of its tier, from 0.
+            switches: All its switches with their values.
+        """
         self._extensions = extensions
-        self._option = option
+        self._plugin = plugin
+        self._tier = tier
+        self._switches = switches
 
     def is_on(self, switch: str) -> bool:
         """Whether a switch of the plugin is on."""
-        return self._option.switches[switch]
+        return self._switches[switch]
 
     def _add(self, points: list[Extension[T]], call: T, switch: str | None = None) -> None:
-        if switch is None or self._option.switches[switch]:
-            points.append(Extension(self._option.tier, self._option.spec.name, call))
+        if switch is None or self._switches[switch]:
+            points.append(Extension(self._tier, self._plugin, call))
 
     def queue_order(self, key: Callable[[Queue], SortKey]) -> None:
         """Say which queue goes first: the one with the smaller key."""

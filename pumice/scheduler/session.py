@@ -17,7 +17,6 @@ from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.tasks import Status, Task
-from pumice.scheduler.options import Config
 from pumice.scheduler.points import (
     Extension,
     Extensions,
@@ -27,7 +26,6 @@ from pumice.scheduler.points import (
     Verdict,
     Vote,
 )
-from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
@@ -62,7 +60,6 @@ class Session:
 
     Attributes:
         state: The cluster; only statements change it.
-        config: What is configured.
         now: The moment, UNIX seconds.
         view: What plugins see.
         extensions: What plugins have registered.
@@ -74,9 +71,15 @@ class Session:
         decided: Pods that were placed, promised a place or refused.
     """
 
-    def __init__(self, state: ClusterState, config: Config, now: float) -> None:
+    def __init__(self, state: ClusterState, actions: frozenset[str], now: float) -> None:
+        """Begin a session without plugins; see `opening.open_session`.
+
+        Args:
+            state: The cluster, settled.
+            actions: Names of the configured actions.
+            now: The moment, UNIX seconds.
+        """
         self.state = state
-        self.config = config
         self.now = now
         self.outbox = Outbox()
         self.outcomes: dict[str, Outcome] = {}
@@ -86,14 +89,10 @@ class Session:
         self.decided = 0
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, str], Board] = {}
-        actions = frozenset(spec.name for spec, _ in config.actions)
         self.view = SessionView(state, now, actions, self.events)
         self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
         self.extensions = Extensions()
         self.extensions.filters.append(Extension(-1, "", FilterPoint(self._readiness, "fixed")))
-        for option in config.plugins:
-            plugin = option.spec.build(option.arguments)
-            plugin.open(self.view, Registrar(self.extensions, option))
 
     def outcome(self, job: Job) -> Outcome:
         """What happened to a job so far."""
@@ -211,6 +210,7 @@ class Session:
         """An empty statement."""
         return Statement(
             self.state.nodes,
+            self.state.jobs,
             self.ledger,
             self.outbox,
             self.extensions.on_allocate,
@@ -240,8 +240,8 @@ class Session:
         self._kept.clear()
         for task in reversed(self.outbox.promises):
             self.state.nodes.discard(task)
-            if task.job is not None:
-                task.job.move(task, Status.PENDING)
+            if task.job:
+                self.state.jobs[task.job].move(task, Status.PENDING)
         self.outbox.promises.clear()
 
     def _readiness(self, _pods: PodClass, _rows: Rows) -> Verdict | None:

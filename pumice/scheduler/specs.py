@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from pumice.scheduler.arguments import Argument, Arguments
-
-if TYPE_CHECKING:
-    from pumice.scheduler.registrar import Registrar
-    from pumice.scheduler.session import Session
-    from pumice.scheduler.view import SessionView
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.session import Session
+from pumice.scheduler.view import SessionView
 
 __all__ = ["ActionSpec", "Plugin", "PluginSpec"]
 
@@ -17,7 +15,7 @@ __all__ = ["ActionSpec", "Plugin", "PluginSpec"]
 class Plugin(Protocol):
     """A plugin of one session: it registers what it has to say, and reads the view to find it out."""
 
-    def open(self, session: "SessionView", register: "Registrar") -> None:
+    def open(self, session: SessionView, register: Registrar) -> None:
         """Register functions for this session."""
 
 
@@ -51,5 +49,5 @@ class ActionSpec:
 
     name: str
     summary: str
-    run: Callable[["Session", Arguments], None]
+    run: Callable[[Session, Arguments], None]
     arguments: tuple[Argument, ...] = ()

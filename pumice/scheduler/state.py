@@ -94,13 +94,13 @@ class ClusterState:
             QuantityError: A request cannot be read; the state is as before.
         """
         task = Task(pod, self.shapes.intern(pod.spec))
-        group = self._group_of(pod)
+        gang = self._gang_of(pod)
         node = pod.spec.node_name
         old = self.tasks.get(task.key)
         if old is not None:
             if old.status is Status.BINDING and task.status is Status.PENDING and old.node:
-                task.status, node = Status.BINDING, old.node.name
-            if self._is_same(old, task, group, node):
+                task.status, node = Status.BINDING, old.node
+            if self._is_same(old, task, gang, node):
                 return False
             task.verdict = old.verdict
         self._widen()
@@ -110,8 +110,8 @@ class ClusterState:
         self.tasks[task.key] = task
         if node:
             self.nodes.add(task, self.nodes.record(node))
-        if group:
-            job = self._job(pod.metadata.namespace, group)
+        if gang:
+            job = self._job(gang)
             job.add(task)
             self._touch(job)
         return self._changed(True)
@@ -127,14 +127,12 @@ class ClusterState:
     def forget(self, namespace: str, name: str) -> bool:
         """Take back the assumption that a pod is bound: the API server refused. It waits again."""
         task = self.tasks.get(f"{namespace}/{name}")
-        if task is None or task.status is not Status.BINDING or task.job is None:
+        if task is None or task.status is not Status.BINDING or not task.job:
             return False
-        record = task.node
-        self.nodes.discard(task)
-        if record is not None:
-            self.nodes.drop_if_unused(record)
-        task.job.move(task, Status.PENDING)
-        self._touch(task.job)
+        self._leave_node(task)
+        job = self.jobs[task.job]
+        job.move(task, Status.PENDING)
+        self._touch(job)
         return self._changed(True)
 
     # -- gangs, queues, priorities -----------------------------------------------------------
@@ -232,10 +230,10 @@ class ClusterState:
         tasks = [self.tasks[pod] for pod in pods]
         for task in tasks:
             task.verdict = None
-        jobs = {task.job.key: task.job for task in tasks if task.job}
-        for job in jobs.values():
-            self._touch(job)
-        self._changed(bool(jobs))
+        gangs = dict.fromkeys(task.job for task in tasks if task.job)
+        for gang in gangs:
+            self._touch(self.jobs[gang])
+        self._changed(bool(gangs))
 
     # -- inside ------------------------------------------------------------------------------
 
@@ -243,38 +241,43 @@ class ClusterState:
         self.version += changed
         return changed
 
-    def _group_of(self, pod: Pod) -> str:
+    def _gang_of(self, pod: Pod) -> str:
+        """Key of the PodGroup that a pod names; empty for pods that Pumice does not schedule."""
         if pod.spec.scheduler_name not in self.scheduler_names:
             return ""
         meta = pod.metadata
-        return meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
+        name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
+        return f"{meta.namespace}/{name}" if name else ""
 
-    def _is_same(self, old: Task, new: Task, group: str, node: str) -> bool:
+    def _is_same(self, old: Task, new: Task, gang: str, node: str) -> bool:
         return (
             old.status is new.status
             and old.facts == new.facts
-            and (old.job.name if old.job else "") == group
-            and (old.node.name if old.node else "") == node
+            and old.job == gang
+            and old.node == node
         )
 
-    def _job(self, namespace: str, name: str) -> Job:
-        key = f"{namespace}/{name}"
+    def _job(self, key: str) -> Job:
         job = self.jobs.get(key)
         if job is None:
+            namespace, _, name = key.partition("/")
             job = self.jobs[key] = Job(namespace, name)
         return job
 
     def _drop(self, task: Task) -> None:
         del self.tasks[task.key]
-        record = task.node
-        self.nodes.discard(task)
-        if record is not None:
-            self.nodes.drop_if_unused(record)
-        job = task.job
-        if job is not None:
+        self._leave_node(task)
+        if task.job:
+            job = self.jobs[task.job]
             job.discard(task)
             self._touch(job)
         self.shapes.release(task.shape)
+
+    def _leave_node(self, task: Task) -> None:
+        if task.node:
+            record = self.nodes.records[task.node]
+            self.nodes.discard(task)
+            self.nodes.drop_if_unused(record)
 
     def _touch(self, job: Job) -> None:
         self.dirty[job.key] = None

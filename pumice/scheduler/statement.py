@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from pumice.scheduler.ledger import Ledger
+from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord, NodeTable
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.points import Extension
@@ -45,17 +46,27 @@ class Outbox:
 class Statement:
     """A list of decisions on the pods of one job, or for its sake."""
 
-    __slots__ = ("_ledger", "_nodes", "_on_allocate", "_on_deallocate", "_outbox", "_steps")
+    __slots__ = (
+        "_jobs",
+        "_ledger",
+        "_nodes",
+        "_on_allocate",
+        "_on_deallocate",
+        "_outbox",
+        "_steps",
+    )
 
     def __init__(
         self,
         nodes: NodeTable,
+        jobs: Mapping[str, Job],
         ledger: Ledger,
         outbox: Outbox,
         on_allocate: Handlers,
         on_deallocate: Handlers,
     ) -> None:
         self._nodes = nodes
+        self._jobs = jobs
         self._ledger = ledger
         self._outbox = outbox
         self._on_allocate = on_allocate
@@ -83,7 +94,7 @@ class Statement:
     def allocate(self, task: Task, record: NodeRecord) -> None:
         """Give a pending pod a place that is free."""
         self._steps.append((Decision.ALLOCATE, task, record, task.status))
-        _move(task, Status.ALLOCATED)
+        self._move(task, Status.ALLOCATED)
         self._nodes.add(task, record)
         self._ledger.log.append(record.row)
         for handler in self._on_allocate:
@@ -93,7 +104,7 @@ class Statement:
         """Promise a pending pod a place that is about to become free."""
         self._steps.append((Decision.PIPELINE, task, record, task.status))
         self._ledger.promises += 1
-        _move(task, Status.PIPELINED)
+        self._move(task, Status.PIPELINED)
         self._nodes.add(task, record)
         self._ledger.log.append(record.row)
         for handler in self._on_allocate:
@@ -101,8 +112,7 @@ class Statement:
 
     def evict(self, task: Task) -> None:
         """Make a placed pod leave its node."""
-        record = task.node
-        assert record is not None
+        record = self._nodes.records[task.node]
         self._steps.append((Decision.EVICT, task, record, task.status))
         self._ledger.releases = True
         self._replace(task, record, Status.RELEASING)
@@ -113,7 +123,7 @@ class Statement:
         """Let the decisions leave the session."""
         for decision, task, record, _ in self._steps:
             if decision is Decision.ALLOCATE:
-                _move(task, Status.BINDING)
+                self._move(task, Status.BINDING)
                 self._outbox.binds[task.key] = record.name
             elif decision is Decision.PIPELINE:
                 self._outbox.promises.append(task)
@@ -131,20 +141,19 @@ class Statement:
                     handler.call(task, record)
                 continue
             self._nodes.discard(task)
-            _move(task, before)
+            self._move(task, before)
             self._ledger.log.append(record.row)
             for handler in self._on_deallocate:
                 handler.call(task, record)
 
     def _replace(self, task: Task, record: NodeRecord, status: Status) -> None:
         self._nodes.discard(task)
-        _move(task, status)
+        self._move(task, status)
         self._nodes.add(task, record)
         self._ledger.log.append(record.row)
 
-
-def _move(task: Task, status: Status) -> None:
-    if task.job is None:
-        task.status = status
-    else:
-        task.job.move(task, status)
+    def _move(self, task: Task, status: Status) -> None:
+        if task.job:
+            self._jobs[task.job].move(task, status)
+        else:
+            task.status = status

@@ -17,7 +17,7 @@ from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import READY, Status, Task
 from pumice.scheduler.results import Reason
-from pumice.scheduler.session import Session
+from pumice.scheduler.session import Outcome, Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
 
@@ -123,7 +123,7 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         if refusal is not None:
             outcome.refused = refusal
             continue
-        if not _place(session, queue, statement, task):
+        if not _place(session, queue, statement, outcome, task):
             failed_roles.add(task.role)
             if not goes_on(job, failed_roles):
                 break
@@ -141,7 +141,9 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     return False
 
 
-def _place(session: Session, queue: Queue, statement: Statement, task: Task) -> bool:
+def _place(
+    session: Session, queue: Queue, statement: Statement, outcome: Outcome, task: Task
+) -> bool:
     board = session.board(task, queue.metadata.name)
     nodes = session.state.nodes.order
     row = board.best(task)
@@ -153,8 +155,6 @@ def _place(session: Session, queue: Queue, statement: Statement, task: Task) -> 
     if row != NOWHERE:
         statement.pipeline(task, nodes[row])
         return True
-    assert task.job is not None
-    outcome = session.outcome(task.job)
     if outcome.failed is None:
         outcome.failed = (task, board.why_not())
     return False

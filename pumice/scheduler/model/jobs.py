@@ -100,7 +100,7 @@ class Job:
     def add(self, task: Task) -> None:
         """Count a pod in."""
         self.tasks[task.key] = task
-        task.job = self
+        task.job = self.key
         task.counts = self.roles.setdefault(task.role, list(_NO_COUNTS))
         self._count(task, task.status, 1)
 
@@ -108,7 +108,7 @@ class Job:
         """Count a pod out."""
         del self.tasks[task.key]
         self._count(task, task.status, -1)
-        task.job = None
+        task.job = ""
         if not any(task.counts):
             self.roles.pop(task.role, None)
 
@@ -160,8 +160,7 @@ class Job:
         if not self.counts[Status.RELEASING]:
             return 0
         return sum(
-            task.status is Status.RELEASING and task.node is not None
-            for task in self.tasks.values()
+            task.status is Status.RELEASING and task.node != "" for task in self.tasks.values()
         )
 
     def role_count(self, role: str, statuses: Iterable[Status]) -> int:

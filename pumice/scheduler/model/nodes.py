@@ -245,17 +245,17 @@ class NodeTable:
 
     def add(self, task: Task, record: NodeRecord) -> None:
         """Put a pod on a node and count it by its status."""
-        task.node = record
+        task.node = record.name
         record.tasks[task.key] = task
         self._count(task, record, 1)
 
     def discard(self, task: Task) -> None:
         """Undo `add`; the pod must have the status it had then."""
-        record = task.node
-        if record is None:
+        if not task.node:
             return
+        record = self.records[task.node]
         self._count(task, record, -1)
-        task.node = None
+        task.node = ""
         record.tasks.pop(task.key, None)
 
     def _count(self, task: Task, record: NodeRecord, sign: int) -> None:

@@ -5,7 +5,6 @@ use up their nodes; they have no job.
 """
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 from pumice.api import keys
 from pumice.api.meta import parse_time
@@ -13,10 +12,6 @@ from pumice.api.pods import Pod
 from pumice.scheduler.model.order import Natural, natural, trailing_index
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.results import PodVerdict
-
-if TYPE_CHECKING:
-    from pumice.scheduler.model.jobs import Job
-    from pumice.scheduler.model.nodes import NodeRecord
 
 __all__ = [
     "ALLOCATED_LIKE",
@@ -83,11 +78,11 @@ class Task:
 
     Attributes:
         key: `namespace/name`.
-        job: The gang it belongs to; None for pods that Pumice does not schedule.
+        job: Key of the gang it belongs to; empty for pods that Pumice does not schedule.
         role: Name of its task in the job, empty when it says none.
         counts: The job's counters of the role, by status.
         status: Where it stands, tentative decisions of the running cycle included.
-        node: Node that it is or will be on.
+        node: Name of the node that it is or will be on; empty when there is none.
         order: What the order falls back to: index in the name, age, name.
         gates: Scheduling gates that hold it back, as text.
         verdict: Reason and message that were last reported on the pod.
@@ -124,8 +119,8 @@ class Task:
             natural(meta.name),
         )
         self.status = status_of(pod)
-        self.node: NodeRecord | None = None
-        self.job: Job | None = None
+        self.node = ""
+        self.job = ""
         self.counts: list[int] = []
         self.verdict: PodVerdict | None = None
 
@@ -140,7 +135,7 @@ class Task:
         return self.shape.is_empty
 
     def __repr__(self) -> str:
-        place = f" on {self.node.name}" if self.node else ""
+        place = f" on {self.node}" if self.node else ""
         return f"<Task {self.key} {TITLES[self.status]}{place}>"
 
 

@@ -25,7 +25,7 @@ from pumice.api.queues import NodeGroupTerms, Queue, QueueAffinity
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.facts import ABSENT
-from pumice.scheduler.model.nodes import NodeRecord, Rows
+from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Task
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
@@ -125,8 +125,8 @@ class NodeGroup:
         if self._limits:
             self._count_used()
             register.node_filter(self._judge_limits, scope="all")
-            register.on_allocate(lambda task, record: self._note(task, record, 1))
-            register.on_deallocate(lambda task, record: self._note(task, record, -1))
+            register.on_allocate(lambda task, record: self._note(task, record.name, 1))
+            register.on_deallocate(lambda task, record: self._note(task, record.name, -1))
 
     # -- wishes ------------------------------------------------------------------------------
 
@@ -177,17 +177,23 @@ class NodeGroup:
         for job in self._session.jobs.values():
             if job.queue in self._limits:
                 for task in job.tasks.values():
-                    if task.node is not None and task.status in ALLOCATED_LIKE:
+                    if task.node and task.status in ALLOCATED_LIKE:
                         self._note(task, task.node, 1)
 
-    def _note(self, task: Task, record: NodeRecord, sign: int) -> None:
-        queue = task.job.queue if task.job else ""
-        group = record.node.metadata.label(keys.NODE_GROUP) if record.node else ""
-        if queue not in self._limits or not group:
+    def _note(self, task: Task, node: str, sign: int) -> None:
+        job = self._session.jobs.get(task.job)
+        group = self._group_of(node)
+        if job is None or job.queue not in self._limits or not group:
             return
-        used = self._used.get((queue, group))
+        used = self._used.get((job.queue, group))
         vector = sign * task.shape.vector
-        self._used[queue, group] = vector if used is None else used + vector
+        self._used[job.queue, group] = vector if used is None else used + vector
+
+    def _group_of(self, node: str) -> str:
+        row = self._session.row_of(node)
+        column = self._session.facts.label(keys.NODE_GROUP)
+        place = column.codes[row] if row >= 0 else ABSENT
+        return column.values[place] if place != ABSENT else ""
 
     def _judge_limits(self, pods: PodClass, rows: Rows) -> Verdict | None:
         if pods.queue not in self._limits:

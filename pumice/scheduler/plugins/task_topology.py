@@ -87,21 +87,21 @@ class TaskTopology:
 
     def task_key(self, task: Task) -> SortKey:
         """Pods of one bucket follow each other, those in no bucket come last."""
-        buckets = self._jobs.get(task.job.key) if task.job else None
+        buckets = self._jobs.get(task.job)
         bucket = buckets.of(task) if buckets else None
-        if task.job is None or buckets is None or bucket is None:
+        if buckets is None or bucket is None:
             return _OUTSIDE
         if self._is_volcano:
             place = (-len(bucket.pending), bucket.index)
         else:
-            place = (self._places[task.job.key][bucket.index], 0)
+            place = (self._places[task.job][bucket.index], 0)
         return (0, *place, buckets.rank(task), -buckets.type(task))
 
     # -- scores ------------------------------------------------------------------------------
 
     def score(self, task: Task, rows: Rows) -> Floats | None:
         """How much of the pod's bucket each node can hold."""
-        buckets = self._jobs.get(task.job.key) if task.job else None
+        buckets = self._jobs.get(task.job)
         bucket = buckets.of(task) if buckets else None
         if buckets is None or bucket is None:
             return None
@@ -130,12 +130,12 @@ class TaskTopology:
     # -- placements --------------------------------------------------------------------------
 
     def _on_allocate(self, task: Task, record: NodeRecord) -> None:
-        buckets = self._jobs.get(task.job.key) if task.job else None
+        buckets = self._jobs.get(task.job)
         if buckets is not None:
             buckets.place(task, record.name)
 
     def _on_deallocate(self, task: Task, record: NodeRecord) -> None:
-        buckets = self._jobs.get(task.job.key) if task.job else None
+        buckets = self._jobs.get(task.job)
         if buckets is not None:
             buckets.take_back(task, record.name)
 

@@ -89,13 +89,13 @@ class Buckets:
 
         counted = [task for task in tasks if task.status in _COUNTED]
         for task in counted:
-            if task.node is not None and not as_volcano:
-                self._note_placed(task, task.node.name, 1)
+            if task.node and not as_volcano:
+                self._note_placed(task, task.node, 1)
         members = sorted(
             (task for task in counted if self.role_of(task) in self._types),
             key=lambda task: (
-                task.node is None,
-                task.node.name if task.node else "",
+                not task.node,
+                task.node,
                 self.rank(task),
                 -self.type(task),
                 by_name(task),
@@ -103,11 +103,10 @@ class Buckets:
         )
         of_node: dict[str, Bucket] = {}
         for task in members:
-            if task.node is not None:
-                node = task.node.name
-                bucket = of_node.get(node) or self._open()
-                of_node[node] = bucket
-                bucket.on_node[node] += 1
+            if task.node:
+                bucket = of_node.get(task.node) or self._open()
+                of_node[task.node] = bucket
+                bucket.on_node[task.node] += 1
             else:
                 bucket = self._choose(task)
                 bucket.members.append(task)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pumice.scheduler import opening
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.session import Session
@@ -29,7 +30,7 @@ class Answers:
 def open_session(scene: Scene) -> Session:
     """A session on the scene as it is."""
     scene.state.settle()
-    return Session(scene.state, scene.config, NOW)
+    return opening.open_session(scene.state, scene.config, NOW)
 
 
 def ask(scene: Scene, pod: str, queue: str = "default", session: Session | None = None) -> Answers:

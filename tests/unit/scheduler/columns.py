@@ -32,7 +32,7 @@ def dump(state: ClusterState) -> dict[str, Any]:
             if record.tasks
         },
         "tasks": {
-            key: (task.status.name, task.node.name if task.node else "", task.shape.key)
+            key: (task.status.name, task.node, task.shape.key)
             for key, task in sorted(state.tasks.items())
         },
         "jobs": {

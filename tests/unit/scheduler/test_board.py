@@ -78,10 +78,10 @@ def test_rows_follow_placements_of_all_classes_and_their_undoing(
         statements.append(statement)
         if dice.random() < 0.6:
             dice.choice(statements).discard()
-        waiting["ab"[dice.randrange(2)]].sort(key=lambda task: task.node is not None)
+        waiting["ab"[dice.randrange(2)]].sort(key=lambda task: task.node != "")
         for line in waiting.values():
-            line.sort(key=lambda task: task.node is not None)
-            if line[0].node is not None:
+            line.sort(key=lambda task: task.node != "")
+            if line[0].node:
                 return
 
 

@@ -95,9 +95,10 @@ def _used_by_binds(state: ClusterState) -> None:
     """No node on which something was placed has less than nothing left of what was asked for."""
     rows = state.nodes.rows()
     for task in state.tasks.values():
-        if task.status.name == "BINDING" and task.node is not None:
+        if task.status.name == "BINDING" and task.node:
             for need in task.shape.needs:
-                assert rows.idle(need.column)[task.node.row] >= 0
+                row = state.nodes.records[task.node].row
+                assert rows.idle(need.column)[row] >= 0
 
 
 @EXAMPLES
@@ -156,7 +157,7 @@ def test_a_discarded_statement_restores_every_bit(cluster: dict[str, Any]) -> No
         if task.status.name == "PENDING" and records:
             place = statement.pipeline if index % 2 else statement.allocate
             place(task, records[index % len(records)])
-        elif task.status.name == "RUNNING" and task.node is not None and task.node.row >= 0:
+        elif task.status.name == "RUNNING" and session.view.row_of(task.node) >= 0:
             statement.evict(task)
     statement.discard()
     assert dump(scene.state) == before

@@ -50,8 +50,8 @@ def test_wishes(case: dict[str, Any], mode: str) -> None:
 )
 def test_limits(case: dict[str, Any]) -> None:
     scene = _limited(case["limits"])
-    if case.get("running"):
-        scene.add_pod(["c1", "r1", "n1", "Running", 2, "4Gi", "pg1"])
+    if node := case.get("running"):
+        scene.add_pod(["c1", "r1", node, "Running", 2, "4Gi", "pg1"])
     assert ask(scene, "c1/p1", "q").allowed == [bool(each) for each in case["allowed"]]
 
 

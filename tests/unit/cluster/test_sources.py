@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pumice.cluster.connection import ConfigurationError, in_cluster, load
+from pumice.cluster.connection import ConfigurationError
+from pumice.cluster.sources import in_cluster, load
 
 PLAIN = """
 apiVersion: v1
