@@ -7,7 +7,7 @@ import pytest
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.rules import pod_templates
-from pumice.webhook.rules.templates.known import KnownTemplates
+from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.settings import AdmissionSettings
@@ -95,15 +95,17 @@ SWEPT = {
 }
 
 
-def test_jobs_that_differ_in_arguments_and_values_are_known(judged: list[str]) -> None:
+def test_jobs_that_differ_in_arguments_and_variables_are_known(judged: list[str]) -> None:
     judge = admission()
     assert review(judge, {"containers": [SWEPT]})["allowed"]
     env = [{"value": "2", "name": "SEED"}, {"name": "RATE", "value": ""}]
     other = SWEPT | {"command": ["train", "--fast"], "args": [], "env": env}
     assert review(judge, {"containers": [other]})["allowed"]
+    others = SWEPT | {"env": [{"name": "RATE", "value": "0.1"}, {"name": "RUN", "value": "1"}]}
+    assert review(judge, {"containers": [others]})["allowed"]
     assert len(judged) == 1
-    renamed = SWEPT | {"env": [{"name": "RATE", "value": "0.1"}, {"name": "SEED", "value": "1"}]}
-    assert review(judge, {"containers": [renamed]})["allowed"]
+    misnamed = SWEPT | {"env": [{"name": "RATE=", "value": "0.1"}]}
+    assert not review(judge, {"containers": [misnamed]})["allowed"]
     assert len(judged) == 2
 
 

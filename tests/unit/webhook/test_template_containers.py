@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pumice.plugins import builtin
@@ -82,6 +82,7 @@ def messages(**fields: Any) -> str:
 
 
 @settings(deadline=None)
+@example({"containers": [{"ports": [{"containerPort": []}, {"protocol": {}}, {"name": [1]}]}]})
 @given(SPECS)
 def test_no_rule_raises_on_any_containers(spec: Raw) -> None:
     judged(spec)

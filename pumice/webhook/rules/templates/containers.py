@@ -5,7 +5,6 @@ A check is called only for a field that is there, so that a container costs what
 
 from collections.abc import Callable, Mapping
 
-from pumice.api.names import dns_label_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
     container_security,
@@ -19,6 +18,7 @@ from pumice.webhook.rules.templates import (
     restarts,
     windows,
 )
+from pumice.webhook.rules.templates.labels import label_problem
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 from pumice.webhook.rules.templates.surroundings import Surroundings
 from pumice.webhook.rules.templates.values import one_of
@@ -126,7 +126,7 @@ def _container(
         if (first := named.setdefault(name, site.path)) is not site.path:
             message = f'"{name}" is already the name of {first}'
             site.report(TPL_CONTAINER_DUP, message, "name")
-        elif problem := dns_label_problem(name):
+        elif problem := label_problem(name):
             site.report(TPL_CONTAINER_NAME, problem, "name")
     images.image(site, container)
     for field, value in container.items():

@@ -47,19 +47,19 @@ def metadata(site: Site, found: Raw) -> None:
     """Check a template's metadata.
 
     Args:
-        site: Where the metadata is.
-        found: The metadata.
+        site: Where the template is.
+        found: Its metadata.
     """
     if "labels" in found:
-        labels(site, TPL_LABEL, found["labels"], "labels")
+        labels(site, TPL_LABEL, found["labels"], "metadata.labels")
     if annotations := found.get("annotations"):
-        annotations_problem(site, TPL_ANNOTATION, annotations, "annotations")
+        annotations_problem(site, TPL_ANNOTATION, annotations, "metadata.annotations")
     for index, finalizer in enumerate(found.get("finalizers", ())):
         if problem := key_problem(finalizer):
-            site.report(TPL_FINALIZER, problem, f"finalizers[{index}]")
+            site.report(TPL_FINALIZER, problem, f"metadata.finalizers[{index}]")
         elif "/" not in finalizer and finalizer not in _BUILTIN_FINALIZERS:
             message = f"must have a domain, as in example.com/cleanup, found {quoted(finalizer)}"
-            site.report(TPL_FINALIZER, message, f"finalizers[{index}]")
+            site.report(TPL_FINALIZER, message, f"metadata.finalizers[{index}]")
 
 
 def annotations_problem(site: Site, rule: Rule, found: Raw, field: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from pumice.api import keys
 from pumice.api.fields import FieldError
+from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
     affinity,
@@ -125,17 +126,48 @@ def pod_template(site: Site, template: Raw) -> None:
     if not unreadable:
         _judge(site, readable)
         return
+    guess = types.read_as_meant(site, template)
+    told = _judged_aside(site, guess.template) if guess else None
+    if guess and told and guess.sure and _is_sound(told.errors, unreadable):
+        site.case.errors += _outside(told.errors, unreadable)
+        site.case.warnings += _outside(told.warnings, unreadable)
+        return
+    rest = _judged_aside(site, readable)
+    said = {*told.errors, *told.warnings} if guess and told and guess.simple else None
+    site.case.errors += _trusted(rest.errors, unreadable, said)
+    site.case.warnings += _trusted(rest.warnings, unreadable, said)
+
+
+def _is_sound(found: list[FieldError], paths: list[str]) -> bool:
+    """Whether what was meant in some places is right there, whatever else it does not fit."""
+    inside = Within(paths)
+    return all(each.path not in inside or each.code in _COMPARING for each in found)
+
+
+def _outside(found: list[FieldError], paths: list[str]) -> list[FieldError]:
+    inside = Within(paths)
+    return [each for each in found if each.path not in inside]
+
+
+def _judged_aside(site: Site, template: Raw) -> Case:
     aside = site.case.sibling()
-    _judge(Site(aside, site.path), readable)
-    site.case.errors += _trusted(aside.errors, unreadable)
-    site.case.warnings += _trusted(aside.warnings, unreadable)
+    _judge(Site(aside, site.path), template)
+    return aside
 
 
-def _trusted(found: list[FieldError], unreadable: list[str]) -> list[FieldError]:
+def _trusted(
+    found: list[FieldError], unreadable: list[str], said: set[FieldError] | None
+) -> list[FieldError]:
     """Of what was found in the readable rest of a template, that which holds for the whole.
 
-    What is said about a field that could not be read, about what it is a part of, about its
-    neighbours, or by comparing fields that lie far apart, may be wrong.
+    What is said about a field that could not be read, about what it is a part of, and about its
+    neighbours may be wrong. So may be what is said by comparing fields that lie far apart, unless it is
+    said word for word with other values in the place of those that could not be read.
+
+    Args:
+        found: What was found in the rest.
+        unreadable: Paths of what could not be read.
+        said: What was found with other values in their place, if there are any.
     """
     doubtful = {
         path if _OF_ITS_OWN.search(path) else path.rpartition(".")[0] for path in unreadable
@@ -144,7 +176,9 @@ def _trusted(found: list[FieldError], unreadable: list[str]) -> list[FieldError]
     return [
         each
         for each in found
-        if each.code not in _COMPARING and each.path not in inside and not around.below(each.path)
+        if (each.code not in _COMPARING if said is None else each in said)
+        and each.path not in inside
+        and not around.below(each.path)
     ]
 
 
@@ -153,12 +187,13 @@ def _judge(site: Site, template: Raw) -> None:
     meta, spec = template.get("metadata", {}), template.get("spec", {})
     at_spec = site.at("spec")
     if meta:
-        metadata.metadata(site.at("metadata"), meta)
+        metadata.metadata(site, meta)
         if meta.get("annotations"):
             annotations.annotations(site.at("metadata.annotations"), meta["annotations"], spec)
-    if "volumes" in spec:
-        volumes.volumes(at_spec, spec)
-    containers.containers(at_spec, spec, volumes.by_name(spec))
+    named = volumes.by_name(spec)
+    if named:
+        volumes.volumes(at_spec, spec, named)
+    containers.containers(at_spec, spec, named)
     for field in spec:
         check = _CHECKS.get(field)
         if check is not None:

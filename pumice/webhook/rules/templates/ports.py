@@ -3,7 +3,7 @@
 from pumice.api.names import port_name_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.port_clashes import clashes
-from pumice.webhook.rules.templates.site import Raw, Site, entries
+from pumice.webhook.rules.templates.site import Entries, Raw, Site, entries
 from pumice.webhook.rules.templates.surroundings import HostPort, Surroundings
 from pumice.webhook.rules.templates.values import is_int, one_of, quoted
 
@@ -46,9 +46,10 @@ _PROTOCOLS = ("TCP", "UDP", "SCTP")
 
 def ports(site: Site, container: Raw, pod: Surroundings) -> None:
     """Check the ports of a regular container; they run side by side, and so share the node's ports."""
-    _ports(site, container, pod, pod.host_ports)
+    found = entries(container["ports"])
+    _ports(site, found, pod, pod.host_ports)
     if pod.host_network:
-        for index, port in entries(container["ports"]):
+        for index, port in found:
             inside, outside = port.get("containerPort"), port.get("hostPort")
             if is_int(inside) and is_int(outside) and outside not in (0, inside):
                 message = (
@@ -56,12 +57,12 @@ def ports(site: Site, container: Raw, pod: Surroundings) -> None:
                 )
                 site.report(TPL_HOST_PORT, message, f"ports[{index}].hostPort")
     else:
-        clashes(site, container["ports"], pod)
+        clashes(site, found, pod)
 
 
 def init_ports(site: Site, container: Raw, pod: Surroundings) -> None:
     """Check the ports of an init container; they run one by one, so each is for itself."""
-    _ports(site, container, pod, {})
+    _ports(site, entries(container["ports"]), pod, {})
 
 
 def port_number_problem(number: int) -> str | None:
@@ -72,10 +73,10 @@ def port_number_problem(number: int) -> str | None:
 
 
 def _ports(
-    site: Site, container: Raw, pod: Surroundings, taken: dict[HostPort, tuple[str, bool]]
+    site: Site, found: Entries, pod: Surroundings, taken: dict[HostPort, tuple[str, bool]]
 ) -> None:
     names: dict[str, int] = {}
-    for index, port in entries(container["ports"]):
+    for index, port in found:
         name = port.get("name")
         if name and isinstance(name, str):
             _name(site, name, index, names)

@@ -11,42 +11,36 @@ from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Raw", "Site", "entries"]
+__all__ = ["Entries", "Raw", "Site", "entries"]
 
 Raw = dict[str, Any]
+
+Entries = list[tuple[int, Raw]]
+"""Objects of a list with their positions."""
 
 
 class Site:
     """A place in an object under judgement.
 
     Attributes:
+        case: The case that is judged: where problems go, and what the settings are.
         path: The place as users write it: `spec.tasks[0].template.spec`.
     """
 
-    __slots__ = ("_case", "path")
+    __slots__ = ("case", "path")
 
     def __init__(self, case: Case, path: str) -> None:
-        """Stand at a path.
-
-        Args:
-            case: Where problems go, and what the settings are.
-            path: The place.
-        """
-        self._case = case
+        """Stand at a path of the case."""
+        self.case = case
         self.path = path
-
-    @property
-    def case(self) -> Case:
-        """The case that is judged."""
-        return self._case
 
     def at(self, name: str) -> "Site":
         """The place of a member."""
-        return Site(self._case, f"{self.path}.{name}")
+        return Site(self.case, f"{self.path}.{name}")
 
     def item(self, name: str, index: int) -> "Site":
         """The place of an item of a member that is a list."""
-        return Site(self._case, f"{self.path}.{name}[{index}]")
+        return Site(self.case, f"{self.path}.{name}[{index}]")
 
     def objects(self, parent: Raw, name: str) -> Iterator[tuple["Site", Raw]]:
         """The items of a member that is a list of objects, each with its place; what is none is passed over."""
@@ -67,10 +61,10 @@ class Site:
             field: The member, as it continues the path: `name`, `ports[0].containerPort`.
             reason: Kubernetes' class of the error, where it is not the rule's.
         """
-        self._case.report(rule, f"{self.path}.{field}" if field else self.path, message, reason)
+        self.case.report(rule, f"{self.path}.{field}" if field else self.path, message, reason)
 
 
-def entries(found: object) -> list[tuple[int, Raw]]:
+def entries(found: object) -> Entries:
     """The objects of a list with their positions, for checks that need a place only to report.
 
     A null counts as an empty object, as it does for the API server; what is neither is passed over.

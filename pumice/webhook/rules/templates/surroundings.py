@@ -27,10 +27,6 @@ class Surroundings:
         spec: The pod's.
         volumes: Declared volumes by name.
         host_network: Whether the pod is in the network of its node.
-        host_users: Whether users in its containers are users of the node.
-        restart_policy: The pod's.
-        grace: Seconds the pod may take to end; None when that is of the wrong type.
-        os: Operating system that the pod names, or an empty text.
         windows_options: Whether a security context seen so far has options of Windows.
         host_ports: Ports on the node that regular containers have taken so far: who took each, and
             whether only because the pod is in its node's network.
@@ -39,14 +35,10 @@ class Surroundings:
     """
 
     __slots__ = (
-        "grace",
         "host_network",
         "host_ports",
-        "host_users",
-        "os",
         "port_names",
         "ports",
-        "restart_policy",
         "spec",
         "volumes",
         "windows_options",
@@ -62,12 +54,6 @@ class Surroundings:
         self.spec = spec
         self.volumes = volumes
         self.host_network: bool = spec.get("hostNetwork") is True
-        self.host_users: bool = spec.get("hostUsers") is not False
-        self.restart_policy: object = spec.get("restartPolicy") or "Always"
-        self.grace: int | None = _grace(spec.get("terminationGracePeriodSeconds"))
-        found = spec.get("os")
-        name = found.get("name") if isinstance(found, dict) else None
-        self.os: str = name if isinstance(name, str) else ""
         context = spec.get("securityContext")
         self.windows_options: bool = (
             isinstance(context, dict) and context.get("windowsOptions") is not None
@@ -76,15 +62,34 @@ class Surroundings:
         self.ports: dict[tuple[int, str], PodPort] = {}
         self.port_names: dict[str, PodPort] = {}
 
+    @property
+    def host_users(self) -> bool:
+        """Whether users in its containers are users of the node."""
+        return self.spec.get("hostUsers") is not False
+
+    @property
+    def restart_policy(self) -> object:
+        """The pod's."""
+        return self.spec.get("restartPolicy") or "Always"
+
+    @property
+    def grace(self) -> int | None:
+        """Seconds the pod may take to end; None when that is of the wrong type."""
+        found = self.spec.get("terminationGracePeriodSeconds")
+        if found is None:
+            return _GRACE
+        if not is_int(found):
+            return None
+        return found if found >= 0 else _LEAST_GRACE
+
+    @property
+    def os(self) -> str:
+        """Operating system that the pod names, or an empty text."""
+        found = self.spec.get("os")
+        name = found.get("name") if isinstance(found, dict) else None
+        return name if isinstance(name, str) else ""
+
     def claims(self) -> set[str]:
         """Names of the pod's resource claims."""
         found = entries(self.spec.get("resourceClaims"))
         return {name for _, claim in found if isinstance(name := claim.get("name"), str) and name}
-
-
-def _grace(found: object) -> int | None:
-    if found is None:
-        return _GRACE
-    if not is_int(found):
-        return None
-    return found if found >= 0 else _LEAST_GRACE

@@ -10,18 +10,21 @@ nearly that of another.
 """
 
 import difflib
-import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
+
+from pumice.api.mistyped import another, meant, problem
 from pumice.api.pod_types import ROOT, pod_types
+from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.requirements import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.type_looks import LEAVES, RANGES, fits, quantity_problem
 
-__all__ = ["RULES", "TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
+__all__ = ["RULES", "TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read", "read_as_meant"]
 
 TPL_TYPE = Rule(
     "TPL-TYPE",
@@ -50,6 +53,20 @@ _SPELLING = 4000
 _EMPTY: dict[str, Any] = {"string": "", "boolean": False, "int32": 0, "int64": 0, "quantity": "0"}
 
 
+class Meant(NamedTuple):
+    """A template as its author meant it.
+
+    Attributes:
+        template: A copy that fits.
+        sure: Whether all that was meant could be told; where not, something else stands there.
+        simple: Whether only single values stand for others, in which no name can be that others look for.
+    """
+
+    template: Raw
+    sure: bool
+    simple: bool
+
+
 def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
     """Say what is of a wrong type or misspelt.
 
@@ -64,6 +81,21 @@ def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
     reader = _Reader(site)
     found = reader.value(site.path, template, ROOT)
     return found, reader.unreadable
+
+
+def read_as_meant(site: Site, template: Raw) -> Meant | None:
+    """Read a template as its author meant it, without a word on what is wrong.
+
+    Args:
+        site: Where the template is.
+        template: One that does not fit.
+
+    Returns:
+        None where nobody can tell, and nothing else can stand there.
+    """
+    guesser = _Guesser(site)
+    found = guesser.value(site.path, template, ROOT)
+    return None if guesser.lost else Meant(found, guesser.sure, guesser.simple)
 
 
 class _Reader:
@@ -83,11 +115,11 @@ class _Reader:
             return self._object(path, found, notation)
         if LEAVES[notation](found):
             return found
-        return self._wrong(path, found, notation)
+        return self._wrong(path, found, notation, notation)
 
     def _object(self, path: str, found: Any, name: str) -> Any:
         if type(found) is not dict:
-            return self._wrong(path, found, "an object")
+            return self._wrong(path, found, "object", name)
         fields = pod_types()[name]
         result: Raw = {}
         for field, value in found.items():
@@ -105,7 +137,7 @@ class _Reader:
 
     def _list(self, path: str, found: Any, notation: str) -> Any:
         if type(found) is not list:
-            return self._wrong(path, found, "a list")
+            return self._wrong(path, found, "array", f"[]{notation}")
         return [
             readable
             if (readable := self._inner(f"{path}[{index}]", value, notation)) is not None
@@ -116,7 +148,7 @@ class _Reader:
 
     def _map(self, path: str, found: Any, notation: str) -> Any:
         if type(found) is not dict:
-            return self._wrong(path, found, "an object")
+            return self._wrong(path, found, "object", f"{{}}{notation}")
         read = {key: self._inner(f"{path}.{key}", value, notation) for key, value in found.items()}
         return {key: value for key, value in read.items() if value is not None}
 
@@ -129,11 +161,35 @@ class _Reader:
         self._site.case.suggestions.charge(_SPELLING)
         return _close(field, name)
 
-    def _wrong(self, path: str, found: Any, expected: str) -> None:
+    def _wrong(self, path: str, found: Any, expected: str, _: str) -> Any:
         self.unreadable.append(path)
         is_amount = expected == "quantity" and type(found) in (str, float)
         rule = TPL_QUANTITY if is_amount else TPL_TYPE
         self._site.case.report(rule, path, _problem(found, expected))
+
+
+class _Guesser(_Reader):
+    """The same walk, which says nothing and reads what is of a wrong type as what was meant.
+
+    Attributes:
+        sure, simple: As `Meant` has them.
+        lost: Whether there is something in whose place nothing can stand.
+    """
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(Site(site.case.sibling(Suggestions(0)), site.path))
+        self.sure, self.simple, self.lost = True, True, False
+
+    def _wrong(self, path: str, found: Any, expected: str, notation: str) -> Any:
+        self.simple = self.simple and not isinstance(found, dict | list)
+        value = meant(expected, found)
+        if value is msgspec.UNSET:
+            self.sure = False
+            value = another(expected)
+        if value is msgspec.UNSET:
+            self.lost = True
+            return None
+        return self.value(path, value, notation)
 
 
 def _empty(notation: str) -> Any:
@@ -148,42 +204,7 @@ def _problem(found: Any, expected: str) -> str:
         return f"must be between {low} and {high}, found {found}"
     if expected == "quantity" and type(found) in (str, float):
         return quantity_problem(found) or ""
-    words = _WORDS.get(expected, expected)
-    return f"must be {words}, found {_shown(found)}{_hint(found, expected)}"
-
-
-def _hint(found: Any, expected: str) -> str:
-    """What to do about a value whose type is wrong only by its quotes."""
-    if expected == "string" and type(found) in (int, float, bool):
-        return "; put it in quotes"
-    in_words = {"boolean": r"true|false", "int32": r"-?\d+", "int64": r"-?\d+"}.get(expected)
-    if in_words and type(found) is str and re.fullmatch(in_words, found, re.ASCII):
-        return "; leave out the quotes"
-    return ""
-
-
-_WORDS = {
-    "string": "a text",
-    "boolean": "true or false",
-    "int32": "a whole number",
-    "int64": "a whole number",
-    "quantity": "a quantity such as 500m, 2 or 4Gi",
-    "int-or-string": "a whole number or a text",
-    "time": "a time such as 2026-01-31T12:00:00Z",
-}
-
-
-def _shown(found: Any) -> str:
-    if isinstance(found, dict):
-        return "an object"
-    if isinstance(found, list):
-        return "a list"
-    if isinstance(found, str):
-        cut = found if len(found) <= _LONGEST_SHOWN else f"{found[:_LONGEST_SHOWN]}…"
-        return f'the text "{cut}"'
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    return f"the number {found}"
+    return problem(expected, found)
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,6 @@
 """Volumes of a pod: names, and where each comes from."""
 
-from operator import itemgetter
+from collections.abc import Mapping
 
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.labels import label_problem
@@ -35,7 +35,6 @@ TPL_VOLUME_SOURCES = Rule(
 
 RULES = (TPL_VOLUME, TPL_VOLUME_DUP, TPL_VOLUME_SOURCES)
 
-_NAME = itemgetter("name")
 _CLAIM = "persistentVolumeClaim"
 _NO_MORE = {2}
 
@@ -45,9 +44,15 @@ def by_name(spec: Raw) -> dict[str, Raw]:
     return {volume.get("name", ""): volume for volume in reversed(spec.get("volumes", ()))}
 
 
-def volumes(site: Site, spec: Raw) -> None:
-    """Check `volumes`."""
-    if _are_claims(spec["volumes"]):
+def volumes(site: Site, spec: Raw, named: Mapping[str, Raw]) -> None:
+    """Check `volumes`.
+
+    Args:
+        site: Where the pod spec is.
+        spec: The pod spec.
+        named: Its volumes by name.
+    """
+    if _are_claims(spec["volumes"], named):
         return
     seen: dict[str, int] = {}
     for index, volume in enumerate(spec["volumes"]):
@@ -71,18 +76,17 @@ def volumes(site: Site, spec: Raw) -> None:
             site.report(TPL_VOLUME, problem, f"volumes[{index}].name")
 
 
-def _are_claims(found: list[Raw]) -> bool:
+def _are_claims(found: list[Raw], named: Mapping[str, Raw]) -> bool:
     """Whether all volumes are claims by name, under names of their own: a single look, since many are so."""
     try:
-        names = set(map(_NAME, found))
         claims = [volume[_CLAIM]["claimName"] for volume in found]
     except KeyError:
         return False
     return (
-        len(names) == len(found)
+        len(named) == len(found)
         and set(map(len, found)) == _NO_MORE
         and all(claims)
-        and not any(map(label_problem, names))
+        and not any(map(label_problem, named))
     )
 
 

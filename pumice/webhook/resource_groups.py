@@ -1,4 +1,4 @@
-"""Groups, and the way from a pod to its group."""
+"""Groups of pods that get the same on their way in, and the way from a pod to its group."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
