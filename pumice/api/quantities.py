@@ -11,6 +11,8 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
+from pumice.api.json_words import shown
+
 __all__ = ["MILLI", "QuantityError", "format_milli", "is_whole_milli", "parse_milli"]
 
 MILLI = 1000
@@ -68,18 +70,10 @@ def parse_milli(value: object) -> int:
     if isinstance(value, str):
         return _parse_text(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {_shown(value)}")
+        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {shown(value)}")
     if isinstance(value, int):
         return value * MILLI
     return _parse_text(repr(value))
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return "a list"
-    return "none" if value is None else "an object"
 
 
 @lru_cache(maxsize=4096)

@@ -224,19 +224,32 @@ class Structural:
         self.drop(value, (), dropped)
         return [render(path) for path in dropped]
 
-    def names_beside(self, path: str) -> list[str]:
-        """Names that the schema has where a path leads, its last part left out.
+    def at(self, path: str) -> "Structural | None":
+        """The node of a field; None where the schema has none, or where a key has dots.
 
         Args:
-            path: A path as `prune_paths` gives it.
+            path: A path as `validate` and `prune_paths` give it.
         """
         node: Structural | None = self
-        for part in path.split(".")[:-1]:
+        for part in path.split(".") if path else ():
             name, *indexes = part.split("[")
             node = node.properties.get(name, node.additional) if node is not None else None
             for _ in indexes:
                 node = node.items if node is not None else None
+        return node
+
+    def names_beside(self, path: str) -> list[str]:
+        """Names that the schema has where a path leads, its last part left out."""
+        outer = path.rpartition(".")[0]
+        if self.root and outer == "metadata":
+            return sorted(_META_FIELDS)
+        node = self.at(outer)
         return sorted(node.properties) if node is not None else []
+
+    @property
+    def expected(self) -> str:
+        """The type of a value; `int-or-string` for one that may be either, empty for any."""
+        return "int-or-string" if self.int_or_string else self.type_name
 
     def check(self, value: Json, path: Path, errors: list[FieldError]) -> None:
         """Add all violations in a value."""
@@ -343,11 +356,13 @@ class Structural:
         """Prune in place and note what went."""
         if not self.prunes:
             return
-        if isinstance(value, dict):
-            self._prune_object(value, path, dropped)
-        elif isinstance(value, list) and self.items is not None:
+        if isinstance(value, list) and self.items is not None:
             for index, item in enumerate(value):
                 self.items.drop(item, (index, path), dropped)
+        elif (
+            isinstance(value, dict) and self.items is None
+        ):  # what should be a list is told as such
+            self._prune_object(value, path, dropped)
 
     def _prune_object(self, value: dict[str, Json], path: Path, dropped: list[Path]) -> None:
         unknown = []

@@ -11,10 +11,10 @@ from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import PluginSettings
 from pumice.webhook.registrations import enabled_paths
 from pumice.webhook.server import (
-    FileCertificates,
+    Certificates,
     InsecureAddressError,
-    OfflineWorker,
     ServerSettings,
+    Sight,
     WebhookWorker,
 )
 from pumice.webhook.settings import AdmissionSettings
@@ -70,44 +70,27 @@ class AdmissionServer:
         files = from_files(*self.files)
         try:
             if self.view is not None:
-                await run_until_stopped(self._offline(self.view, files).tasks())
-            else:
-                await self._of_cluster(files, kubeconfig, server)
+                await self._serve(Sight(self.view), files)
+                return
+            async with connected(kubeconfig, server) as client:
+                names = self.names
+                kept = compared(files, client, names) if files else of_our_own(client, names)
+                await self._serve(Sight.of_cluster(client), kept)
         except InsecureAddressError as error:
             raise UserError(str(error)) from None
 
-    def _offline(self, view: Snapshot, files: FileCertificates | None) -> OfflineWorker:
-        return OfflineWorker(
-            view,
+    async def _serve(self, sight: Sight, certificates: Certificates | None) -> None:
+        worker = WebhookWorker(
+            sight,
             registry(),
             self.admission,
             self.listening,
-            files,
+            certificates,
             paths=self.paths,
-            conf=self._conf,
+            conf=Path(self.conf) if self.conf is not None else None,
             plugin_settings=self.plugin_settings,
         )
-
-    async def _of_cluster(
-        self, files: FileCertificates | None, kubeconfig: Path | None, server: str | None
-    ) -> None:
-        async with connected(kubeconfig, server) as client:
-            names = self.names
-            worker = WebhookWorker(
-                client,
-                registry(),
-                self.admission,
-                self.listening,
-                compared(files, client, names) if files else of_our_own(client, names),
-                paths=self.paths,
-                conf=self._conf,
-                plugin_settings=self.plugin_settings,
-            )
-            await run_until_stopped(worker.tasks())
-
-    @property
-    def _conf(self) -> Path | None:
-        return Path(self.conf) if self.conf is not None else None
+        await run_until_stopped(worker.tasks())
 
 
 def read_paths(enabled: str | None) -> tuple[str, ...] | None:

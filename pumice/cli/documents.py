@@ -22,6 +22,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from pumice.api.json_words import kind_of
 from pumice.cli import scalars
 
 __all__ = ["DocumentError", "dump", "parse"]
@@ -115,11 +116,22 @@ def _yaml(text: str) -> Iterator[tuple[int, int, Any]]:
         reader.dispose()
 
 
+_INDENTED = ": is the line indented as those above it?"
+_HINTS = {
+    "did not find expected key": _INDENTED,
+    "did not find expected '-' indicator": _INDENTED,
+    "mapping values are not allowed in this context": (
+        ": is the line indented as those above it, and is a text with a colon in quotes?"
+    ),
+}
+"""What is mostly wrong where the parser's own words do not say it."""
+
+
 def _reworded(text: str, error: yaml.MarkedYAMLError) -> str | None:
-    """The parser's own words, but for the tab, which cannot be seen and which those do not name."""
+    """The parser's own words with a hint, but for the tab, which cannot be seen and which those do not name."""
     mark = error.problem_mark
     if mark is None or error.problem != "found character that cannot start any token":
-        return error.problem
+        return error.problem and error.problem + _HINTS.get(error.problem, "")
     lines = text.splitlines()
     tab = mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t"
     return "found a tab where only spaces indent" if tab else error.problem
@@ -244,8 +256,7 @@ def _key(key: Any, event: Any) -> str:
         return "true" if key else "false"
     if isinstance(key, int | float):
         return getattr(event, "value", str(key))
-    found = "null" if key is None else "a list" if isinstance(key, list) else "a mapping"
-    raise _error(f"a key must be text, found {found}", event)
+    raise _error(f"a key must be text, found {kind_of(key)}", event)
 
 
 def _mergeable(value: Any, event: Any) -> list[dict[str, Any]]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "lint"]
 
+DROPPED = frozenset({"SCHEMA-NULL", "SCHEMA-UNKNOWN"})
+"""Codes of warnings that a field goes, which need not be told again as a change."""
+
 EXAMPLES = (
     "pumice lint job.yaml",
     "kustomize build . | pumice lint - --state queues.yaml -o json",
@@ -34,10 +37,11 @@ def lint(
 
     Says what the API server and its webhooks would change, warn about and refuse. Objects in the files may refer to each other, a Job to a Queue for example. What --state holds
     exists already: a manifest of the same name is judged as its update. Queues `root` and `default`
-    are there without being given; where no queue is given, naming another is a warning. Kinds that Pumice does not judge are skipped. `pumice rules CODE` explains the code at the end of a line.
+    are there without being given; where no queue is given, naming another is a warning. Kinds of other groups are skipped. `pumice rules CODE` explains the code at the end of a line.
 
     Exit code 1: something is refused.
     """
+    from pumice.api.kinds import of_object
     from pumice.cli.court import Court, placed, read_groups, read_settings
 
     groups = read_groups(admission_conf)
@@ -46,8 +50,9 @@ def lint(
         raise exits.UserError("stdin (-) can be read only once")
     with _uncollected():
         judged = _judged(read(files))
-        court = Court(chosen, read(state or (), may_be_empty=True), judged, groups=groups)
-        findings = [(each, court.judge(each)) for each in judged]
+        others = [each for each in judged if of_object(each.object)]
+        court = Court(chosen, read(state or (), may_be_empty=True), others, groups=groups)
+        findings = [(each, _of_no_kind(each) or court.judge(each)) for each in judged]
     if output is Format.JSON:
         write_json([_as_json(each, found) for each, found in findings])
     else:
@@ -73,30 +78,53 @@ def _uncollected() -> Iterator[None]:
 def _judged(manifests: list[Manifest]) -> list[Manifest]:
     """Those manifests that admission has a word on; of the others it is said that they are skipped."""
     from pumice.api.fields import plain
-    from pumice.api.kinds import POD, VOLCANO, of_object
+    from pumice.api.kinds import POD, of_object
 
     judged = []
     for manifest in manifests:
-        if of_object(manifest.object) in (*VOLCANO, POD) or _wants_plugins(manifest):
+        if _is_ours(manifest) or of_object(manifest.object) == POD or _wants_plugins(manifest):
             judged.append(manifest)
         else:
-            note(plain(f"skipped {manifest.identity}: {_unknown(manifest)}"))
+            version, hint = manifest.object["apiVersion"], _hint_for_job(manifest)
+            note(plain(f"skipped {manifest.identity}: {version} is not judged{hint}"))
     return judged
 
 
-def _unknown(manifest: Manifest) -> str:
-    """Say that a kind is not judged, with the one that may have been meant."""
-    from pumice.api.fields import did_you_mean
+def _is_ours(manifest: Manifest) -> bool:
+    """Whether it is in a group of Volcano's, whatever its version and its kind."""
     from pumice.api.kinds import VOLCANO
 
+    group = str(manifest.object["apiVersion"]).partition("/")[0]
+    return any(group == each.group for each in VOLCANO)
+
+
+def _hint_for_job(manifest: Manifest) -> str:
+    """What to write for a Job of Kubernetes that has tasks, as only Volcano's have."""
+    from pumice.api.kinds import JOB
+
+    spec = manifest.object.get("spec")
+    meant = manifest.object["kind"] == JOB.kind and isinstance(spec, dict) and "tasks" in spec
+    return f' (did you mean "{JOB.api_version}"?)' if meant else ""
+
+
+def _of_no_kind(manifest: Manifest) -> "Judgement | None":
+    """Refuse a kind that no API server has; None for one that there is."""
+    from pumice.api.fields import FieldError, did_you_mean
+    from pumice.api.kinds import VOLCANO, of_object
+    from pumice.webhook.offline import Judgement
+
+    if of_object(manifest.object) is not None:
+        return None
     version, kind = str(manifest.object["apiVersion"]), str(manifest.object["kind"])
-    groups = {each.group: each for each in VOLCANO}
-    if version.split("/")[0] not in groups:
-        return f"{version} is not judged"
     spelt = f"{version} {kind}"
-    ending = [each for each in VOLCANO if version == each.api_version and kind.endswith(each.kind)]
-    hint = did_you_mean(spelt, [f"{each.api_version} {each.kind}" for each in ending or VOLCANO])
-    return f"{spelt} is no kind that an API server would know{hint}"
+    here = [each for each in VOLCANO if each.api_version == version]
+    named = [each for each in VOLCANO if each.kind.lower() == kind.lower()]
+    ending = [each for each in here if kind.endswith(each.kind)]
+    meant = [f"{each.api_version} {each.kind}" for each in named or ending]
+    hint = did_you_mean(spelt, meant) or did_you_mean(kind, [each.kind for each in here])
+    path = "kind" if here else "apiVersion"
+    problem = FieldError(path, f'there is no kind "{spelt}"{hint}', "SCHEMA-KIND")
+    return Judgement((problem,), (), manifest.object)
 
 
 def _wants_plugins(manifest: Manifest) -> bool:
@@ -138,8 +166,10 @@ def _write_text(manifest: Manifest, before: dict[str, Any], found: "Judgement") 
     for warning in found.warnings:
         write(f"  {paint('warning', 'yellow')}  {warning}")
     if found.allowed:
+        told = {warning.path for warning in found.warnings if warning.code in DROPPED}
         for change in changes(before, found.patched):
-            write(f"  {paint('change', 'blue')}   {change}")
+            if change.path not in told:
+                write(f"  {paint('change', 'blue')}   {change}")
 
 
 def _write_sum(findings: list["Judgement"]) -> None:

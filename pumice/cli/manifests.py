@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
 
@@ -193,7 +194,7 @@ def _objects(value: Any, source: Source) -> Iterable[Manifest]:
         defaults = {"apiVersion": value["apiVersion"], "kind": kind} if kind else {}
         entries = value["items"] or []
     elif isinstance(value, dict) and value.get("kind") == "List" and value.get("items"):
-        raise UserError(f"{source}: items: expected a list, found {_kind_of(value['items'])}")
+        raise UserError(f"{source}: items: expected a list, found {kind_of(value['items'])}")
     else:
         yield _manifest(value, source)
         return
@@ -213,30 +214,17 @@ def _is_list(value: Raw) -> bool:
 
 def _manifest(value: Any, source: Source) -> Manifest:
     if not isinstance(value, dict):
-        raise UserError(f"{source}: expected an object, found {_kind_of(value)}")
+        raise UserError(f"{source}: expected an object, found {kind_of(value)}")
     for field in ("apiVersion", "kind"):
         found = value.get(field)
         example = f"expected for example {_EXAMPLES[field]}"
         if not found:
             raise UserError(f"{source}: {field} is missing, {example}")
         if not isinstance(found, str):
-            raise UserError(f"{source}: {field} is {_kind_of(found)}, {example}")
+            raise UserError(f"{source}: {field} is {kind_of(found)}, {example}")
     return Manifest(value, source)
 
 
-def _kind_of(value: Any) -> str:
-    """What a value is, as people who write YAML call it."""
-    return _KINDS.get(type(value), "an object")
-
-
-_KINDS: dict[type, str] = {
-    str: "a text",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    type(None): "nothing",
-}
 _EXAMPLES = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}
 
 

@@ -9,6 +9,12 @@ __all__ = ["SCHEMA_CODES"]
 
 SCHEMA_CODES = (
     Rule(
+        "SCHEMA-KIND",
+        "there is a kind of that name in that version of the group",
+        "The API server has nothing to compare the object with, and kubectl finds no place for it.",
+        "apiVersion: batch.volcano.sh/v1alpha1, kind: job",
+    ),
+    Rule(
         "SCHEMA-TYPE",
         "a field has the type that its kind gives it",
         "The API server cannot read a text where a number belongs, or a list where an object does.",
@@ -64,8 +70,8 @@ SCHEMA_CODES = (
     ),
     Rule(
         "SCHEMA-NAME",
-        "an object has a name that it can have",
-        "The API server stores every object under its name.",
+        "an object has a name, and a namespace, that it can have",
+        "The API server stores every object under its name, in its namespace.",
         "metadata: {name: My_Job}",
     ),
     Rule(

@@ -18,7 +18,6 @@ from pumice.plugins.native import NativeWirings
 from pumice.plugins.settings import DEFAULT
 from pumice.webhook.answers import Answer, answered, malformed, responded, unreadable
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
-from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.questions import (
     UNREADABLE,
     Question,
@@ -30,10 +29,11 @@ from pumice.webhook.questions import (
     uid_of,
     without_nulls,
 )
+from pumice.webhook.readings import Reading, readings
+from pumice.webhook.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.job_annotations import annotating
-from pumice.webhook.rules.templates.known import KnownTemplates
-from pumice.webhook.salvage import trusted, without
+from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.type_problems import brought_type_problems
 from pumice.webhook.view import AdmissionView
@@ -214,18 +214,33 @@ class Admission:
         if case.most is not None and len(problems) >= case.most:
             return
         paths = [problem.path for problem in problems]
-        judging = case.sibling()
         try:
-            rest = without(without_nulls(msgspec.json.decode(request.object)), paths)
-            question = msgspec.structs.replace(
-                bare(request), object=msgspec.convert(rest, endpoint.type)
-            )
-            endpoint.judge(judging, question, Source(request))
+            raw = without_nulls(msgspec.json.decode(request.object))
+            for reading in readings(kind, raw, paths):
+                if self._judge_reading(endpoint, request, case, reading):
+                    return
         except UNREADABLE:
-            return  # more is wrong than could be taken out
-        case.errors.extend(trusted(judging.errors, paths))
-        case.warnings.extend(trusted(judging.warnings, paths))
-        case.missing_queues.extend(judging.missing_queues)
+            return  # without types nothing can be read at all
+
+    def _judge_reading(
+        self, endpoint: Endpoint, request: Request, case: Case, reading: Reading
+    ) -> bool:
+        """Judge what an object can be read as; returns whether it can."""
+        judged = [case.sibling() for _ in reading.objects]
+        try:
+            for judging, each in zip(judged, reading.objects, strict=True):
+                new = msgspec.convert(each, endpoint.type)
+                question = msgspec.structs.replace(bare(request), object=new)
+                endpoint.judge(judging, question, Source(request))
+        except UNREADABLE:
+            return False
+        errors = [each.errors for each in judged]
+        if reading.fails(errors):
+            return False
+        case.errors.extend(reading.trusted(errors))
+        case.warnings.extend(reading.trusted([each.warnings for each in judged]))
+        case.missing_queues.extend(judged[0].missing_queues)
+        return True
 
     def _respond(
         self, endpoint: Endpoint, question: Question[Any], source: Source, case: Case

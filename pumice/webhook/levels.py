@@ -26,14 +26,12 @@ _DEFECT = re.compile(r"[A-Z]+-(?:MUTATE|VALIDATE)")
 """Codes under which an endpoint fails that crashes outside its rules."""
 
 
-_WARNING_OR_MORE = ("JOB-PLUGIN-SIZE",)
-"""Rules that warn, and refuse what is far beyond; Volcano has neither."""
-
-
 def upstream() -> dict[str, Level]:
-    """What `strict-upstream` means: rules that are stricter than Volcano's only warn."""
-    stricter = (rule.code for rule in catalogue.ALL if rule.stricter and rule.level == "enforce")
-    return dict.fromkeys((*stricter, *_WARNING_OR_MORE), "warn")
+    """What `strict-upstream` means: rules that are stricter than Volcano's only warn.
+
+    Of rules that are stricter only in part, whoever finds something says so: `Case.report(…, stricter=)`.
+    """
+    return dict.fromkeys((rule.code for rule in catalogue.ALL if rule.stricter), "warn")
 
 
 def read_levels(found: Any) -> dict[str, Level]:

@@ -1,17 +1,18 @@
-"""What an API server itself asks of an object's metadata, whatever its kind: a name, labels and annotations.
+"""What an API server itself asks of an object's metadata, whatever its kind: name, namespace, labels and annotations.
 
 Schemas of custom resources say nothing of metadata, and rules leave to the API server what it says by itself.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pumice.api import mistyped
 from pumice.api.fields import FieldError
-from pumice.api.names import dns_subdomain_problem
-from pumice.webhook.rules.differences import brief
+from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.labels import Problem, annotation_problems, label_problems
 
-__all__ = ["metadata_problems", "with_texts"]
+__all__ = ["has_parts", "metadata_problems", "with_texts"]
 
 _MAPS: dict[str, Callable[[dict[str, str]], Iterator[Problem]]] = {
     "labels": label_problems,
@@ -19,28 +20,48 @@ _MAPS: dict[str, Callable[[dict[str, str]], Iterator[Problem]]] = {
 }
 
 
-def metadata_problems(manifest: dict[str, Any]) -> list[FieldError]:
-    """Say what is wrong with the name, and which labels and annotations no object can have.
+def metadata_problems(manifest: dict[str, Any], *, namespaced: bool) -> list[FieldError]:
+    """Say what is wrong with the names, and which labels and annotations no object can have.
 
     Those that are no texts are among them, which `volcano.sh/preemptable: true` becomes for lack of quotes.
+
+    Args:
+        manifest: The object.
+        namespaced: Whether objects of its kind are in a namespace; of others the API server drops it.
     """
     meta = manifest.get("metadata")
     if not isinstance(meta, dict):
         return [_nameless()]
-    return [*_name_problems(meta), *_entry_problems(meta)]
+    spaces = _namespace_problems(meta) if namespaced else ()
+    return [*_name_problems(meta), *spaces, *_entry_problems(meta)]
 
 
 def with_texts(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest as far as its labels and annotations can be read, for rules to judge what they can."""
+    """The manifest as its labels and annotations were meant, for rules to judge what they can.
+
+    Numbers and booleans lack quotes; lists and objects are left out.
+    """
     meta = manifest.get("metadata")
     if not isinstance(meta, dict):
         return manifest
     kept = {
-        field: {key: value for key, value in meta[field].items() if _is_text(value)}
+        field: {
+            key: value if _is_text(value) else mistyped.meant("string", value)
+            for key, value in meta[field].items()
+            if not isinstance(value, dict | list)
+        }
         for field in _MAPS
         if isinstance(meta.get(field), dict) and not all(map(_is_text, meta[field].values()))
     }
     return {**manifest, "metadata": {**meta, **kept}} if kept else manifest
+
+
+def has_parts(manifest: dict[str, Any]) -> bool:
+    """Whether a label or an annotation is a list or an object, which no text can stand for."""
+    meta = manifest.get("metadata")
+    maps = [meta.get(field) for field in _MAPS] if isinstance(meta, dict) else ()
+    values = (each.values() for each in maps if isinstance(each, dict))
+    return any(isinstance(each, dict | list) for each in itertools.chain.from_iterable(values))
 
 
 def _is_text(value: Any) -> bool:
@@ -48,14 +69,27 @@ def _is_text(value: Any) -> bool:
 
 
 def _name_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
-    name = meta.get("name")
-    if not name:
-        if not meta.get("generateName"):
-            yield _nameless()
-        return
-    problem = dns_subdomain_problem(name) if isinstance(name, str) else "must be a text"
-    if problem:
-        yield FieldError("metadata.name", problem, "SCHEMA-NAME")
+    field = "name" if meta.get("name") else "generateName"
+    if name := meta.get(field):
+        if problem := _name_problem(name, begins=field == "generateName"):
+            yield FieldError(f"metadata.{field}", problem, "SCHEMA-NAME")
+    else:
+        yield _nameless()
+
+
+def _name_problem(name: Any, *, begins: bool) -> str | None:
+    """What is wrong with a name, or with the beginning of one, which may end with a dash."""
+    if not isinstance(name, str):
+        return "must be a text"
+    whole = f"{name[:-1]}a" if begins and name.endswith("-") else name
+    problem = dns_subdomain_problem(whole)
+    return problem.replace(f'"{whole}"', f'"{name}"') if problem else None
+
+
+def _namespace_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
+    namespace = meta.get("namespace")
+    if isinstance(namespace, str) and namespace and (problem := dns_label_problem(namespace)):
+        yield FieldError("metadata.namespace", problem, "SCHEMA-NAME")
 
 
 def _nameless() -> FieldError:
@@ -74,8 +108,7 @@ def _entry_problems(meta: dict[str, Any]) -> Iterator[FieldError]:
                 texts[key] = value
             elif value is not None:
                 path = f"metadata.{field}[{key}]"
-                hint = "" if isinstance(value, dict | list) else "; put it in quotes"
-                message = f"must be a text, found {brief(value)}{hint}"
+                message = mistyped.problem("string", value)
                 yield FieldError(path, message, "SCHEMA-TYPE", "FieldValueTypeInvalid")
-        for where, problem in problems(texts):
-            yield FieldError(f"metadata.{field}[{where[1:]}]", problem, "SCHEMA-LABELS")
+        for where, message in problems(texts):
+            yield FieldError(f"metadata.{field}[{where[1:]}]", message, "SCHEMA-LABELS")

@@ -11,22 +11,24 @@ from typing import Any
 import msgspec
 
 from pumice.api import kinds
-from pumice.api.fields import FieldError, did_you_mean
+from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.reviews import GroupVersionResource, Request
-from pumice.api.structural import Structural
 from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
-from pumice.webhook.metadata_problems import metadata_problems, with_texts
+from pumice.webhook.metadata_problems import has_parts, metadata_problems, with_texts
 from pumice.webhook.null_entries import null_entries
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import bare, without_nulls
+from pumice.webhook.readings import readings
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.foreign_pods import foreign_owner
+from pumice.webhook.rules.job_plugins import JOB_PLUGIN_NAME
 from pumice.webhook.rules.within import Within
-from pumice.webhook.salvage import trusted, without
-from pumice.webhook.type_problems import schema
+from pumice.webhook.salvage import trusted
+from pumice.webhook.type_problems import retold, schema, type_problems
+from pumice.webhook.unknown_fields import unknown_fields
 
 __all__ = ["Judgement", "judge"]
 
@@ -89,32 +91,79 @@ def _judge(
         return Judgement((), (), plain)
     if kind in OWNERS:
         return _judged_owner(admission, kind, plain)
-    warnings = _to_schema(kind, plain) if operation != "DELETE" else []
-    patched, errors = plain, list[FieldError]()
-    rest, paths = None, list[str]()
-    for registration in REGISTRATIONS:
-        if registration.kind != kind or operation not in registration.operations:
-            continue
-        asked = with_texts(patched)
-        case = admission.judge(registration.path, _request(kind, operation, asked, old))
-        if registration.mutating:
-            warnings += case.warnings
-            patched = _patched(kind, patched, case)
-            if case.errors and operation == "CREATE":
-                paths = [problem.path for problem in case.errors]
-                rest = _rest(
-                    admission, registration.path, kind, without(without_nulls(asked), paths)
-                )
-        elif rest is None:
-            errors += case.errors
-            warnings += case.warnings
-        else:
-            filled = admission.judge(registration.path, _request(kind, operation, rest, old))
-            errors += _of_both(case.errors, filled.errors, paths)
-            warnings += _of_both(case.warnings, filled.warnings, paths)
-    if operation != "DELETE":
-        errors = _merged(_schema_problems(kind, patched), errors)
+    desk = _Desk(admission, kind, operation, old)
+    dropped = [] if operation == "DELETE" else _to_schema(kind, plain)
+    mutating = desk.ask(plain, mutating=True)
+    patched = _patched(kind, plain, mutating)
+    errors, doubts = desk.validated(patched, [each.path for each in mutating.errors])
+    warnings = (*dropped, *mutating.warnings, *doubts)
     return Judgement(tuple(dict.fromkeys(errors)), tuple(dict.fromkeys(warnings)), patched)
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """Asks the endpoints of a kind as an API server would.
+
+    Attributes:
+        admission: Who answers.
+        kind: The kind.
+        operation: What is done to its objects.
+        old: The stored object, if there is one.
+    """
+
+    admission: Admission
+    kind: Kind
+    operation: str
+    old: Manifest | None
+
+    def ask(self, manifest: Manifest, *, mutating: bool) -> Case:
+        """What the endpoint that mutates, or the other one, says; nothing where it is not asked."""
+        request = _request(self.kind, self.operation, with_texts(manifest), self.old)
+        for each in REGISTRATIONS:
+            is_ours = each.kind == self.kind and each.mutating == mutating
+            if is_ours and self.operation in each.operations:
+                return self.admission.judge(each.path, request)
+        return self.admission.case(bare(request))
+
+    def validated(
+        self, manifest: Manifest, unreadable: list[str]
+    ) -> tuple[list[FieldError], list[FieldError]]:
+        """Errors and warnings of the schema and the validating rules.
+
+        Args:
+            manifest: The object, mutated if it could be read.
+            unreadable: Paths of what could not be. The rest is mutated and judged for itself, for it would
+                be refused for what a mutating rule fills in, such as the name of a task.
+        """
+        errors, warnings = self._found(manifest)
+        if not unreadable or self.operation != "CREATE":
+            return errors, warnings
+        inside = Within(unreadable)
+        for reading in readings(self.kind, without_nulls(manifest), unreadable):
+            filled = [self._filled(each) for each in reading.objects]
+            found = [each for each in filled if each is not None]
+            if len(found) < len(filled) or reading.fails([of_one for of_one, _ in found]):
+                continue
+            told = [each for each in errors if each.path in inside]
+            told += reading.trusted([of_one for of_one, _ in found])
+            return told, reading.trusted([of_one for _, of_one in found])
+        return errors, warnings
+
+    def _filled(self, readable: Manifest) -> tuple[list[FieldError], list[FieldError]] | None:
+        """Errors and warnings about an object once it is mutated; None where it cannot be."""
+        mutating = self.ask(readable, mutating=True)
+        if mutating.errors:
+            return None
+        errors, warnings = self._found(_patched(self.kind, readable, mutating))
+        return errors, mutating.warnings + warnings
+
+    def _found(self, manifest: Manifest) -> tuple[list[FieldError], list[FieldError]]:
+        """Errors and warnings about an object as it is."""
+        case = self.ask(manifest, mutating=False)
+        if self.operation == "DELETE":
+            return case.errors, case.warnings
+        of_schema = _schema_problems(self.kind, manifest)
+        return _merged(manifest, of_schema, case.errors), case.warnings
 
 
 def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Judgement:
@@ -123,7 +172,7 @@ def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Judgemen
     try:
         foreign_owner(case, msgspec.convert(plain, OWNERS[kind]))
     except msgspec.ValidationError as error:
-        return Judgement((FieldError("", str(error), "SCHEMA-TYPE"),), (), plain)
+        return Judgement(tuple(type_problems(kind, plain, error)), (), plain)
     return Judgement(tuple(case.errors), tuple(case.warnings), plain)
 
 
@@ -140,23 +189,6 @@ def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:
     return changed
 
 
-def _rest(admission: Admission, path: str, kind: Kind, readable: Manifest) -> Manifest | None:
-    """What can be read of a new object, with its defaults; None where more is wrong than was taken out.
-
-    Without its defaults it would be refused for what a mutating rule fills in, such as the name of a task.
-    """
-    case = admission.judge(path, _request(kind, "CREATE", readable, None))
-    return None if case.errors else _patched(kind, readable, case)
-
-
-def _of_both(
-    found: list[FieldError], filled: list[FieldError], unreadable: list[str]
-) -> list[FieldError]:
-    """Of what was found, that which does not go by the defaults, and what is said of unreadable fields."""
-    lasting, inside = {(each.path, each.code) for each in filled}, Within(unreadable)
-    return [each for each in found if (each.path, each.code) in lasting or each.path in inside]
-
-
 def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
     """Prune and default in place; what goes by that is warned about."""
     known = schema(kind)
@@ -165,28 +197,41 @@ def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
     dropped = known.prune_paths(manifest)
     nulls = null_entries(known, manifest)
     known.default(manifest)
-    unknown = [FieldError(path, _unknown(known, path), "SCHEMA-UNKNOWN") for path in dropped]
-    return [*unknown, *nulls]
-
-
-def _unknown(known: Structural, path: str) -> str:
-    hint = did_you_mean(path.rpartition(".")[2], known.names_beside(path))
-    return f"is not a field of this kind and is dropped{hint}"
+    return [*unknown_fields(known, dropped), *nulls]
 
 
 def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:
-    known = schema(kind)
-    of_fields = [] if known is None else known.validate(manifest)
-    return [*metadata_problems(manifest), *of_fields]
+    found, known = metadata_problems(manifest, namespaced=kind.namespaced), schema(kind)
+    if known is not None:
+        found += [retold(known, manifest, each) for each in known.validate(manifest)]
+    return found
 
 
-def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:
+def _merged(
+    manifest: Manifest, of_schema: list[FieldError], of_rules: list[FieldError]
+) -> list[FieldError]:
     """Both, but of two about one field the rule's: it knows more, and says what would be right."""
     unread = [each.path for each in of_schema if _is_entry(each) and each.code == "SCHEMA-TYPE"]
     if unread:
-        of_rules = [each for each in of_rules if not _is_entry(each) or trusted([each], unread)]
+        whole = not has_parts(manifest)
+        of_rules = [
+            each
+            for each in of_rules
+            if not _is_entry(each) or trusted([[each]], unread, whole=whole)
+        ]
+    if any(each.path in _NAMES for each in of_schema):  # names made of an impossible one are so too
+        of_rules = [each for each in of_rules if each.code != JOB_PLUGIN_NAME.code]
     told = {error.path for error in of_rules}
-    return [error for error in of_schema if error.path not in told] + of_rules
+    return [error for error in of_schema if told.isdisjoint(_places(error))] + of_rules
+
+
+_NAMES = ("metadata.name", "metadata.generateName")
+
+
+def _places(found: FieldError) -> tuple[str, ...]:
+    """Where a rule tells the same: of an item that is there twice it does at the item's name."""
+    twice = found.code == "SCHEMA-DUPLICATE"
+    return (found.path, f"{found.path}.name") if twice else (found.path,)
 
 
 def _is_entry(found: FieldError) -> bool:

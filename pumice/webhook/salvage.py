@@ -1,20 +1,24 @@
 """The rest of an object of which some fields cannot be read.
 
 A user with a text where a number belongs, and a misspelt plugin besides, is told of both. So the
-unreadable fields are taken out and the rest is judged; what is said about the missing fields, or by
-rules that weigh several fields against each other, is left out, since it may be wrong.
+unreadable fields are taken out, or replaced, and the rest is judged; what may be said for that reason
+alone is left out.
 """
 
 import copy
+import functools
+import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from pumice.api.fields import FieldError
 from pumice.webhook.rules.catalogue import by_code
 from pumice.webhook.rules.within import Within
 
-__all__ = ["steps_of", "trusted", "without"]
+__all__ = ["compares", "instead", "steps_of", "trusted", "value_at", "without"]
 
 _SEGMENT = re.compile(r"(?:^|\.)(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
@@ -28,6 +32,29 @@ def without(raw: Any, paths: Iterable[str]) -> Any:
     for path in paths:
         _remove(rest, steps_of(path))
     return rest
+
+
+def instead(raw: Any, values: Mapping[str, Any]) -> Any:
+    """A copy of a raw object with other values at some paths; one that cannot be followed is passed over."""
+    rest = copy.deepcopy(raw)
+    for path, value in values.items():
+        *outer, last = steps_of(path)
+        try:
+            here = functools.reduce(operator.getitem, outer, rest)
+            here[last] = value
+        except (LookupError, TypeError):
+            continue
+    return rest
+
+
+def value_at(raw: Any, path: str) -> Any:
+    """What stands at a path; `msgspec.UNSET` where it cannot be followed."""
+    if "".join(match[0] for match in _SEGMENT.finditer(path)) != path:
+        return msgspec.UNSET
+    try:
+        return functools.reduce(operator.getitem, steps_of(path), raw)
+    except (LookupError, TypeError):
+        return msgspec.UNSET
 
 
 def steps_of(path: str) -> list[str | int]:
@@ -51,16 +78,33 @@ def _remove(here: Any, steps: list[str | int]) -> None:
         here[last] = {}
 
 
-def trusted(found: Iterable[FieldError], paths: Iterable[str]) -> list[FieldError]:
+def trusted(
+    found: Sequence[Iterable[FieldError]], paths: Iterable[str], *, whole: bool
+) -> list[FieldError]:
     """Of what was found in the rest, that which holds for the whole too.
 
-    What is said about something of which a part was taken out may be said for want of that part.
+    What is said of the fields themselves is said better by whoever could not read them.
+
+    Args:
+        found: What was found in each of the objects that were judged instead; only what was found word for
+            word in all of them counts.
+        paths: The fields that cannot be read.
+        whole: Whether something stood in their place. Otherwise what is said about something of which a
+            part was taken out may be said for want of that part, and rules that weigh fields against each
+            other are not to be trusted.
     """
-    unreadable = Within(paths)
+    unreadable, (first, *others) = Within(paths), found
+    lasting = set(first).intersection(*others)
     return [
         error
-        for error in found
-        if not ((rule := by_code(error.code)) and rule.compares)
+        for error in first
+        if error in lasting
         and error.path not in unreadable
-        and not unreadable.below(error.path)
+        and (whole or not (compares(error.code) or unreadable.below(error.path)))
     ]
+
+
+def compares(code: str) -> bool:
+    """Whether a rule weighs several fields against each other."""
+    rule = by_code(code)
+    return rule is not None and rule.compares

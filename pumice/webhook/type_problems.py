@@ -1,7 +1,8 @@
 """What is of the wrong type: asked only when an object does not decode.
 
 Decoding stops at the first field that it cannot read. The structural schema then names all of
-them, as the API server would; what has no schema has at least the one that stopped decoding.
+them; what has no schema has at least the one that stopped decoding. Both say what the API server does not:
+what was found there, and how to mend it.
 """
 
 import re
@@ -14,12 +15,13 @@ from pumice.api import structural
 from pumice.api.crds import schema_of
 from pumice.api.fields import FieldError
 from pumice.api.kinds import VOLCANO, Kind
+from pumice.api.mistyped import problem
 from pumice.api.reviews import Request
 from pumice.api.structural import Structural
 from pumice.webhook.questions import without_nulls
-from pumice.webhook.salvage import steps_of
+from pumice.webhook.salvage import steps_of, value_at
 
-__all__ = ["brought_type_problems", "schema", "type_problems"]
+__all__ = ["brought_type_problems", "retold", "schema", "type_problems"]
 
 _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
@@ -53,12 +55,34 @@ def type_problems(kind: Kind, raw: Any, error: Exception) -> list[FieldError]:
         raw: The object, decoded without types.
         error: Why it did not decode.
     """
-    return _by_schema(kind, raw) or [_first(error)]
+    return _by_schema(kind, raw) or [_first(error, raw)]
 
 
 def _by_schema(kind: Kind, raw: Any) -> list[FieldError]:
     known = schema(kind)
-    return [] if known is None else _of_types(known.validate(without_nulls(raw)))
+    if known is None:
+        return []
+    readable = without_nulls(raw)
+    found = [each for each in known.validate(readable) if each.code == _TYPE]
+    return [retold(known, readable, each) for each in found]
+
+
+def retold(known: Structural, raw: Any, found: FieldError) -> FieldError:
+    """A problem that a schema found in a raw object; of one with a type, how to mend it."""
+    node, value = known.at(found.path), value_at(raw, found.path)
+    if found.code != _TYPE or node is None or value is msgspec.UNSET:
+        return found
+    if type(value) in node.types_expected:
+        return found  # a text of a wrong format
+    message = problem(node.expected, value) + _hint_for_map(node, value)
+    return msgspec.structs.replace(found, message=message)
+
+
+def _hint_for_map(node: Structural, value: Any) -> str:
+    """How to write the first name of a list that should be a map of lists, as plugins are."""
+    if node.additional is None or not node.additional.items or not isinstance(value, list):
+        return ""
+    return f'; write "{value[0]}: []"' if value and isinstance(value[0], str) else ""
 
 
 def brought_type_problems(kind: Kind, request: Request, error: Exception) -> list[FieldError]:
@@ -99,23 +123,21 @@ def _is_untouched(path: str, new: Any, old: Any) -> bool:
     return bool(path) and bool(new == old)
 
 
-def _of_types(errors: list[FieldError]) -> list[FieldError]:
-    return [error for error in errors if error.code == _TYPE]
-
-
-def _first(error: Exception) -> FieldError:
+def _first(error: Exception, raw: Any = None) -> FieldError:
     match = _WHERE.fullmatch(str(error))
     text, where = (match["message"], match["path"] or "") if match else (str(error), "")
-    path = _ENVELOPE.sub("", where).lstrip(".").partition(_SOME_KEY)[0]
+    path, behind_key, _ = _ENVELOPE.sub("", where).lstrip(".").partition(_SOME_KEY)
+    message = text[:1].lower() + text[1:]
     named = _EXPECTED.fullmatch(text) if path else None
-    said = _as_schemas_say(path, named["wanted"], named["found"]) if named else None
-    message = said or text[:1].lower() + text[1:]
+    expected = _SCHEMA_TYPES.get(named["wanted"]) if named else None
+    if named and expected:
+        value = msgspec.UNSET if behind_key else value_at(raw, path)
+        found = _SCHEMA_TYPES.get(named["found"], named["found"])
+        known = value is not msgspec.UNSET
+        message = problem(expected, value) if known else _as_schemas_say(path, expected, found)
     return FieldError(path, message, _TYPE, "FieldValueTypeInvalid")
 
 
-def _as_schemas_say(path: str, wanted: str, found: str) -> str | None:
-    """The same fault in the words of `structural`; None for a type that schemas do not know."""
-    expected, actual = _SCHEMA_TYPES.get(wanted), _SCHEMA_TYPES.get(found, found)
-    if expected is None:
-        return None
-    return f'Invalid value: "{actual}": {path} in body must be of type {expected}: "{actual}"'
+def _as_schemas_say(path: str, expected: str, found: str) -> str:
+    """The same fault in the words of `structural`, which tells types and no values."""
+    return f'Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"'

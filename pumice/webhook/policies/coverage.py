@@ -234,7 +234,9 @@ def coverage(code: str) -> Coverage:
         return Coverage(code, (), True, "")
     beginnings = [each for each in _LEFT if code.startswith(each)]
     if not beginnings:
-        raise LookupError(f"nothing is said of rule {code}")
+        raise LookupError(
+            f"nothing is said of rule {code}: it needs a form, or a line in {__name__}"
+        )
     note = _LEFT[max(beginnings, key=len)]
     rule = by_code(code)
     if note == _TEMPLATE and rule is not None and rule.level == "warn":

@@ -8,10 +8,10 @@ from pumice.api.queues import Queue
 from pumice.api.suggestions import Suggestions
 from pumice.plugins import Registry
 from pumice.plugins.native import NativeWirings, Owner, OwnerKey
-from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.patches import Patch
+from pumice.webhook.resource_groups import NO_GROUPS, ResourceGroups
+from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.rule import Level, Rule
-from pumice.webhook.rules.templates.known import KnownTemplates
 from pumice.webhook.rules.terms import Terms
 from pumice.webhook.view import AdmissionView
 
@@ -43,6 +43,8 @@ class Case:
         levels: How strict rules are that do not have their own level, by code.
         uid: Of the review, for messages about faults of ours.
         creating: Whether the object is new; otherwise it changes or goes.
+        stricter: Whether Volcano judges nothing of what is judged here, so that with `strict-upstream`
+            every rule only warns.
         errors: Why it is refused; empty when it is not.
         excesses: By how much a rule is broken, by code and path, for those that can be measured.
         warnings: What is legal and doubtful.
@@ -70,6 +72,7 @@ class Case:
         "patch",
         "plugins",
         "settings",
+        "stricter",
         "uid",
         "view",
         "warnings",
@@ -87,6 +90,7 @@ class Case:
         groups: ResourceGroups = NO_GROUPS,
         known: KnownTemplates | None = None,
         creating: bool = True,
+        stricter: bool = False,
         uid: str = "",
         namespace: str = "",
         suggestions: Suggestions | None = None,
@@ -101,6 +105,7 @@ class Case:
         self.groups = groups
         self.known = known
         self.creating = creating
+        self.stricter = stricter
         self.uid = uid
         self.namespace = namespace
         self.most = most
@@ -121,6 +126,7 @@ class Case:
         reason: Reason | None = None,
         *,
         excess: int | None = None,
+        stricter: bool = False,
     ) -> bool:
         """Something breaks a rule.
 
@@ -131,6 +137,7 @@ class Case:
             reason: Kubernetes' class of the error, where it is not the rule's.
             excess: By how much the rule is broken, where that can be measured; an update that
                 does not raise it has made nothing worse, whatever numbers stand in the message.
+            stricter: Volcano would admit this, though not all that breaks the rule.
 
         Returns:
             Whether the object is refused for it.
@@ -140,18 +147,16 @@ class Case:
         """
         if excess is not None:
             self.excesses[rule.code, path] = excess
-        level = self.levels.get(rule.code, rule.level)
-        if level == "off":
-            return False
         found = FieldError(path, message, rule.code, reason or rule.reason)
-        return self._found(found, level)
+        return self.add(found, rule.level, stricter=stricter)
 
-    def add(self, found: FieldError, level: Level) -> bool:
+    def add(self, found: FieldError, level: Level, *, stricter: bool = False) -> bool:
         """Something breaks a rule, as whoever judges without a case says.
 
         Args:
             found: What.
             level: How strict the rule is unless settings say otherwise.
+            stricter: Volcano would admit this, though not all that breaks the rule.
 
         Returns:
             Whether the object is refused for it.
@@ -159,9 +164,9 @@ class Case:
         Raises:
             EnoughError: There are as many errors as are wanted.
         """
-        return self._found(found, self.levels.get(found.code, level))
-
-    def _found(self, found: FieldError, level: Level) -> bool:
+        if level == "enforce" and (stricter or self.stricter) and self.settings.strict_upstream:
+            level = "warn"
+        level = self.levels.get(found.code, level)
         if level == "enforce":
             self.errors.append(found)
             if self.most is not None and len(self.errors) >= self.most:
@@ -215,6 +220,7 @@ class Case:
             groups=self.groups,
             known=self.known,
             creating=self.creating,
+            stricter=self.stricter,
             uid=self.uid,
             namespace=self.namespace,
             suggestions=suggestions or self.suggestions,

@@ -166,9 +166,4 @@ def validate_update(case: Case, cron_job: CronJob, old: CronJob) -> None:
     # Two bad schedules may be told of in the same words; the new one is wrong nevertheless.
     same = cron_job.spec.schedule == old.spec.schedule
     standing = CHECKS if same else [check for check in CHECKS if check[1] is not _schedule]
-    ratchet.judge_update(
-        case,
-        lambda new: run(new, CHECKS, cron_job),
-        lambda stored: run(stored, standing, old),
-        objects=(old, cron_job),
-    )
+    ratchet.judge_update(case, CHECKS, cron_job, old, standing=standing)

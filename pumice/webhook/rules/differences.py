@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pumice.api.durations import parse_nanoseconds
+from pumice.api.json_words import kind_of
 from pumice.api.quantities import parse_milli
 
 __all__ = ["Difference", "brief", "differences", "shown", "shown_change"]
@@ -141,9 +142,7 @@ def shown(value: Any) -> str:
 
 def brief(value: Any) -> str:
     """A value of a wrong type as a message shows it: of an object or a list only that it is one."""
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
-    return shown(value)
+    return kind_of(value) if isinstance(value, dict | list) else shown(value)
 
 
 def shown_change(old: Any, new: Any) -> str:

@@ -136,7 +136,7 @@ def _refused(case: Case, found: FieldError, level: Level) -> None:
     if found.code in _FOR_LATER:
         case.report(JOB_QUEUE_LATER, found.path, found.message)
     else:
-        case.add(found, "warn" if case.settings.strict_upstream else level)
+        case.add(found, level, stricter=True)
 
 
 def _holds(found: FieldError, part: Raw | None) -> bool:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from pumice.api.fields import FieldError, Reason
+from pumice.api.fields import Reason
 from pumice.api.hypernodes import HyperNode, Member
 from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex
@@ -122,6 +122,7 @@ class _Patterns:
     """The patterns of a HyperNode, of which only so many large ones are looked at.
 
     A webhook that compiles for minutes answers nobody else, so this does not grow with the number of members.
+    Volcano sets no limit, and takes what is too large here.
     """
 
     __slots__ = ("_known", "_room")
@@ -134,22 +135,14 @@ class _Patterns:
         """Check a pattern."""
         if self._room < 0 and pattern not in self._known:
             message = "is not looked at: the patterns before it are as large as all may be together"
-            _too_large(case, path, message)
+            case.report(HN_REGEX, path, message, stricter=True)
             return
         found = judge_regex(pattern)
         if pattern not in self._known:
             self._known.add(pattern)
             self._room -= max(0, found.instructions - _FREE * len(pattern))
-        if found.problem is not None and found.large:
-            _too_large(case, path, found.problem)
-        elif found.problem is not None:
-            case.report(HN_REGEX, path, found.problem)
-
-
-def _too_large(case: Case, path: str, message: str) -> None:
-    """A pattern that Volcano, which sets no limit, would take."""
-    found = FieldError(path, message, HN_REGEX.code, HN_REGEX.reason)
-    case.add(found, "warn" if case.settings.strict_upstream else "enforce")
+        if found.problem is not None:
+            case.report(HN_REGEX, path, found.problem, stricter=found.large)
 
 
 _ROOM = 200_000
@@ -212,9 +205,4 @@ def validate_update(case: Case, hyper_node: HyperNode, old: HyperNode) -> None:
     """Judge a change of a HyperNode; every part of its spec may change."""
     if hyper_node.metadata.deletion_timestamp or hyper_node.spec == old.spec:
         return
-    ratchet.judge_update(
-        case,
-        lambda new: run(new, CHECKS, hyper_node),
-        lambda stored: run(stored, CHECKS, old),
-        objects=(old, hyper_node),
-    )
+    ratchet.judge_update(case, CHECKS, hyper_node, old)

@@ -158,9 +158,4 @@ def validate_update(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
         return
     message = "has no effect on a JobFlow that runs; delete it and make it anew to have other Jobs"
     case.report(FLOW_UPDATE, "spec", f"a change {message}")
-    ratchet.judge_update(
-        case,
-        lambda new: run(new, CHECKS, job_flow),
-        lambda stored: run(stored, CHECKS, old),
-        objects=(old, job_flow),
-    )
+    ratchet.judge_update(case, CHECKS, job_flow, old)

@@ -96,7 +96,8 @@ def names(case: Case, job: Job) -> None:
         else f"must not contain '/', found \"{name}\""
     )
     if bad:
-        case.report(JOB_NAME, "metadata.name", bad, _length(name))
+        message = bad if name else "must be set, or generateName"
+        case.report(JOB_NAME, "metadata.name", message, _length(name))
     queue = job.spec.queue
     if len(queue) > LABEL_LENGTH and (problem := label_value_problem(queue)):
         message = f"becomes a label of every pod, which {problem}"

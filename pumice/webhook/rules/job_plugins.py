@@ -11,7 +11,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.job_names import expected_name
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_PLUGIN", "RULES", "job_plugins"]
+__all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "RULES", "job_plugins"]
 
 JOB_PLUGIN = Rule(
     "JOB-PLUGIN",
@@ -164,7 +164,8 @@ def job_plugins(case: Case, job: Job) -> None:
             # What is too large is measured in pods, though the message counts bytes.
             case.excesses[found.code, found.path] = job.replicas
     for error in errors:
-        case.add(error, "enforce")
+        # What is far beyond all bounds is refused; Volcano has no bounds.
+        case.add(error, "enforce", stricter=error.code == JOB_PLUGIN_SIZE.code)
     refused = {(each.code, each.path) for each in errors}
     for warning in warnings:
         if (warning.code, warning.path) not in refused:

@@ -38,9 +38,4 @@ def validate_update(case: Case, template: JobTemplate, old: JobTemplate) -> None
     """Judge a change of a JobTemplate; Jobs that were made of it stay as they are."""
     if template.metadata.deletion_timestamp or template.spec == old.spec:
         return
-    ratchet.judge_update(
-        case,
-        lambda new: run(new, CHECKS, template),
-        lambda stored: run(stored, CHECKS, old),
-        objects=(old, template),
-    )
+    ratchet.judge_update(case, CHECKS, template, old)

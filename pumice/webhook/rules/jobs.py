@@ -84,9 +84,4 @@ def validate_update(case: Case, job: Job, old: Job) -> None:
     if after.spec == before.spec:
         return
     covered = job_updates.frozen_changes(case, before, after)
-    ratchet.judge_update(
-        case,
-        lambda new: run(new, CHECKS, after),
-        lambda stored: run(stored, CHECKS, before),
-        covered=covered,
-    )
+    ratchet.judge_update(case, CHECKS, after, before, covered=covered)

@@ -24,24 +24,5 @@ def validate_update(case: Case, group: PodGroup, old: PodGroup) -> None:
     """
     if group.metadata.deletion_timestamp or group.spec == old.spec:
         return
-    judged = case.sibling() if case.settings.strict_upstream else case
-    ratchet.judge_update(
-        judged,
-        lambda new: run(new, CHECKS, group),
-        lambda stored: run(stored, CHECKS, old),
-        objects=(old, group),
-    )
-    if judged is not case:
-        _warn(case, judged)
-
-
-def _warn(case: Case, judged: Case) -> None:
-    """Take over what was found, as warnings unless settings say otherwise."""
-    case.missing_queues.extend(judged.missing_queues)
-    case.crashes.extend(judged.crashes)
-    case.warnings.extend(judged.warnings)
-    for found in judged.errors:
-        if judged.is_crash(found):
-            case.errors.append(found)
-        else:
-            case.add(found, "warn")
+    case.stricter = True
+    ratchet.judge_update(case, CHECKS, group, old)

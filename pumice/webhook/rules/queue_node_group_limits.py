@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from pumice.api import keys
+from pumice.api.json_words import kind_of
 from pumice.api.quantities import parse_milli
 from pumice.api.queues import NodeGroupTerms, Queue
 from pumice.webhook.rules.case import Case
@@ -53,7 +54,7 @@ def node_group_limits(case: Case, queue: Queue) -> None:
         )
         return
     if not isinstance(limits, dict):
-        message = f"must be a JSON object such as {_FORM}, found {_kind(limits)}"
+        message = f"must be a JSON object such as {_FORM}, found {kind_of(limits)}"
         case.report(Q_GROUP_LIMITS, _PATH, message)
         return
     for group, amounts in sorted(limits.items()):
@@ -66,7 +67,7 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
     elif why := _unused(queue, group):
         case.report(Q_GROUP_LIMITS_UNUSED, _PATH, f'group "{group}" is limited, but {why}')
     if not isinstance(amounts, Mapping):
-        message = f'limits of group "{group}" must be an object such as {{"cpu": "3"}}, found {_kind(amounts)}'
+        message = f'limits of group "{group}" must be an object such as {{"cpu": "3"}}, found {kind_of(amounts)}'
         case.report(Q_GROUP_LIMITS, _PATH, message)
         return
     for name, value in sorted(amounts.items()):
@@ -97,16 +98,3 @@ def _unused(queue: Queue, group: str) -> str:
     if wanted.required and group not in usable:
         return "it is not among the groups of required affinity, so it is never used"
     return ""
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-    }
-    return names.get(type(value), "an object")

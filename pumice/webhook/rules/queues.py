@@ -62,12 +62,7 @@ def validate_update(case: Case, queue: Queue, old: Queue) -> None:
     if queue.metadata.name == keys.ROOT_QUEUE and case.settings.enable_root_queue_protection:
         run(case, ((queue_root.Q_ROOT_FROZEN, partial(queue_root.root_frozen, old=old)),), queue)
     is_frozen = bool(case.errors)
-    ratchet.judge_update(
-        case,
-        lambda new: run(new, CHECKS, queue),
-        lambda stored: run(stored, CHECKS, old),
-        objects=(old, queue),
-    )
+    ratchet.judge_update(case, CHECKS, queue, old)
     if not is_frozen and _limited(queue) != _limited(old):
         run(case, _limits(old), queue)
 

@@ -15,15 +15,18 @@ how much they are broken. And of two bad items of a list one can go, although th
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from typing import TypeVar
 
 from pumice.api.fields import FieldError
 from pumice.api.suggestions import Suggestions
-from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.moved import Moved
 from pumice.webhook.rules.within import Within
 
 __all__ = ["judge_update"]
+
+T = TypeVar("T")
 
 _NUMBER = re.compile(r"\[\d+\]")
 """The position of an item, in a message."""
@@ -31,49 +34,50 @@ _NUMBER = re.compile(r"\[\d+\]")
 
 def judge_update(
     case: Case,
-    judge_new: Callable[[Case], None],
-    judge_old: Callable[[Case], None],
+    checks: Collection[Check[T]],
+    new: T,
+    old: T,
     *,
+    standing: Collection[Check[T]] | None = None,
     covered: Collection[str] = (),
-    objects: tuple[object, object] | None = None,
 ) -> None:
     """Judge an update and keep only the problems that it brings.
 
     Args:
         case: Where new problems go.
-        judge_new: Judges the object as it would be.
-        judge_old: Judges it as it is; called only when the former found anything.
+        checks: What is judged.
+        new: The object as it would be.
+        old: The object as it is; judged only when anything was found in the former.
+        standing: What the object as it is is judged by, where that is not the same.
         covered: Paths of which the case says already that they must not change; what is wrong
             with their new values goes without saying.
-        objects: The object as it is and as it would be, whose paths those of problems are, so that
-            items of lists are known again where they have moved; without them each is what stood
-            in its place.
     """
-    after = _judged(case, judge_new, Suggestions())
+    after = _judged(case, checks, new, Suggestions())
     case.missing_queues.extend(after.missing_queues)
     case.crashes.extend(after.crashes)
     if not after.errors and not after.warnings:
         return
+    standing = checks if standing is None else standing
     if not after.suggestions.spent:
-        before = _judged(case, judge_old, Suggestions())
+        before = _judged(case, standing, old, Suggestions())
     if after.suggestions.spent or before.suggestions.spent:
         # Some problems have a suggestion, others went without: they compare only without any.
-        after = _judged(case, judge_new, Suggestions(0))
-        before = _judged(case, judge_old, Suggestions(0))
+        after = _judged(case, checks, new, Suggestions(0))
+        before = _judged(case, standing, old, Suggestions(0))
     inside = Within(covered)
-    standing = {*before.errors, *before.warnings}
-    anywhere = {_unnumbered(each, each.path) for each in standing} if objects is not None else ()
-    moved = Moved(*objects) if objects is not None else None
+    known = {*before.errors, *before.warnings}
+    anywhere = {_unnumbered(each, each.path) for each in known}
+    moved = Moved(old, new)
 
     def brought(found: FieldError) -> bool:
         if after.is_crash(found):
             return True  # nobody has judged the update, though the same was so before
         if found.path in inside:
             return False
-        path = found.path if moved is None else moved.before(found.path)
+        path = moved.before(found.path)
         if path is None:
             return True
-        if found in standing if path == found.path else _unnumbered(found, path) in anywhere:
+        if found in known if path == found.path else _unnumbered(found, path) in anywhere:
             return False
         was = before.excesses.get((found.code, path))
         now = after.excesses.get((found.code, found.path))
@@ -88,7 +92,7 @@ def _unnumbered(found: FieldError, path: str) -> tuple[str, str, str]:
     return found.code, path, _NUMBER.sub("[]", found.message)
 
 
-def _judged(case: Case, judge: Callable[[Case], None], suggestions: Suggestions) -> Case:
+def _judged(case: Case, checks: Collection[Check[T]], subject: T, suggestions: Suggestions) -> Case:
     judged = case.sibling(suggestions)
-    judge(judged)
+    run(judged, checks, subject)
     return judged

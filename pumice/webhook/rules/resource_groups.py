@@ -6,8 +6,8 @@ younger than Pumice in a toleration or a gate stays.
 
 from typing import Any
 
-from pumice.webhook.groups.model import ResourceGroup
 from pumice.webhook.patches import escape
+from pumice.webhook.resource_groups import ResourceGroup
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.rule import Rule

@@ -1,5 +1,6 @@
 """Names of resources: which are counted in whole numbers, and which look misspelt."""
 
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from functools import lru_cache
 
@@ -97,7 +98,7 @@ def container_resource_problem(name: str, hinted: bool = True) -> str | None:
     if "/" not in name:
         if name in _OF_CONTAINERS or (name.startswith(HUGE_PAGES) and page_size(name)):
             return None
-        hint = _meant(name) if hinted else ""
+        hint = _meant(name, _OF_CONTAINERS) if hinted else ""
         known = ", ".join(_OF_CONTAINERS)
         return f'"{name}" is no resource of containers{hint}: these are {known}, hugepages-SIZE and VENDOR/NAME'
     if problem := qualified_name_problem(name):
@@ -110,13 +111,13 @@ def container_resource_problem(name: str, hinted: bool = True) -> str | None:
     return f"{problem}, with the 9 characters that quotas put before it" if problem else None
 
 
-def _meant(name: str) -> str:
+def _meant(name: str, usual: Iterable[str]) -> str:
     """A hint at what a name without a vendor may stand for: a device, or one of the usual resources."""
     devices = [each for each in _EXTENDED if each.partition("/")[2].lower() == name.lower()]
     if devices:
         meant = " or ".join(f'"{each}"' for each in devices)
         return f" (did you mean {meant}?)"
-    return did_you_mean(name, _OF_CONTAINERS)
+    return did_you_mean(name, usual)
 
 
 @lru_cache(maxsize=256)
@@ -173,7 +174,7 @@ def hint(name: str, hinted: bool = True) -> str:
         return did_you_mean(name, _EXTENDED) if _is_near_extended(name) else ""
     if name.startswith(("hugepages-", "requests.", "limits.")):
         return ""
-    meant = did_you_mean(name, [*COUNTED, *_MEASURED]) if hinted else ""
+    meant = _meant(name, [*COUNTED, *_MEASURED]) if hinted else ""
     return meant or " (no such resource is built in)"
 
 

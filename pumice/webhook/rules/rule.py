@@ -24,7 +24,8 @@ class Rule:
         level: How strict it is unless settings say otherwise.
         stricter: Volcano admits what breaks this rule; setting `strict-upstream` makes it a warning.
         compares: The rule weighs several fields against each other, so it cannot judge an object
-            of which one field is unreadable. One that finds the same name twice needs no others.
+            of which one is unreadable and nothing can be read in its place. One that finds the same name
+            twice needs no others.
         since: Version that brought the rule.
     """
 

@@ -1,7 +1,7 @@
 """The gate that holds a pod until its queue has room for it."""
 
 from pumice.api.keys import QUEUE_ALLOCATION_GATE
-from pumice.webhook.groups.model import ResourceGroup
+from pumice.webhook.resource_groups import ResourceGroup
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.rule import Rule

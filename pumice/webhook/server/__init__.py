@@ -9,6 +9,7 @@ listener      ports, TLS, draining
 cached_view   the cluster as admission sees it, from watch caches
 groups        the file of resource groups, read again whenever it changes
 lookup        the one live question: does that queue exist by now?
+sight         all of that, or objects from files, as what a webhook sees
 certificates  where the serving certificate comes from
 worker        all of it as the tasks of a process
 """
@@ -16,7 +17,8 @@ worker        all of it as the tasks of a process
 from pumice.webhook.server.certificates import Certificates, FileCertificates, KeptCertificates
 from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.settings import InsecureAddressError, ServerSettings
-from pumice.webhook.server.worker import OfflineWorker, WebhookWorker
+from pumice.webhook.server.sight import Sight
+from pumice.webhook.server.worker import WebhookWorker
 
 __all__ = [
     "Certificates",
@@ -24,7 +26,7 @@ __all__ = [
     "InsecureAddressError",
     "KeptCertificates",
     "Listener",
-    "OfflineWorker",
     "ServerSettings",
+    "Sight",
     "WebhookWorker",
 ]

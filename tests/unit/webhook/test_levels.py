@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pumice.api.fields import FieldError
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.levels import read_level, upstream
@@ -123,10 +124,31 @@ def test_the_nearest_word_counts(
     assert (sibling.errors, sibling.warnings) == (case.errors, case.warnings)
 
 
+@pytest.mark.parametrize("namespace", [None, "enforce", "off"])
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("code", ["JOB-ZERO", "JOB-PLUGIN-SIZE"])
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_a_rule_may_be_stricter_in_part(
+    code: str, strict: bool, namespace: Level | None, all_of_it: bool
+) -> None:
+    rule = catalogue.by_code(code)
+    assert rule is not None
+    assert not rule.stricter
+    levels = [f"namespace.dev.rule.{code}={namespace}"] if namespace else []
+    terms = settings(f"strict-upstream={strict}", *levels)
+    case = Case(terms, Snapshot(), builtin(), namespace="dev", stricter=all_of_it).sibling()
+    in_part = not all_of_it
+    expected = [namespace or ("warn" if strict else own) for own in (rule.level, "enforce")]
+    assert case.report(rule, "spec", "is wrong", stricter=in_part) is (expected[0] == "enforce")
+    found = FieldError("spec", "is wrong by far", code)
+    assert case.add(found, "enforce", stricter=in_part) is (expected[1] == "enforce")
+    assert len(case.errors) == expected.count("enforce")
+    assert len(case.warnings) == expected.count("warn")
+
+
 def test_strict_upstream_is_about_the_rules_that_are_stricter() -> None:
-    stricter = {rule.code for rule in catalogue.ALL if rule.stricter}
-    assert set(upstream()) == {*stricter, "JOB-PLUGIN-SIZE"}
-    assert set(upstream().values()) == {"warn"}
+    stricter = [rule.code for rule in catalogue.ALL if rule.stricter]
+    assert upstream() == dict.fromkeys(stricter, "warn")
 
 
 @pytest.mark.parametrize("plugin", ["svc", "tensorflow", "mpi"])

@@ -67,6 +67,23 @@ def test_wrong_types_do_not_hide_the_rules() -> None:
     assert sorted(codes(found)) == ["JOB-PLUGIN", "JOB-QUEUE-MISSING", "SCHEMA-TYPE"]
 
 
+def test_with_quotes_too_many_a_number_counts_as_what_was_meant() -> None:
+    task = {"name": "worker", "replicas": "4", "template": {"spec": {"containers": [MAIN]}}}
+    found = judged(job(tasks=[task], minAvailable=9))
+    assert {each.path: each.message for each in found.errors} == {
+        "spec.tasks[0].replicas": 'must be a whole number, found the text "4"; leave out the quotes',
+        "spec.minAvailable": "must be at most 4, the replicas of all tasks, found 9",
+    }
+    task["replicas"] = "many"
+    assert codes(judged(job(tasks=[task], minAvailable=9))) == ["SCHEMA-TYPE"]
+
+
+def test_what_is_filled_in_is_filled_in_beside_a_field_that_cannot_be_read() -> None:
+    found = judged(merged(queue("team"), {"spec": {"weight": 0, "reclaimable": "yes"}}))
+    assert codes(found) == ["SCHEMA-TYPE"]
+    assert [(each.path, each.code) for each in found.warnings] == [("spec.weight", "Q-ZERO")]
+
+
 def test_beside_a_field_that_cannot_be_read_nothing_is_wrong_that_would_be_filled_in() -> None:
     unnamed = {"replicas": 1, "template": {"spec": {"containers": [MAIN]}}}
     found = judged(job(tasks=[unnamed], maxRetry="3"))
@@ -122,7 +139,7 @@ def test_labels_and_annotations_are_judged_as_the_api_server_does() -> None:
     assert told.pop("metadata.annotations[my note]") == f'the key {odd}, found "my note"'
     assert told.pop("spec.plugins.nope")
     assert told == {
-        "metadata.labels[team]": "must be a text, found 5; put it in quotes",
+        "metadata.labels[team]": "must be a text, found the number 5; put it in quotes",
         "metadata.annotations[volcano.sh/preemptable]": "must be a text, found true; put it in quotes",
         "metadata.annotations[list]": "must be a text, found a list",
     }
@@ -172,10 +189,59 @@ def test_a_field_that_is_null_is_as_good_as_left_out() -> None:
         ({"name": None}, ["JOB-NAME"]),
         ({"name": None, "generateName": "train-"}, []),
         ({"name": "a" * 70}, ["JOB-NAME"]),
+        ({"namespace": "Team_A"}, ["SCHEMA-NAME"]),
+        ({"name": None, "generateName": "Train-"}, ["SCHEMA-NAME"]),
+        ({"name": None, "generateName": "a.-"}, []),
     ],
 )
 def test_the_name_is_judged_as_the_api_server_does(metadata: Raw, expected: list[str]) -> None:
     assert codes(judged(merged(job(), {"metadata": metadata}))) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"plugins": ["svc", "env"]}, 'must be an object, found a list; write "svc: []"'),
+        (
+            {"tasks": {"worker": {"replicas": 1}}},
+            'must be a list, found an object; begin each item with "-"',
+        ),
+    ],
+)
+def test_a_list_and_a_map_that_change_places_are_told_once(spec: Raw, message: str) -> None:
+    found = judged(merged(job(), {"spec": spec}))
+    assert [each.message for each in found.errors] == [message]
+    assert found.warnings == ()
+
+
+def test_the_namespace_of_what_is_in_none_is_not_looked_at() -> None:
+    assert judged(merged(queue("q"), {"metadata": {"namespace": "Team_A"}})).allowed
+
+
+@pytest.mark.parametrize(("field", "name"), [("name", "My_Job"), ("generateName", "My_Job-")])
+def test_names_made_of_an_impossible_one_are_not_told_besides(field: str, name: str) -> None:
+    metadata = {"name": None, field: name}
+    manifest = merged(job(plugins={"ssh": [], "tensorflow": []}), {"metadata": metadata})
+    [error] = judged(manifest).errors
+    assert (error.path, error.code) == (f"metadata.{field}", "SCHEMA-NAME")
+    assert error.message.endswith(f'found "{name}"')
+
+
+def test_a_name_that_is_missing_is_not_called_badly_spelt() -> None:
+    [error] = judged(merged(job(), {"metadata": {"name": None}})).errors
+    assert error.message == "must be set, or generateName"
+
+
+def test_a_container_that_is_there_twice_is_told_once() -> None:
+    containers = [MAIN, MAIN, {"image": "busybox"}, {"image": "busybox"}]
+    task = {"name": "a", "replicas": 1, "template": {"spec": {"containers": containers}}}
+    found = judged(job(tasks=[task])).errors
+    where = "spec.tasks[0].template.spec.containers"
+    assert [(each.path, each.code) for each in found] == [
+        (f"{where}[1].name", "TPL-CONTAINER-DUP"),
+        (f"{where}[2].name", "TPL-CONTAINER-NAME"),
+        (f"{where}[3].name", "TPL-CONTAINER-NAME"),
+    ]
 
 
 def test_a_queue_is_defaulted_and_judged() -> None:

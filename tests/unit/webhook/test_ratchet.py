@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,18 +14,20 @@ RULE = Rule("JOB-A", "a", "b.", "c")
 OTHER = Rule("JOB-B", "a", "b.", "c")
 DOUBT = Rule("JOB-C", "a", "b.", "c", level="warn")
 
+Raw = dict[str, Any]
 Judge = Callable[[Case], object]
 
 
-def brought(
-    new: Judge,
-    old: Judge,
-    covered: tuple[str, ...] = (),
-    objects: tuple[object, object] | None = None,
-) -> list[str]:
-    """Codes and paths of what an update is told."""
+def brought(new: Judge, old: Judge, covered: tuple[str, ...] = ()) -> list[str]:
+    """Codes and paths of what an update is told, whatever there is to judge."""
     case = Case(AdmissionSettings(), Snapshot(), builtin(), creating=False)
-    judge_update(case, new, old, covered=covered, objects=objects)  # type: ignore[arg-type]
+    judges = {"new": new, "old": old}
+    checks = ((RULE, lambda case, which: judges[which](case)),)
+    judge_update(case, checks, "new", "old", covered=covered)  # type: ignore[arg-type]
+    return told_by(case)
+
+
+def told_by(case: Case) -> list[str]:
     return [f"{found.code} {found.path}" for found in (*case.errors, *case.warnings)]
 
 
@@ -75,12 +78,13 @@ def test_the_stored_object_is_judged_only_where_something_is_wrong() -> None:
 
 
 def test_looked_up_queues_and_crashes_are_kept() -> None:
-    def new(case: Case) -> None:
-        case.queue("gone")
-        case.crashed("JOB-A", ValueError("x"))
+    def check(case: Case, subject: str) -> None:
+        if subject == "new":
+            case.queue("gone")
+            raise ValueError("x")
 
     case = Case(AdmissionSettings(), Snapshot(), builtin(), creating=False)
-    judge_update(case, new, nothing)
+    judge_update(case, ((RULE, check),), "new", "old")
     assert case.missing_queues == ["gone"]
     assert [code for code, _ in case.crashes] == ["JOB-A"]
     assert [error.code for error in case.errors] == ["JOB-A"]
@@ -93,17 +97,24 @@ def test_what_cannot_be_judged_is_refused_although_it_never_could() -> None:
     assert brought(crashing, crashing) == ["JOB-A "]
 
 
-def odd(numbers: list[int]) -> Judge:
-    """Numbers are even, and there once."""
+def even(case: Case, subject: Raw) -> None:
+    for index, number in enumerate(subject["spec"]):
+        if number % 2:
+            case.report(RULE, f"spec[{index}]", f"must be even, found {number}")
 
-    def judge(case: Case) -> None:
-        for index, number in enumerate(numbers):
-            if number % 2:
-                case.report(RULE, f"spec[{index}]", f"must be even, found {number}")
-            if (first := numbers.index(number)) < index:
-                case.report(OTHER, f"spec[{index}]", f"is there already, at position [{first}]")
 
-    return judge
+def there_once(case: Case, subject: Raw) -> None:
+    numbers = subject["spec"]
+    for index, number in enumerate(numbers):
+        if (first := numbers.index(number)) < index:
+            case.report(OTHER, f"spec[{index}]", f"is there already, at position [{first}]")
+
+
+def told_of(checks: tuple[Callable[[Case, Raw], None], ...], old: Raw, new: Raw) -> list[str]:
+    """Codes and paths of what an update of an object is told."""
+    case = Case(AdmissionSettings(), Snapshot(), builtin(), creating=False)
+    judge_update(case, [(RULE, check) for check in checks], new, old)
+    return told_by(case)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +133,22 @@ def odd(numbers: list[int]) -> Judge:
     ],
 )
 def test_an_item_that_moves_is_not_touched(old: list[int], new: list[int], told: list[str]) -> None:
-    objects = {"spec": old}, {"spec": new}
-    assert brought(odd(new), odd(old), objects=objects) == told
+    assert told_of((even, there_once), {"spec": old}, {"spec": new}) == told
 
 
 def test_an_excess_moves_with_its_item() -> None:
-    objects = {"spec": [{"a": 1}, {"b": 2}]}, {"spec": [{"b": 2}]}
-    for now, told in ((3, False), (4, True)):
-        new = says(RULE, "spec[0].b", f"by {now}", now)
-        assert bool(brought(new, says(RULE, "spec[1].b", "by 3 still", 3), (), objects)) == told
+    def large(case: Case, subject: Raw) -> None:
+        by = subject["by"]
+        index = subject["spec"].index({"b": 2})
+        case.report(RULE, f"spec[{index}].b", f"by {by} in spec", excess=by)
+
+    old = {"by": 3, "spec": [{"a": 1}, {"b": 2}]}
+    for now, told in ((2, False), (3, False), (4, True)):
+        assert bool(told_of((large,), old, {"by": now, "spec": [{"b": 2}]})) == told
+
+
+def test_what_stands_may_be_judged_otherwise() -> None:
+    case = Case(AdmissionSettings(), Snapshot(), builtin(), creating=False)
+    number = {"spec": [1]}
+    judge_update(case, ((RULE, even),), number, number, standing=())
+    assert told_by(case) == ["JOB-A spec[0]"]

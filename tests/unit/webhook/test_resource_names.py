@@ -51,6 +51,14 @@ def test_pods_as_a_whole_ask_for_less() -> None:
     assert 'did you mean "cpu"?' in (resource_names.pod_resource_problem("cpus") or "")
 
 
+def test_a_device_without_its_vendor_is_no_misspelt_cpu() -> None:
+    for told in (
+        resource_names.hint("gpu"),
+        resource_names.container_resource_problem("gpu") or "",
+    ):
+        assert '(did you mean "amd.com/gpu" or "nvidia.com/gpu"?)' in told
+
+
 def test_the_name_of_huge_pages_says_how_large_they_are() -> None:
     assert resource_names.page_size("hugepages-2Mi") == 2 * 2**20
     assert resource_names.page_size("hugepages-0") == 0

@@ -1,10 +1,11 @@
 from typing import Any
 
+import msgspec
 import pytest
 
 from pumice.api import kinds
 from pumice.api.fields import FieldError
-from pumice.webhook.salvage import trusted, without
+from pumice.webhook.salvage import instead, trusted, value_at, without
 from pumice.webhook.type_problems import schema, type_problems
 from tests.builders import job
 
@@ -33,15 +34,40 @@ def test_what_the_missing_field_may_have_caused_is_not_trusted() -> None:
         FieldError("spec.tasks[0].name", "", "JOB-TASK-NAME"),
         FieldError("spec.tasks[0]", "", "JOB-TASK-NAME"),
     ]
-    assert trusted(found, ["spec.tasks[0]"]) == [kept]
-    assert trusted(found, ["spec.tasks[01]", "spec.task"])[0] == kept
+    assert trusted([found], ["spec.tasks[0]"], whole=False) == [kept]
+    assert trusted([found], ["spec.tasks[01]", "spec.task"], whole=False)[0] == kept
 
 
 def test_what_holds_a_missing_field_may_lack_it() -> None:
     around = FieldError("spec.policies[0]", "", "POL-NOTHING")
     beside = FieldError("spec.policies[0].action", "", "POL-BAD-ACTION")
-    assert trusted([around, beside], ["spec.policies[0].exitCode"]) == [beside]
-    assert trusted([around], ["spec.policies[1].exitCode"]) == [around]
+    assert trusted([[around, beside]], ["spec.policies[0].exitCode"], whole=False) == [beside]
+    assert trusted([[around]], ["spec.policies[1].exitCode"], whole=False) == [around]
+
+
+def test_what_is_said_of_both_objects_has_nothing_to_do_with_the_field() -> None:
+    total = FieldError("spec.minAvailable", "must be at most 4, found 9", "JOB-MINAVAIL-TOTAL")
+    other = FieldError("spec.minAvailable", "must be at most 77, found 9", "JOB-MINAVAIL-TOTAL")
+    tasks = FieldError("spec.tasks", "no master", "JOB-MPI-MASTER")
+    field = FieldError("spec.tasks[0].replicas", "", "JOB-NEGATIVE")
+    unreadable = ["spec.tasks[0].replicas"]
+    assert trusted([[total, tasks, field]], unreadable, whole=True) == [total, tasks]
+    assert trusted([[total, tasks], [tasks, other]], unreadable, whole=True) == [tasks]
+
+
+def test_other_values_are_put_into_a_copy() -> None:
+    whole = {"a": 1, "b": [{"c": "2"}]}
+    assert instead(whole, {"a": 3, "b[0].c": 2}) == {"a": 3, "b": [{"c": 2}]}
+    assert whole == {"a": 1, "b": [{"c": "2"}]}
+    assert instead(whole, {"a.b": 3, "b.c": 3, "b[7]": 3, "b[0].d.e": 3}) == whole
+
+
+def test_what_stands_at_a_path() -> None:
+    whole = {"a": {"b.c": 1}, "d": [None]}
+    assert value_at(whole, "d[0]") is None
+    assert value_at(whole, "") == whole
+    for path in ("a.b.c", "d[1]", "d.e", "d[0].e", "f", "a.", "a.[b]"):
+        assert value_at(whole, path) is msgspec.UNSET
 
 
 def test_only_our_own_kinds_have_a_schema() -> None:
@@ -65,4 +91,7 @@ def test_a_kind_without_a_schema_tells_the_first_problem() -> None:
 def test_a_kind_with_a_schema_tells_all() -> None:
     raw = job(maxRetry="3", volumes={})
     found = type_problems(kinds.JOB, raw, ValueError(""))
-    assert sorted(each.path for each in found) == ["spec.maxRetry", "spec.volumes"]
+    assert {each.path: each.message for each in found} == {
+        "spec.maxRetry": 'must be a whole number, found the text "3"; leave out the quotes',
+        "spec.volumes": "must be a list, found an object; write []",
+    }

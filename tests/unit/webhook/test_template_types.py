@@ -40,7 +40,7 @@ def said(template: Raw) -> dict[str, str]:
         (
             with_spec(terminationGracePeriodSeconds=1.0),
             "spec.terminationGracePeriodSeconds",
-            "must be a whole number, found the number 1.0",
+            "must be a whole number, found the number 1.0; write 1",
         ),
         (
             with_spec(priority=2**31),
@@ -57,8 +57,12 @@ def said(template: Raw) -> dict[str, str]:
             "spec.nodeSelector.gpu",
             "must be a text, found true; put it in quotes",
         ),
-        (with_spec(tolerations={}), "spec.tolerations", "must be a list, found an object"),
-        (with_spec(affinity=[]), "spec.affinity", "must be an object, found a list"),
+        (
+            with_spec(tolerations={}),
+            "spec.tolerations",
+            "must be a list, found an object; write []",
+        ),
+        (with_spec(affinity=[]), "spec.affinity", "must be an object, found a list; write {}"),
         (
             with_spec(tolerations=["gpu"]),
             "spec.tolerations[0]",
@@ -72,7 +76,7 @@ def said(template: Raw) -> dict[str, str]:
         (
             with_spec(tolerations="x" * 100),
             "spec.tolerations",
-            f'must be a list, found the text "{"x" * 60}…"',
+            f'must be a list, found the text "{"x" * 60}…"; put it in brackets',
         ),
         (
             with_spec(overhead={"cpu": False}, runtimeClassName="a"),
@@ -135,16 +139,18 @@ def test_names_that_were_new_once_are_not_taken_for_misspelt_older_ones() -> Non
         assert not types.alike(new, [older]), new
 
 
+MOUNTING = {
+    "name": "main",
+    "image": "busybox",
+    "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+}
+
+
 def test_what_is_unreadable_says_nothing_about_the_rest() -> None:
-    """A volume whose name is a number may be the one that is mounted, and so on."""
-    container = {
-        "name": "main",
-        "image": "busybox",
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-    }
+    """A volume whose name is a list may be the one that is mounted, and so on."""
     template = with_spec(
-        containers=[container],
-        volumes=[{"name": 5, "emptyDir": {}}],
+        containers=[MOUNTING],
+        volumes=[{"name": ["data"], "emptyDir": {}}],
         topologySpreadConstraints=[
             {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": 1, "minDomains": 1}
         ],
@@ -152,6 +158,24 @@ def test_what_is_unreadable_says_nothing_about_the_rest() -> None:
     assert sorted(said(template)) == [
         "spec.topologySpreadConstraints[0].whenUnsatisfiable",
         "spec.volumes[0].name",
+    ]
+
+
+def test_what_was_meant_is_judged_in_its_place() -> None:
+    """A volume whose name has no quotes is known by the name that it would have with them."""
+    for mounted, told in (("5", []), ("data", ["spec.containers[0].volumeMounts[0].name"])):
+        container = {**MOUNTING, "volumeMounts": [{"name": mounted, "mountPath": "/data"}]}
+        template = with_spec(containers=[container], volumes=[{"name": 5, "emptyDir": {}}])
+        assert sorted(said(template)) == [*told, "spec.volumes[0].name"]
+
+
+def test_what_was_meant_is_wrong_itself() -> None:
+    """Nobody can tell then what was meant, so its neighbours are not judged by it."""
+    constraint = {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": 1, "minDomains": 1}
+    found = said(with_spec(containers=[MOUNTING], topologySpreadConstraints=[constraint]))
+    assert sorted(found) == [
+        "spec.containers[0].volumeMounts[0].name",
+        "spec.topologySpreadConstraints[0].whenUnsatisfiable",
     ]
 
 

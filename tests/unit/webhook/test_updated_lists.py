@@ -12,7 +12,8 @@ from tests.builders import job, pod_group, queue
 from tests.unit.webhook.reviewing import Raw, answer, merged, request, reraise
 
 STATE = Snapshot.of([queue("default")])
-ADMISSION = Admission(AdmissionSettings(), STATE, builtin(), on_crash=reraise)
+THAWED = AdmissionSettings(rules={"JOB-IMMUTABLE": "off", "JOB-TASK-COUNT": "off"})
+ADMISSION = Admission(THAWED, STATE, builtin(), on_crash=reraise)
 STRICT = Admission(AdmissionSettings(strict_upstream=True), STATE, builtin(), on_crash=reraise)
 
 
@@ -39,10 +40,13 @@ def flow(*items: Any) -> Raw:
     return {"metadata": metadata, "spec": {"flows": [{"name": each} for each in items]}}
 
 
+def of_tasks(*items: Any) -> Raw:
+    (task,) = job()["spec"]["tasks"]
+    return job(tasks=[task | {"name": each} for each in items])
+
+
 def cron(*items: Any) -> Raw:
-    spec = job()["spec"]
-    (task,) = spec["tasks"]
-    spec["tasks"] = [task | {"name": each} for each in items]
+    spec = of_tasks(*items)["spec"]
     metadata = {"name": "c", "namespace": "default"}
     return {
         "metadata": metadata,
@@ -58,6 +62,7 @@ def cron(*items: Any) -> Raw:
         ("/queues/validate", extended, "a", ["x", "y", "z"]),
         ("/jobflows/validate", flow, "a", ["X_", "Y_", "Z_"]),
         ("/cronjobs/validate", cron, "a", ["X_", "Y_", "Z_"]),
+        ("/jobs/validate", of_tasks, "a", ["X_", "Y_", "Z_"]),
     ],
 )
 def test_what_an_update_leaves_may_move(path: str, made: Any, good: str, bad: list[str]) -> None:

@@ -1,0 +1,70 @@
+"""Fields that a kind does not have: the API server drops them, so it is told what was probably meant.
+
+Most are misspelt. Others are known, but somewhere else: YAML puts what is indented too little or too much into the
+wrong object.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from pumice.api.fields import FieldError, did_you_mean
+from pumice.api.structural import Structural
+
+__all__ = ["unknown_fields"]
+
+_INWARD = 2
+"""How far below its place a field is looked for: `template.spec.containers` of what has `containers`."""
+
+
+def unknown_fields(known: Structural, dropped: Iterable[str]) -> list[FieldError]:
+    """Say of every field that goes that it does, and what was probably meant.
+
+    Args:
+        known: The schema of the kind.
+        dropped: Paths of the fields that pruning by it drops.
+    """
+    said = "is not a field of this kind and is dropped"
+    return [FieldError(path, f"{said}{_hint(known, path)}", "SCHEMA-UNKNOWN") for path in dropped]
+
+
+def _hint(known: Structural, path: str) -> str:
+    outer, _, name = path.rpartition(".")
+    places = _inward(known, outer, name) or _outward(known, outer, name)
+    if len(places) == 1:
+        return f' (did you mean "{places[0]}"?)'
+    return did_you_mean(name, known.names_beside(path)) or _hint_for_map(known, outer, name)
+
+
+def _inward(known: Structural, outer: str, name: str) -> list[str]:
+    """Paths of fields of that name in the objects below, of those that are nearest."""
+    level = [(outer, known.at(outer))]
+    for _ in range(_INWARD):
+        level = [
+            below for path, node in level if node is not None for below in _objects(path, node)
+        ]
+        if found := [f"{path}.{name}" for path, node in level if node and name in node.properties]:
+            return found
+    return []
+
+
+def _objects(path: str, node: Structural) -> Iterator[tuple[str, Structural]]:
+    for field, child in node.properties.items():
+        if child.properties and (path or field != "status"):  # which is not the user's
+            yield (f"{path}.{field}" if path else field), child
+
+
+def _outward(known: Structural, outer: str, name: str) -> list[str]:
+    """The path of a field of that name in the nearest object around it, but for the whole."""
+    while outer := outer.rpartition(".")[0]:
+        node = known.at(outer)
+        if node is not None and name in node.properties:
+            return [f"{outer}.{name}"]
+    return []
+
+
+def _hint_for_map(known: Structural, outer: str, name: str) -> str:
+    """The entry of that name, where an object holds one map and nothing else: `guarantee.resource.cpu`."""
+    node = known.at(outer)
+    if node is None or len(node.properties) != 1:
+        return ""
+    ((field, child),) = node.properties.items()
+    return f' (did you mean "{outer}.{field}.{name}"?)' if child.additional is not None else ""

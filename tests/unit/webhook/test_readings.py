@@ -1,0 +1,144 @@
+"""A field of a wrong type hides nothing that has nothing to do with it, and adds nothing that is wrong."""
+
+import copy
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pumice.webhook.offline import Judgement, judge
+from pumice.webhook.rules.within import Within
+from pumice.webhook.salvage import instead, steps_of, value_at
+from tests.unit.webhook.reviewing import KINDS, Row, rows
+from tests.unit.webhook.test_template_properties import JSON, places
+
+Raw = dict[str, Any]
+
+APART = {
+    "Job": (
+        ("spec.maxRetry", "three"),
+        ("spec.ttlSecondsAfterFinished", "60"),
+        ("spec.runningEstimate", 5),
+        ("metadata.labels", {"a": 1}),
+        ("spec.tasks[0].maxRetry", "2"),
+        ("spec.tasks[0].template.spec.terminationGracePeriodSeconds", "30"),
+    ),
+    "Queue": (
+        ("spec.reclaimable", "no"),
+        ("spec.type", 1),
+        ("spec.priority", "5"),
+        ("metadata.labels", {"a": 1}),
+    ),
+    "PodGroup": (("spec.priorityClassName", 5), ("metadata.labels", {"a": 1})),
+    "CronJob": (("spec.failedJobsHistoryLimit", "many"), ("metadata.labels", {"a": 1})),
+    "JobFlow": (("metadata.labels", {"a": 1}),),
+    "HyperNode": (("metadata.labels", {"a": 1}), ("spec.tierName", 5)),
+}
+"""Fields of a kind, with a value of a wrong type, that no other rule looks at."""
+
+
+@cache
+def _created() -> list[tuple[Row, Raw]]:
+    """The objects of all rows that are creations, as files hold them."""
+    found = []
+    for row in rows():
+        if row.request["operation"] == "CREATE" and isinstance(row.object.get("spec"), dict):
+            kind = KINDS[row.path]
+            whole = {"apiVersion": kind.api_version, "kind": kind.kind} | row.object
+            found.append((row, json.loads(json.dumps(whole))))  # nothing is shared any more
+    return found
+
+
+def _told(found: Judgement, path: str) -> set[tuple[str, str]]:
+    """What is told of each place, but for what is told of one field."""
+    inside = Within([path])
+    return {
+        (each.path, each.message)
+        for each in (*found.errors, *found.warnings)
+        if each.path not in inside
+    }
+
+
+def _scalars(value: Any, path: str) -> Iterator[str]:
+    """Paths of all numbers and booleans."""
+    if isinstance(value, bool | int):
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if "." not in key:
+                yield from _scalars(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _scalars(item, f"{path}[{index}]")
+
+
+@pytest.mark.parametrize("kind", sorted({row.path for row, _ in _created()}))
+def test_beside_quotes_too_many_all_is_told_as_if_they_were_not_there(kind: str) -> None:
+    quoted = 0
+    for row, right in _created():
+        if row.path != kind:
+            continue
+        admission = row.admission()
+        expected = judge(admission, copy.deepcopy(right))
+        for path in _scalars(right["spec"], "spec"):
+            wrong = instead(right, {path: json.dumps(value_at(right, path))})
+            found = judge(admission, wrong)
+            types = [each for each in found.errors if each.code in ("SCHEMA-TYPE", "TPL-TYPE")]
+            if path not in [each.path for each in types]:
+                continue  # a text may stand there, too
+            if path in [each.path for each in expected.errors]:
+                continue  # the value is wrong without quotes, too
+            quoted += 1
+            assert _told(found, path) == _told(expected, path), (row.name, path)
+    assert quoted or kind.startswith(("/jobflows", "/pods")), "no field was quoted"
+
+
+@pytest.mark.parametrize("kind", sorted(APART))
+def test_a_field_that_no_rule_looks_at_hides_nothing_and_adds_nothing(kind: str) -> None:
+    for row, right in _created():
+        if right["kind"] != kind:
+            continue
+        admission = row.admission()
+        expected = judge(admission, copy.deepcopy(right))
+        for path, value in APART[kind]:
+            wrong = _with(right, path, value)
+            if wrong is not None:
+                assert _told(judge(admission, wrong), path) == _told(expected, path), (
+                    row.name,
+                    path,
+                )
+
+
+def _with(right: Raw, path: str, value: Any) -> Raw | None:
+    """An object with another value at a path; None where there is nothing to hold it."""
+    *outer, last = steps_of(path)
+    wrong = copy.deepcopy(right)
+    here: Any = wrong
+    for step in outer:
+        try:
+            here = here[step]
+        except (LookupError, TypeError):
+            return None
+    if not isinstance(here, dict):
+        return None
+    here[str(last)] = {**(here.get("labels") or {}), **value} if last == "labels" else value
+    return wrong
+
+
+@settings(deadline=None)
+@given(st.data(), JSON)
+def test_no_rule_raises_offline_on_any_json_in_any_place(data: st.DataObject, value: Any) -> None:
+    row, right = data.draw(st.sampled_from(_created()))
+    wrong = copy.deepcopy(right)
+    holder, key = data.draw(st.sampled_from(list(places(wrong))))
+    holder[key] = value
+    before = json.dumps(wrong)
+    admission = row.admission()
+
+    first = judge(admission, wrong)
+    assert json.dumps(wrong) == before
+    assert judge(admission, wrong) == first
