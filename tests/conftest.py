@@ -1,14 +1,15 @@
 """Fixtures that several folders share, and which tests are too slow for the quick suite."""
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.fixtures"]
 
-settings.register_profile("whole", deadline=None)  # how long an example takes is no test's business
+# How long an example takes is no test's business, nor how long it takes to draw one.
+settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("whole")
-settings.register_profile("quick", max_examples=15, deadline=None)
-settings.register_profile("deep", max_examples=2000, deadline=None)
+settings.register_profile("quick", settings.get_profile("whole"), max_examples=15)
+settings.register_profile("deep", settings.get_profile("whole"), max_examples=2000)
 
 SLOW = (
     "tests/docs/test_commands.py",

@@ -105,7 +105,7 @@ def test_one_apply_installs_it_and_the_next_changes_nothing(controlplane: Contro
         return counts == dict.fromkeys(names, True)
 
     # The namespace holds them to the restricted standard.
-    wait_until(started, "the pods of all components", 20)
+    wait_until(started, "the pods of all components", 60)
     before = generations(controlplane)
     again = controlplane.kubectl("apply", "-f", str(FILE)).stdout
     assert generations(controlplane) == before, again

@@ -25,6 +25,6 @@ def installation(
 def users(controlplane: ControlPlane, installation: Installation, namespace: str) -> Users:
     """Users of a release that works."""
     found = Users(controlplane, namespace)
-    wait_until(found.defaulted, "the API server to reach the webhook", 20)
+    wait_until(found.defaulted, "the API server to reach the webhook", 60)
     found.forget()
     return found

@@ -61,7 +61,7 @@ def worked(
         del manifest["metadata"]["namespace"]
         return controlplane.request("POST", path, manifest)[0] == 201
 
-    wait_until(lambda: admitted("train-0"), "the API server to reach the webhook", 20)
+    wait_until(lambda: admitted("train-0"), "the API server to reach the webhook", 60)
     assert all(admitted(f"train-{number}") for number in range(1, JOBS))
 
     def running() -> bool:

@@ -67,8 +67,8 @@ def test_a_tool_that_replaces_what_is_there_is_healed(
     manifest = manifests(controlplane, *kinds)
     assert "caBundle" not in manifest
     controlplane.kubectl("replace", "-f", "-", stdin=manifest)
-    wait_until(lambda: trusted(controlplane), "every webhook to be trusted again", 10)
-    wait_until(users.defaulted, "a Job to be admitted", 10)
+    wait_until(lambda: trusted(controlplane), "every webhook to be trusted again", 60)
+    wait_until(users.defaulted, "a Job to be admitted", 60)
 
 
 def test_webhooks_that_were_taken_away_come_back_with_the_next_upgrade(
@@ -77,8 +77,8 @@ def test_webhooks_that_were_taken_away_come_back_with_the_next_upgrade(
     controlplane.kubectl("delete", ",".join(CONFIGURATIONS), "-l", LABEL)
     assert configurations(controlplane) == []
     upgrade(controlplane)
-    wait_until(lambda: trusted(controlplane), "every webhook to be trusted again", 10)
-    wait_until(users.defaulted, "a Job to be admitted", 10)
+    wait_until(lambda: trusted(controlplane), "every webhook to be trusted again", 60)
+    wait_until(users.defaulted, "a Job to be admitted", 60)
 
 
 def test_uninstalled_with_jobs_present_it_leaves_a_working_cluster(

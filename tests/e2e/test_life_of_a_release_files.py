@@ -80,4 +80,4 @@ def test_another_certificate_of_the_same_authority_is_served_after_a_restart(
     controlplane.kubectl("delete", "secret", SECRET, namespace=NAMESPACE)
     controlplane.kubectl("create", "secret", "tls", SECRET, *pair, namespace=NAMESPACE)
     installation.restart("webhook")
-    wait_until(users.defaulted, "a Job to be admitted", 10)
+    wait_until(users.defaulted, "a Job to be admitted", 60)

@@ -62,8 +62,8 @@ def webhook_given_up(
 def back(plane: ControlPlane, users: Users, installation: Installation) -> None:
     upgrade(plane, *BACK)
     installation.start("webhook")
-    wait_until(lambda: trusted(plane), "every webhook to be trusted again", 10)
-    wait_until(users.defaulted, "a Job to be admitted", 10)
+    wait_until(lambda: trusted(plane), "every webhook to be trusted again", 60)
+    wait_until(users.defaulted, "a Job to be admitted", 60)
 
 
 @pytest.mark.parametrize("setting", MODES)
@@ -101,8 +101,8 @@ def test_gitops_that_prunes_last_refuses_nobody(
     controlplane.kubectl("delete", ",".join(CONFIGURATIONS), "-l", OF_WEBHOOK)
     prune()
     apply(manifests(controlplane))
-    wait_until(lambda: trusted(controlplane), "every webhook to be trusted", 10)
-    wait_until(users.defaulted, "a Job to be admitted", 10)
+    wait_until(lambda: trusted(controlplane), "every webhook to be trusted", 60)
+    wait_until(users.defaulted, "a Job to be admitted", 60)
     try:
         with webhook_given_up(controlplane, users, installation):
             apply(wanted)

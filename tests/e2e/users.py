@@ -11,8 +11,10 @@ from typing import Any
 
 import yaml
 
+from pumice.webhook.registrations import TIMEOUT_SECONDS
 from tests.builders import job, task
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.processes import wait_until
 from tests.support.installation import CHART, LABEL, NAMESPACE, RELEASE
 
 __all__ = [
@@ -31,6 +33,9 @@ __all__ = [
 
 BATCH = "/apis/batch.volcano.sh/v1alpha1/namespaces"
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+SOME = 10
+"""Answers before, and after, what is done to a release."""
+
 CONFIGURATIONS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
@@ -49,7 +54,6 @@ class Users:
         refused: What the others were told.
         undefaulted: How many of those admitted lacked what admission fills in.
         slowest: The longest answer, in seconds.
-        seconds: How long they were busy.
     """
 
     def __init__(self, plane: ControlPlane, namespace: str) -> None:
@@ -61,7 +65,7 @@ class Users:
         """Begin to count anew."""
         self.admitted = self.undefaulted = 0
         self.refused: list[str] = []
-        self.slowest = self.seconds = 0.0
+        self.slowest = 0.0
 
     def admits(self) -> bool:
         """Whether a Job is admitted by now."""
@@ -81,30 +85,32 @@ class Users:
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """They go on for as long as the block lasts, and a moment before and after."""
+        """They go on for as long as the block lasts, with some answers before it and after it."""
         over = threading.Event()
         worker = threading.Thread(target=self._work, args=(over,))
         self.forget()
-        began = time.monotonic()
         worker.start()
         try:
-            time.sleep(0.3)
+            self._wait_for_answers()
             yield
             time.sleep(0.5)
+            self._wait_for_answers()
         finally:
             over.set()
             worker.join()
-            self.seconds = time.monotonic() - began
 
     def _work(self, over: threading.Event) -> None:
         while not over.wait(0.02):
             self.admitted += self.admits()
 
+    def _wait_for_answers(self) -> None:
+        wanted = self.admitted + len(self.refused) + SOME
+        wait_until(lambda: self.admitted + len(self.refused) >= wanted, "some answers", 60)
+
     def noticed_nothing(self) -> None:
-        """Assert that all of them were admitted, none of them late, and that they never paused."""
+        """Assert that all of them were admitted, and that nobody waited for a webhook that is not there."""
         assert self.refused == [], "\n".join(self.refused)
-        assert self.slowest < 3, "longer than a webhook takes that is there"
-        assert self.admitted > 5 * self.seconds, f"{self.admitted} in {self.seconds:.1f} s"
+        assert self.slowest < TIMEOUT_SECONDS
 
 
 def upgrade(plane: ControlPlane, *settings: str) -> None:

@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tests.fuzz.corpus import corpus
 from tests.fuzz.judging import Mutated, Tally, checked, mutated
 from tests.integration.webhook.raw_http import post
 
@@ -17,14 +18,18 @@ CONNECTIONS = 12
 DEADLINE_SECONDS = 10
 """How long the API server waits."""
 
+CONNECT_SECONDS = 60
+"""How long it may take until there is a connection."""
+
 
 class _Link:
     """A connection, and the review that waits for its answer on it."""
 
     def __init__(self, port: int, trusting: ssl.SSLContext) -> None:
-        plain = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_SECONDS)
+        plain = socket.create_connection(("127.0.0.1", port), timeout=CONNECT_SECONDS)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = trusting.wrap_socket(plain, server_hostname="localhost")
+        self._socket.settimeout(DEADLINE_SECONDS)
         self.waiting: Mutated | None = None
         self.since = 0.0
 
@@ -79,6 +84,7 @@ def fuzzed_over_http(port: int, certificate: Path, seed: str, count: int) -> Tal
         count: How many.
     """
     trusting = ssl.create_default_context(cafile=str(certificate))
+    corpus()  # for a server does not wait long on a connection on which nothing is asked
     links = [_Link(port, trusting) for _ in range(CONNECTIONS)]
     tally = Tally()
 

@@ -49,7 +49,7 @@ def test_it_holds_every_module_once_and_nothing_else(wheel: Path) -> None:
     sources = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "pumice").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     }
     held = {name for name in names(wheel) if ".dist-info/" not in name}
     assert held == sources

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
@@ -30,7 +31,8 @@ def free_ports(count: int) -> list[int]:
     Raises:
         RuntimeError: There are no more.
     """
-    found = list(islice(_PORTS, count))
+    with _one_at_a_time:
+        found = list(islice(_PORTS, count))
     if len(found) < count:
         raise RuntimeError(f"no free ports left from {_FIRST} to {_END}")
     return found
@@ -60,3 +62,4 @@ def _is_free(port: int) -> bool:
 
 
 _PORTS = _ports()
+_one_at_a_time = threading.Lock()

@@ -81,7 +81,7 @@ def test_the_components_pods_are_admitted_under_the_restricted_standard(
         }
 
     wanted = {"pumice-webhook": 2, "pumice-controller": 1, "pumice-scheduler": 1}
-    wait_until(lambda: started() == wanted, "the pods of all components", 20)
+    wait_until(lambda: started() == wanted, "the pods of all components", 60)
     _, pods = controlplane.request("GET", f"/api/v1/namespaces/{HOME}/pods")
     assert {each["spec"]["priority"] for each in pods["items"]} == {2_000_000_000}
 

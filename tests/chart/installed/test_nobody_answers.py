@@ -81,7 +81,7 @@ def test_the_pods_of_a_deployment_are_created_at_once(
         _, found = controlplane.request("GET", f"{path}/{labels['app']}")
         return bool(found.get("status", {}).get("replicas") == 3)
 
-    wait_until(created, "three pods", 10)
+    wait_until(created, "three pods", 60)
     assert dead.calls == before
 
 
@@ -102,7 +102,7 @@ def test_the_webhooks_own_pods_are_never_asked_about(
         new = {each["metadata"]["uid"] for each in found["items"]} - old
         return len(new) == 2
 
-    wait_until(came_back, "two new pods of the webhook", 20)
+    wait_until(came_back, "two new pods of the webhook", 60)
     concerned = pod("concerned", "volcano", **{"pumice.dev/plugins": "env"})
     container = concerned["spec"]["containers"][0]
     container["securityContext"] = {

@@ -126,9 +126,11 @@ async def test_ten_renewals_under_load_drop_no_connection(
             good = files(ca)
             for spoilt in ({**good, "tls.key": b""}, {**good, "tls.crt": b""}, {"ca.crt": b""}):
                 mount.put(spoilt)
+                await until(lambda: clock.sleeping)
                 await clock.advance(10)
                 assert following.problem is None
             mount.put(good)
+            await until(lambda: clock.sleeping)
             await clock.advance(10)
             await until(lambda good=good: _serves(following, good))  # type: ignore[misc]
     assert len(connections) == 1, "the connection that was kept lived through all of it"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SECONDS = 20.0
+SECONDS = 60.0
 """How long anything may take to come about."""
 
 

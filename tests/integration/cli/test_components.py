@@ -26,7 +26,7 @@ from tests.integration.cli.running import Running, pumice, running
 from tests.support.ports import free_port
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-SECONDS = 15.0
+SECONDS = 60.0
 
 
 @pytest.fixture
@@ -67,6 +67,14 @@ async def ready(url: str, **options: Any) -> None:
             return
         await asyncio.sleep(0.05)
     pytest.fail(f"{url} does not get ready")
+
+
+async def shows(url: str, text: str) -> None:
+    for _ in range(round(SECONDS / 0.05)):
+        if text in (found := (await answer(url))[1]):
+            return
+        await asyncio.sleep(0.05)
+    pytest.fail(f"{text} is not among {found}")
 
 
 async def stop(process: Running) -> tuple[int, str]:
@@ -117,8 +125,10 @@ async def test_controller_and_scheduler(cluster: EmbeddedCluster, kubeconfig: st
             return str(found.get("status", {}).get("state", {}).get("phase", ""))
 
         await until(lambda: phase() == "Completed", "the Job completes")
-        _, counted = await answer(f"http://127.0.0.1:{ports['scheduler']}/metrics")
-        assert 'pumice_scheduler_binds_total{result="bound"} 6.0' in counted
+        await shows(
+            f"http://127.0.0.1:{ports['scheduler']}/metrics",
+            'pumice_scheduler_binds_total{result="bound"} 6.0',
+        )
         assert (await answer(f"http://127.0.0.1:{ports['controller']}/healthz"))[0] == 200
         for process in processes:
             code, said = await stop(process)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ def run(**environment: str) -> "subprocess.CompletedProcess[str]":
         [sys.executable, DEMO],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
         env=os.environ | environment,
     )
@@ -32,10 +31,8 @@ def test_the_demo(with_kubectl: bool, tmp_path: Path) -> None:
         environment["PATH"] = f"{Path(path).parent}:{os.environ['PATH']}"
     else:
         environment |= {"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
-    begun = time.monotonic()
     ran = run(**environment)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert time.monotonic() - begun < 20
     through = "$ kubectl apply -f examples/tensorflow.yaml" in ran.stdout
     assert through is (with_kubectl and path is not None)
     assert "spec.plugins.svc: [] added" in ran.stdout

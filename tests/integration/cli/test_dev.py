@@ -15,7 +15,8 @@ from pumice.api.kinds import EVENT, JOB, POD
 from pumice.cli.manifests import read_objects
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Invalid
-from tests.integration.cli.running import Running, kubectl_path, pumice, running
+from tests.integration.cli.running import SECONDS, Running, kubectl_path, pumice, running
+from tests.support.ports import free_port
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -35,7 +36,7 @@ def kubectl(config: str, *arguments: str, code: int = 0) -> str:
         [path, "--kubeconfig", config, "--cache-dir", f"{config}.cache", *arguments],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (ran.returncode != 0) == bool(code), ran.stderr
@@ -55,7 +56,7 @@ def through_client(config: str) -> dict[str, Any]:
                     return await client.list(POD, "default")
                 await asyncio.sleep(0.05)
 
-    return asyncio.run(asyncio.wait_for(submit(), 20))
+    return asyncio.run(asyncio.wait_for(submit(), SECONDS))
 
 
 async def refusal(config: str, file: Path) -> str:
@@ -82,7 +83,7 @@ def test_a_job_goes_its_way(dev: tuple[Running, str]) -> None:
         applied = kubectl(config, "apply", "-f", str(EXAMPLES / "tensorflow.yaml"))
         assert applied == "job.batch.volcano.sh/train created\n"
         completed = "--for=jsonpath={.status.state.phase}=Completed"
-        kubectl(config, "wait", "vcjob/train", completed, "--timeout=20s")
+        kubectl(config, "wait", "vcjob/train", completed, "--timeout=50s")
         assert "Completed" in kubectl(config, "get", "vcjob", "train")
         check_places(json.loads(kubectl(config, "get", "pods", "-o", "json")))
     assert process.process.poll() is None
@@ -115,7 +116,7 @@ def test_a_job_that_waits_is_explained(dev: tuple[Running, str]) -> None:
                     return
                 await asyncio.sleep(0.05)
 
-    asyncio.run(asyncio.wait_for(submit(), 20))
+    asyncio.run(asyncio.wait_for(submit(), SECONDS))
     ran = pumice("explain", "job/too-big", "-o", "json", KUBECONFIG=config)
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
@@ -148,9 +149,9 @@ def test_it_ends_cleanly(number: signal.Signals) -> None:
 
 def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+        port = str(free_port())
+        taken.bind(("127.0.0.1", int(port)))
         taken.listen()
-        port = str(taken.getsockname()[1])
         ran = pumice("dev", "--port", port)
         assert ran.returncode == 2
         assert f"--port {port}: " in ran.stderr

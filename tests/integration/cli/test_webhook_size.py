@@ -1,6 +1,7 @@
 """The webhook with a certificate from files loads nothing that it has no use for."""
 
 import json
+import mmap
 import ssl
 import time
 import urllib.request
@@ -43,4 +44,4 @@ def test_a_webhook_with_files_is_small(tmp_path: Path) -> None:
         mapped = process.joinpath("maps").read_text()
         assert [name for name in UNUSED if f"site-packages/{name}" in mapped] == []
         pages = int(process.joinpath("statm").read_text().split()[1])
-        assert pages * 4096 / 2**20 <= MOST_MIB
+        assert pages * mmap.PAGESIZE / 2**20 <= MOST_MIB

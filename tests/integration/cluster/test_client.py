@@ -128,14 +128,14 @@ async def test_watching_follows_changes(client: Client) -> None:
     created = await client.create(CONFIG_MAP, config_map("a"))
     await client.update(CONFIG_MAP, {**created, "data": {"x": "2"}})
     await client.delete(CONFIG_MAP, "a", "default")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await following
     assert [event for event in seen if event != "BOOKMARK"] == ["ADDED", "MODIFIED", "DELETED"]
 
 
 async def test_a_watch_ends_when_its_time_is_over(client: Client) -> None:
     version = (await client.list(NODE))["metadata"]["resourceVersion"]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         events = [
             event async for event, _ in client.watch(NODE, resource_version=version, timeout=1)
         ]

@@ -16,8 +16,12 @@ from tests.integration.workers import alive
 
 Raw = dict[str, Any]
 
-SECONDS = 30.0
+SECONDS = 60.0
 """How long anything may take to come about."""
+
+TURNS = 30
+"""Of the event loop, at least, before it is said that nothing happens: a machine that stands still for a
+moment says nothing."""
 
 LEFT_BEHIND = (
     POD,
@@ -152,7 +156,8 @@ class Stage:
         seen = -1
         while seen != self.store.storage.revision:
             seen = self.store.storage.revision
-            await asyncio.sleep(seconds)
+            for _ in range(TURNS):
+                await asyncio.sleep(seconds / TURNS)
 
     def end(self) -> dict[str, Raw]:
         """Everything that there is, without what differs from one telling to the next."""

@@ -94,7 +94,7 @@ async def test_it_stops_when_told(cluster: EmbeddedCluster, client: Client) -> N
     await client.create(JOB, job("train"))
     await Stage(cluster, client).until(lambda: bool(cluster.store.list(POD_GROUP)))
     stop.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await running
 
 
@@ -208,16 +208,19 @@ async def test_what_volcano_made_for_the_job_is_taken_over(stage: Stage) -> None
     assert stage.reason()[0] == "PodGroupPending"
 
 
-async def test_priority_classes_decide_whose_resources_count(stage: Stage) -> None:
+async def test_priority_classes_decide_whose_resources_count(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
     head = {"apiVersion": PRIORITY_CLASS.api_version, "kind": "PriorityClass"}
-    await stage.client.create(PRIORITY_CLASS, head | {"metadata": {"name": "high"}, "value": 10})
-    await asyncio.sleep(0.05)
+    await client.create(PRIORITY_CLASS, head | {"metadata": {"name": "high"}, "value": 10})
 
     def of(name: str, cpu: str, **spec: Any) -> Raw:
         container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
         return task(name, 2, spec={"containers": [container], **spec})
 
     tasks: Sequence[Raw] = [of("a", "1"), of("b", "2", priorityClassName="high")]
-    await stage.submit(job("train", list(tasks), minAvailable=1))
-    await stage.until(lambda: bool(stage.all(POD_GROUP)))
+    stage = Stage(cluster, client)
+    async with stage.controller():
+        await stage.submit(job("train", list(tasks), minAvailable=1))
+        await stage.until(lambda: bool(stage.all(POD_GROUP)))
     assert stage.all(POD_GROUP)[0]["spec"]["minResources"]["cpu"] == "2"

@@ -176,10 +176,10 @@ async def test_waiting_for_pods_and_draining_nodes(
     cluster.store.create(pod)
     cluster.store.create(short)
 
-    await kubectl("wait", "pod/p", "--for=condition=Ready", "--timeout=10s")
-    await kubectl("wait", "pod/short", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=10s")
+    await kubectl("wait", "pod/p", "--for=condition=Ready", "--timeout=50s")
+    await kubectl("wait", "pod/short", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=50s")
     described = await kubectl("describe", "pod", "p")
-    await kubectl("drain", "node1", "--force", "--ignore-daemonsets", "--timeout=20s")
+    await kubectl("drain", "node1", "--force", "--ignore-daemonsets", "--timeout=50s")
     node = cluster.store.get(NODE, "node1")
     await kubectl("uncordon", "node1")
 
@@ -210,7 +210,7 @@ async def test_deletion_waits_until_the_object_is_gone(
     }
     cluster.store.create(child)
 
-    await kubectl("delete", "vj", "j", "--cascade=foreground", "--timeout=20s")
+    await kubectl("delete", "vj", "j", "--cascade=foreground", "--timeout=50s")
 
     assert cluster.store.list(JOB) == []
     assert cluster.store.list(CONFIG_MAP) == []
@@ -277,11 +277,11 @@ async def test_new_kinds_are_defined_explained_and_removed(kubectl: Kubectl) -> 
     }
 
     await kubectl("apply", "-f", "-", stdin=crd)
-    await kubectl("wait", "crd/widgets.example.com", "--for=condition=Established", "--timeout=5s")
+    await kubectl("wait", "crd/widgets.example.com", "--for=condition=Established", "--timeout=50s")
     await kubectl("apply", "-f", "-", stdin=widget)
     table = await kubectl("get", "wd")
     explained = await kubectl("explain", "widget.spec")
-    await kubectl("delete", "crd", "widgets.example.com", "--timeout=20s")
+    await kubectl("delete", "crd", "widgets.example.com", "--timeout=50s")
 
     assert [line.split() for line in table.splitlines()] == [["NAME", "SIZE"], ["w", "3"]]
     assert "How big." in explained
@@ -332,7 +332,7 @@ async def test_watching(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
         env={**os.environ, "KUBECONFIG": str(kubectl.kubeconfig)},
     )
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         names = [(await process.stdout.readline()).split()[0] for _ in range(2)]
     process.terminate()
     await process.communicate()

@@ -62,14 +62,14 @@ async def test_a_pod_is_bound_runs_and_is_evicted(api: Any) -> None:
     await core.create_namespaced_pod_binding_without_preload_content("p", "default", binding)
     phases = []
     async with watch.Watch() as stream:
-        async for event in stream.stream(core.list_namespaced_pod, "default", timeout_seconds=5):
+        async for event in stream.stream(core.list_namespaced_pod, "default", timeout_seconds=60):
             phases.append(event["object"].status.phase)
             if phases[-1] == "Running":
                 break
     eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="p"))
     await core.create_namespaced_pod_eviction("p", "default", eviction)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             if not (await core.list_namespaced_pod("default")).items:
                 break

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import io
 import json
-import time
 from typing import Any
 
 import aiohttp
@@ -15,6 +14,7 @@ from pumice.api.crds import all_crds
 from pumice.api.kinds import CRD, POD, QUEUE, Kind
 from pumice.cluster.embedded import EmbeddedCluster
 from tests.builders import queue
+from tests.counting import counting
 
 PODS = "/api/v1/namespaces/default/pods"
 QUEUES = QUEUE.collection()
@@ -124,7 +124,7 @@ async def test_stopping_ends_watches_and_frees_the_port() -> None:
         session = aiohttp.ClientSession(first.url)
         response = await session.get("/api/v1/pods", params={"watch": "true"})
         port = int(first.url.rpartition(":")[2])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert await response.content.read() == b""
     await session.close()
 
@@ -141,7 +141,7 @@ async def test_a_watcher_that_falls_behind_is_told_to_begin_anew() -> None:
         # All in one go: the watch cannot send in between.
         for number in range(50):
             cluster.store.create(pod(f"p{number}"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             events = [json.loads(line) async for line in response.content]
 
     assert events[-1]["type"] == "ERROR"
@@ -155,7 +155,7 @@ async def test_a_watch_ends_with_its_connection(
     async with http.get(PODS, params={"watch": "true"}):
         assert len(table.watchers) == 1
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             if not table.watchers:
                 break
@@ -184,7 +184,7 @@ async def test_a_watch_ends_when_its_kind_goes(
     async with http.get(QUEUES, params={"watch": "true"}) as response:
         first = json.loads(await response.content.readline())
         cluster.store.delete(CRD, "queues.scheduling.volcano.sh")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             rest = [json.loads(line) async for line in response.content]
 
     assert first["type"] == "ADDED"
@@ -268,8 +268,7 @@ async def test_logs_of_simulated_pods_are_empty(
 async def test_a_thousand_pods_are_written_and_watched_in_a_second_or_two(
     cluster: EmbeddedCluster, http: aiohttp.ClientSession
 ) -> None:
-    # Measured: 0.9 ms of this process a pod, client and watcher included; the bound leaves a factor
-    # of three for a machine that others use too.
+    """Nothing is timed: 900 calls a pod were counted, client and watcher included, which take 0.9 ms."""
     count = 1000
 
     async def watch() -> None:
@@ -285,8 +284,8 @@ async def test_a_thousand_pods_are_written_and_watched_in_a_second_or_two(
             async with http.post(PODS, json=pod(f"p{number}")) as response:
                 assert response.status == 201
 
-    begin = time.process_time()
-    await asyncio.gather(watch(), *(create(range(start, count, 10)) for start in range(10)))
+    with counting() as so_far:
+        await asyncio.gather(watch(), *(create(range(start, count, 10)) for start in range(10)))
+        assert so_far() < 2000 * count
 
-    assert time.process_time() - begin < 3.0
     assert len(cluster.store.list(POD)) == count

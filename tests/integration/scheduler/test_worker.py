@@ -351,4 +351,4 @@ async def test_it_ends_when_it_is_told_to(stage: Stage) -> None:
     )
     await stage.until(lambda: len(stage.store.list(QUEUE)) == 2)
     stop.set()
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, 60)

@@ -25,8 +25,9 @@ IDLE = 25
 BURSTS = (1, 1, 2, 1, 1, 12, 1, 3, 1, 20)
 """How many reviews come at once, in turn; a Deployment or a queue of Jobs sends many."""
 
-MOST_AT_ONCE = 50
-"""Reviews that wait for their answer; kube-apiserver bounds the requests that it works on, too."""
+MOST_AT_ONCE = IDLE
+"""Reviews that wait for their answer; kube-apiserver bounds the requests that it works on, too. With
+more of them than idle connections, a machine that is too busy would open one for each review."""
 
 TIMEOUT_SECONDS = 10.0
 PATH = "/jobs/validate"

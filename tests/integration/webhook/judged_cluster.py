@@ -32,10 +32,10 @@ from pumice.certs.settings import CertSettings
 from pumice.cluster.client import JSON_PATCH, Client
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins import builtin
-from pumice.webhook.groups.model import ResourceGroups
 from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import configurations
-from pumice.webhook.server import KeptCertificates, WebhookWorker
+from pumice.webhook.resource_groups import ResourceGroups
+from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import QUICK, Raw, running
 from tests.unit.cluster.clocks import until
@@ -226,7 +226,7 @@ async def judging(
         file = Path(folder) / "volcano-admission.conf"
         file.write_bytes(conf)
         worker = WebhookWorker(
-            api,
+            Sight.of_cluster(api),
             builtin(),
             settings,
             QUICK,
@@ -239,7 +239,7 @@ async def judging(
             try:
                 for manifest in manifests(address):
                     await api.create(_configuration(manifest), manifest)
-                await until(lambda: worker.ready, timeout=20)
+                await until(lambda: worker.ready)
                 await asyncio.sleep(1)  # the API server learns of configurations by watching
                 yield cluster
             finally:

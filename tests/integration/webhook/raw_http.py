@@ -60,7 +60,7 @@ async def talk(
     replies: int | None = None,
     half_close: bool = False,
     tls: ssl.SSLContext | None = None,
-    seconds: float = 20.0,
+    seconds: float = 60.0,
 ) -> list[Reply]:
     """Send bytes as they are, and read what comes back.
 

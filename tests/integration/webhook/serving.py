@@ -13,13 +13,13 @@ import aiohttp
 from pumice.certs.authority import Authority, generate_key
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import builtin
-from pumice.webhook.server import OfflineWorker, ServerSettings, WebhookWorker
+from pumice.webhook.server import ServerSettings, Sight, WebhookWorker
 from pumice.webhook.view import AdmissionView, Snapshot
 from tests.builders import queue
 
 Raw = dict[str, Any]
 
-QUICK = ServerSettings(drain_seconds=0.0, shutdown_seconds=2.0)
+QUICK = ServerSettings(drain_seconds=0.0, shutdown_seconds=2.0, lookup_seconds=30.0)
 STATE = Snapshot.of([queue("default"), queue("closed", state="Closed")])
 HOUR = 3600.0
 
@@ -52,15 +52,13 @@ class Pair:
         return ssl.create_default_context(cadata=self._authority.certificate_pem.decode())
 
 
-def offline(view: AdmissionView = STATE, **options: Any) -> OfflineWorker:
+def offline(view: AdmissionView = STATE, **options: Any) -> WebhookWorker:
     """A worker over a view."""
-    return OfflineWorker(view, builtin(), settings=options.pop("settings", QUICK), **options)
+    return WebhookWorker(Sight(view), builtin(), settings=options.pop("settings", QUICK), **options)
 
 
 @asynccontextmanager
-async def running(
-    worker: OfflineWorker | WebhookWorker, *, only_ports: bool = False
-) -> AsyncIterator[str]:
+async def running(worker: WebhookWorker, *, only_ports: bool = False) -> AsyncIterator[str]:
     """Run a worker for as long as the block lasts.
 
     Args:
@@ -91,7 +89,7 @@ async def until(holds: Callable[[], bool]) -> None:
     Raises:
         TimeoutError: It does not.
     """
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - whatever `holds` asks cannot wake us
             await asyncio.sleep(0.005)
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from aiohttp import StreamReader, web
 
-from pumice.webhook.server import FileCertificates, OfflineWorker, ServerSettings
+from pumice.webhook.server import FileCertificates, ServerSettings, WebhookWorker
 from pumice.webhook.server.connection import Connection
 from tests.builders import job
 from tests.integration.webhook.raw_http import post, talk
@@ -33,7 +33,7 @@ WAYS = {
 }
 TIMES = 10
 
-Place = tuple[OfflineWorker, str, ssl.SSLContext | None]
+Place = tuple[WebhookWorker, str, ssl.SSLContext | None]
 
 
 @pytest.fixture(params=["plain", "tls"])

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 import uvloop
@@ -13,7 +13,7 @@ import uvloop
 from pumice.webhook.server import FileCertificates, ServerSettings
 from tests.builders import job
 from tests.integration.webhook.raw_http import Reply, post, talk
-from tests.integration.webhook.serving import Pair, offline, running
+from tests.integration.webhook.serving import QUICK, Pair, offline, running
 from tests.unit.webhook.reviewing import UID, request, review
 
 PATH = "/jobs/validate"
@@ -47,18 +47,31 @@ UNREADABLE = LIMITS | {
 }
 
 
+@asynccontextmanager
+async def serving(
+    sort: str, pair: Pair, settings: ServerSettings = QUICK
+) -> AsyncIterator[tuple[str, ssl.SSLContext | None]]:
+    files = FileCertificates(pair.certificate, pair.key) if sort == "tls" else None
+    async with running(offline(settings=settings, certificates=files)) as address:
+        yield address, pair.trusting() if files is not None else None
+
+
 @pytest.fixture(params=["plain", "tls"])
 async def place(
     request: pytest.FixtureRequest, pair: Pair
 ) -> AsyncIterator[tuple[str, ssl.SSLContext | None]]:
-    """A server that waits 0.2 s for what is missing, and what to trust it with."""
-    if request.param == "plain":
-        async with running(offline(settings=IMPATIENT)) as address:
-            yield address, None
-    else:
-        files = FileCertificates(pair.certificate, pair.key)
-        async with running(offline(settings=IMPATIENT, certificates=files)) as address:
-            yield address, pair.trusting()
+    """A server, and what to trust it with."""
+    async with serving(request.param, pair) as found:
+        yield found
+
+
+@pytest.fixture(params=["plain", "tls"])
+async def impatient(
+    request: pytest.FixtureRequest, pair: Pair
+) -> AsyncIterator[tuple[str, ssl.SSLContext | None]]:
+    """One that waits 0.2 s for what is missing."""
+    async with serving(request.param, pair, IMPATIENT) as found:
+        yield found
 
 
 def is_refusal(reply: Reply, code: int, words: str) -> bool:
@@ -99,9 +112,9 @@ async def test_a_body_that_goes_wrong_in_the_middle_is_not_waited_for(
 
 
 async def test_what_does_not_arrive_is_not_waited_for(
-    place: tuple[str, ssl.SSLContext | None],
+    impatient: tuple[str, ssl.SSLContext | None],
 ) -> None:
-    address, tls = place
+    address, tls = impatient
     for sent in (b"POST /jobs", b"\r\n"):
         (reply,) = await talk(address, [sent], tls=tls)
         assert is_refusal(reply, 408, "the head of the request had not arrived whole after 0.2 s")
@@ -111,20 +124,19 @@ async def test_what_does_not_arrive_is_not_waited_for(
 
 async def test_a_head_that_goes_on_too_late_does_not_lose_its_answer() -> None:
     """Whoever is told so while still sending can read it: the connection is not reset under it."""
-
-    def late(address: str) -> bytes:
-        host, port = address.split(":")
-        with socket.create_connection((host, int(port)), timeout=5) as client:
-            for part, pause in ((WHOLE[:20], 0.25), (WHOLE[20:40], 0.05), (WHOLE[40:60], 0.0)):
-                client.sendall(part)
-                time.sleep(pause)
-            received = b""
-            while part := client.recv(1 << 16):
-                received += part
-            return received
-
+    loop = asyncio.get_running_loop()
     async with running(offline(settings=IMPATIENT)) as address:
-        answer = await asyncio.to_thread(late, address)
+        host, port = address.split(":")
+        with socket.socket() as client:
+            client.setblocking(False)
+            await loop.sock_connect(client, (host, int(port)))
+            await loop.sock_sendall(client, WHOLE[:20])
+            answer = await loop.sock_recv(client, 20)
+            for part in (WHOLE[20:40], WHOLE[40:60]):
+                await loop.sock_sendall(client, part)
+                await asyncio.sleep(0.05)
+            while part := await loop.sock_recv(client, 1 << 16):
+                answer += part
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"the head of the request had not arrived whole" in answer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pumice.webhook.server import FileCertificates, OfflineWorker, ServerSettings
+from pumice.webhook.server import FileCertificates, ServerSettings, WebhookWorker
 from tests.builders import job
 from tests.integration.webhook.raw_http import Reply, post, talk
 from tests.integration.webhook.serving import Pair, offline, running, until
@@ -22,7 +22,7 @@ LONG_HALF = post(PATH, LONG_REVIEW[:1000], length=len(LONG_REVIEW))
 
 
 @asynccontextmanager
-async def serving(**limits: Any) -> AsyncIterator[tuple[OfflineWorker, str]]:
+async def serving(**limits: Any) -> AsyncIterator[tuple[WebhookWorker, str]]:
     """A worker with some limits, and where it answers."""
     worker = offline(settings=ServerSettings(drain_seconds=0, shutdown_seconds=2, **limits))
     async with running(worker) as address:
@@ -44,11 +44,11 @@ async def connected(
         writer.transport.abort()
 
 
-def sample(worker: OfflineWorker, name: str, **labels: str) -> float | None:
+def sample(worker: WebhookWorker, name: str, **labels: str) -> float | None:
     return worker.metrics.registry.get_sample_value(f"pumice_admission_{name}", labels)
 
 
-async def becomes(worker: OfflineWorker, name: str, value: float) -> None:
+async def becomes(worker: WebhookWorker, name: str, value: float) -> None:
     """Wait until a metric has a value."""
     await until(lambda: sample(worker, name) == value)
 
@@ -93,12 +93,12 @@ async def test_a_body_of_which_nothing_more_comes_is_not_waited_for() -> None:
 
 
 async def test_a_slow_body_is_waited_for_while_some_of_it_comes() -> None:
-    async with serving(quiet_seconds=0.5) as (_, address):
+    async with serving(quiet_seconds=2.0) as (_, address):
         host, port = address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         for start in range(0, len(LONG), len(LONG) // 8):
             writer.write(LONG[start : start + len(LONG) // 8])
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.3)
         assert (await asyncio.wait_for(reader.readline(), 20)).startswith(b"HTTP/1.1 200 ")
         writer.close()
         await writer.wait_closed()

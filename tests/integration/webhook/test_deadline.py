@@ -4,13 +4,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
 import pytest
 
+from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
-from pumice.webhook.server import ServerSettings, WebhookWorker
+from pumice.webhook.server import ServerSettings, Sight, WebhookWorker
+from pumice.webhook.server.lookup import LiveQueues
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import job, queue
 from tests.integration.webhook.raw_http import post, talk
@@ -42,7 +45,7 @@ async def blind(*assignments: str, lookup_seconds: float = 60.0) -> AsyncIterato
     settings = ServerSettings(drain_seconds=0, shutdown_seconds=2, lookup_seconds=lookup_seconds)
     async with mute() as url, Client.connect(server=url) as api:
         levels = AdmissionSettings.from_assignments(assignments)
-        worker = WebhookWorker(api, builtin(), levels, settings)
+        worker = WebhookWorker(Sight.of_cluster(api), builtin(), levels, settings)
         async with running(worker, only_ports=True) as address:
             yield address
 
@@ -59,13 +62,31 @@ async def ask(
         return response, time.monotonic() - started
 
 
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long each look for queues may take, in seconds: a busy machine adds nothing to that."""
+    found: list[float] = []
+    find = LiveQueues.find
+
+    async def noted(
+        self: LiveQueues, names: tuple[str, ...], seconds: float, **options: Any
+    ) -> list[Queue]:
+        found.append(seconds)
+        return await find(self, names, seconds, **options)
+
+    monkeypatch.setattr(LiveQueues, "find", noted)
+    return found
+
+
 async def test_what_cannot_be_told_in_time_is_refused_in_time(
-    client: aiohttp.ClientSession,
+    client: aiohttp.ClientSession, looks: list[float]
 ) -> None:
     async with blind() as address:
         for query in ("?timeout=1s", "?timeout=0m1000ms&dryRun=true"):
             response, seconds = await ask(client, address, job(queue="new"), query)
-            assert 0.5 < seconds < 1.0
+            look = looks.pop()
+            assert 0.25 < look <= 0.75
+            assert seconds >= look
             assert (response["uid"], response["allowed"]) == (UID, False)
             assert response["status"] == {
                 "code": 504,
@@ -75,9 +96,9 @@ async def test_what_cannot_be_told_in_time_is_refused_in_time(
                 "cannot be decided; try again",
             }
         below = queue("below", parent="new")
-        response, seconds = await ask(client, address, below, "?timeout=1s", "/queues/validate")
+        response, _ = await ask(client, address, below, "?timeout=1s", "/queues/validate")
         assert response["status"]["code"] == 504
-        assert seconds < 1.0
+        assert looks.pop() <= 0.75
 
 
 @pytest.mark.parametrize(
@@ -85,20 +106,23 @@ async def test_what_cannot_be_told_in_time_is_refused_in_time(
               "?timeout=99999999999999h", "?timeout=30s", "?timeout=1h2h&timeout=x"],
 )  # fmt: skip
 async def test_a_timeout_that_says_nothing_of_use_leaves_the_bound_of_our_own(
-    client: aiohttp.ClientSession, query: str
+    client: aiohttp.ClientSession, query: str, looks: list[float]
 ) -> None:
     async with blind(lookup_seconds=0.1) as address:
         response, seconds = await ask(client, address, job(), query)
         assert response["status"]["code"] == 504
-        assert 0.1 <= seconds < 5.0
+        assert looks == [0.1]
+        assert seconds >= 0.1
 
 
-async def test_what_would_only_warn_is_admitted_at_once(client: aiohttp.ClientSession) -> None:
+async def test_what_would_only_warn_is_admitted_at_once(
+    client: aiohttp.ClientSession, looks: list[float]
+) -> None:
     async with blind("rule.JOB-QUEUE-MISSING=warn") as address:
-        response, seconds = await ask(client, address, job(), "?timeout=10s")
+        response, _ = await ask(client, address, job(), "?timeout=10s")
         assert response["allowed"]
         assert "[JOB-QUEUE-MISSING]" in response["warnings"][0]
-        assert seconds < 5.0
+        assert looks == []
 
 
 async def test_what_needs_no_look_is_not_held_up(client: aiohttp.ClientSession) -> None:
@@ -109,29 +133,28 @@ async def test_what_needs_no_look_is_not_held_up(client: aiohttp.ClientSession) 
         assert response["allowed"]
 
 
-async def test_the_time_in_which_a_review_arrives_counts(client: aiohttp.ClientSession) -> None:
+async def test_the_time_in_which_a_review_arrives_counts(looks: list[float]) -> None:
     """A review that arrives slowly has the less time left for a look."""
     body = review(request(PATH, job(queue="new")))
     async with blind() as address:
-        started = time.monotonic()
         host, port = address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        whole = post(f"{PATH}?timeout=2s", body)
-        writer.write(whole[:-10])
-        await asyncio.sleep(0.8)
-        writer.write(whole[-10:])
-        answer = await asyncio.wait_for(reader.readuntil(b"try again"), 20)
+        whole = post(f"{PATH}?timeout=2s", body, b"Expect: 100-continue")
+        writer.write(whole[: -len(body)])
+        await reader.readuntil(b"100 Continue\r\n\r\n")  # it has begun to wait for the body
+        await asyncio.sleep(0.5)
+        writer.write(body)
+        answer = await asyncio.wait_for(reader.readuntil(b"try again"), 60)
         assert answer.startswith(b"HTTP/1.1 200 ")
-        assert time.monotonic() - started < 2.0
+        (look,) = looks
+        assert look < 1.5 - 0.49
         writer.close()
         await writer.wait_closed()
 
 
 async def test_a_review_that_does_not_arrive_in_time_is_not_waited_for() -> None:
     async with running(offline()) as address:
-        started = time.monotonic()
         sent = post(f"{PATH}?timeout=1s", b"{", length=1000)
         (reply,) = await talk(address, [sent], replies=1)
         assert reply.status == 408
         assert reply.json["message"] == "the review had not arrived whole after 0.75 s"
-        assert time.monotonic() - started < 1.0

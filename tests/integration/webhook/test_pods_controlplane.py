@@ -8,7 +8,7 @@ from typing import Any
 
 from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configuration
-from pumice.webhook.server import FileCertificates, OfflineWorker
+from pumice.webhook.server import FileCertificates, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import pod
 from tests.integration.webhook.serving import Pair, Raw, offline, running
@@ -20,7 +20,7 @@ SETTINGS = AdmissionSettings(scheduling_gates_queue_admission=True)
 GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 
-def asked(worker: OfflineWorker) -> float:
+def asked(worker: WebhookWorker) -> float:
     """How many pods the API server has asked about."""
     outcomes = ("allowed", "patched")
     name = "pumice_admission_reviews_total"
@@ -34,7 +34,7 @@ def asked(worker: OfflineWorker) -> float:
     )
 
 
-def in_force(worker: OfflineWorker) -> float | None:
+def in_force(worker: WebhookWorker) -> float | None:
     return worker.metrics.registry.get_sample_value("pumice_admission_resource_groups")
 
 

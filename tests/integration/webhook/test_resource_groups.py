@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from pumice.webhook.groups.model import ResourceGroups
+from pumice.webhook.resource_groups import ResourceGroups
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.metrics import ServerMetrics
 from tests.builders import pod, queue
@@ -177,7 +177,7 @@ async def test_a_server_follows_the_file_while_it_answers(
 
         async def becomes(group: str, labels: Raw | None) -> None:
             wanted = [{"op": "add", "path": "/spec/nodeSelector", "value": labels}]
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 while await given(client, address, member(group)) != (wanted if labels else []):
                     await clock.advance(1)
 

@@ -62,14 +62,18 @@ class FastClock(ManualClock):
 
 
 async def settle() -> None:
-    """Let everything that can run, run; sockets on loopback included."""
-    for _ in range(5):
+    """Let everything that can run, run; sockets on loopback included.
+
+    Turns of the event loop are counted: in time alone, a machine that stands still gives nobody a turn.
+    """
+    for _ in range(25):
         await asyncio.sleep(0)
-    await asyncio.sleep(0.01)
+    for _ in range(10):
+        await asyncio.sleep(0.001)
 
 
-async def until(condition: Callable[[], object], timeout: float = 5.0) -> None:  # noqa: ASYNC109
-    """Wait in real time until a condition holds."""
+async def until(condition: Callable[[], object], timeout: float = 60.0) -> None:  # noqa: ASYNC109
+    """Wait in real time until a condition holds; the limit is for what never does."""
     async with asyncio.timeout(timeout):
         while not condition():  # noqa: ASYNC110 - the condition is anybody's state
             await asyncio.sleep(0.005)

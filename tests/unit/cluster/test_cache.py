@@ -51,7 +51,7 @@ class Diary:
 async def running(cache: WatchCache[Any]) -> AsyncIterator[None]:
     task = asyncio.create_task(cache.run())
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await wait_synced(cache)
         yield
         assert not task.done()

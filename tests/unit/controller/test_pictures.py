@@ -23,7 +23,7 @@ from tests.unit.controller.rows import NAME, a_pod
 
 Raw = dict[str, Any]
 
-SECONDS = 10.0
+SECONDS = 60.0
 TOPOLOGY = {"mode": "hard", "highestTierAllowed": 1}
 POLICY = {"totalPartitions": 1, "partitionSize": 2, "networkTopology": TOPOLOGY}
 

@@ -74,7 +74,7 @@ class Image:
             env={"PATH": str(self.folder)},
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
             check=False,
         )
 

@@ -18,9 +18,9 @@ STARTER = """
 import sys, time
 from pathlib import Path
 from tests.support.controlplane.processes import Process
-print(Process("child", [sys.executable, "-c", "import time; time.sleep(60)"], Path(sys.argv[1])).pid)
+print(Process("child", [sys.executable, "-c", "import time; time.sleep(600)"], Path(sys.argv[1])).pid)
 sys.stdout.flush()
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -47,28 +47,28 @@ def test_a_child_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
         child = int(starter.stdout.readline())
         assert not ended(child)
         starter.kill()
-    wait_until(lambda: ended(child), "the child to end", 10)
+    wait_until(lambda: ended(child), "the child to end", 60)
 
 
 def test_ending_a_process_ends_its_children_too(tmp_path: Path) -> None:
-    process = Process("parent", ["/bin/sh", "-c", "sleep 60 & echo $!; wait"], tmp_path)
-    wait_until(lambda: process.tail() != "", "the child's number", 10, [process])
+    process = Process("parent", ["/bin/sh", "-c", "sleep 600 & echo $!; wait"], tmp_path)
+    wait_until(lambda: process.tail() != "", "the child's number", 60, [process])
     child = int(process.tail())
     process.end()
     assert not process.running
-    wait_until(lambda: ended(child), "the child to end", 10)
+    wait_until(lambda: ended(child), "the child to end", 60)
 
 
 def test_ending_what_has_ended_is_fine(tmp_path: Path) -> None:
     process = Process("short", python("pass"), tmp_path)
-    wait_until(lambda: not process.running, "the end", 10)
+    wait_until(lambda: not process.running, "the end", 60)
     process.end()
 
 
 def test_a_child_does_not_inherit_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
     process = Process("env", ["/usr/bin/env"], tmp_path)
-    wait_until(lambda: not process.running, "the end", 10)
+    wait_until(lambda: not process.running, "the end", 60)
     assert f"HOME={tmp_path}" in process.tail()
     assert "proxy" not in process.tail().lower()
 
@@ -76,12 +76,12 @@ def test_a_child_does_not_inherit_a_proxy(tmp_path: Path, monkeypatch: pytest.Mo
 def test_waiting_ends_with_the_log_of_a_process_that_ended(tmp_path: Path) -> None:
     process = Process("part", python("print('port taken'); raise SystemExit(1)"), tmp_path)
     with pytest.raises(NotReadyError, match=r"part ended while waiting for godot:\nport taken"):
-        wait_until(lambda: False, "godot", 30, [process])
+        wait_until(lambda: False, "godot", 60, [process])
 
 
 def test_waiting_too_long_shows_the_logs(tmp_path: Path) -> None:
-    process = Process("part", ["/bin/sh", "-c", "echo still here; sleep 60"], tmp_path)
-    wait_until(lambda: process.tail() != "", "a word", 10)
+    process = Process("part", ["/bin/sh", "-c", "echo still here; sleep 600"], tmp_path)
+    wait_until(lambda: process.tail() != "", "a word", 60)
     with pytest.raises(NotReadyError, match=r"godot: not after 0 s\n--- part\nstill here"):
         wait_until(lambda: False, "godot", 0.1, [process])
     process.end()
@@ -92,7 +92,7 @@ echo no luck today
 exit 1
 """
 LASTING = """#!/bin/sh
-exec sleep 60
+exec sleep 600
 """
 
 
@@ -142,7 +142,7 @@ def test_what_a_killed_run_left_goes_with_the_next_start(
         cwd=REPOSITORY,
         env={**os.environ, "TMPDIR": str(temporary)},
     ) as run:
-        wait_until(lambda: bool(list(temporary.glob("*/kube-apiserver.log"))), "the start", 20)
+        wait_until(lambda: bool(list(temporary.glob("*/kube-apiserver.log"))), "the start", 60)
         with pytest.raises(NotReadyError), started(pretending(tmp_path, etcd=FAILING)):
             pass
         assert len(list(temporary.iterdir())) == 1, "a run that goes on keeps its folder"

@@ -10,6 +10,7 @@ from pumice.api import keys
 from pumice.api.kinds import NODE, POD
 from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
 from pumice.cluster.embedded.nodes import parse_duration
+from pumice.cluster.embedded.storage import Change
 from tests.unit.cluster.embedded.support import pod
 
 
@@ -52,7 +53,7 @@ def bound(name: str = "p", **annotations: str) -> dict[str, Any]:
 
 async def status(cluster: EmbeddedCluster, phase: str, name: str = "p") -> dict[str, Any]:
     """The pod's status once it has reached a phase."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             found = cluster.store.get(POD, name, "default")
             assert found is not None
@@ -62,7 +63,7 @@ async def status(cluster: EmbeddedCluster, phase: str, name: str = "p") -> dict[
 
 
 async def gone(cluster: EmbeddedCluster, name: str = "p") -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             if cluster.store.get(POD, name, "default") is None:
                 return
@@ -193,8 +194,15 @@ async def test_pods_bound_before_their_node_is_added_run(cluster: EmbeddedCluste
 
 
 async def test_a_pod_made_anew_under_the_same_name_is_another_one(cluster: EmbeddedCluster) -> None:
+    running = asyncio.Event()
+
+    def note(change: Change) -> None:
+        if change.new.obj["kind"] == "Pod" and change.new.obj["status"]["phase"] == "Running":
+            running.set()
+
+    cluster.store.storage.listen(note)
     cluster.store.create(bound(duration="50ms"))
-    await status(cluster, "Running")
+    await running.wait()
     cluster.store.delete(POD, "p", "default", grace=0)
 
     cluster.store.create(bound())
