@@ -116,6 +116,7 @@ class Structural:
         properties: Named fields.
         additional: Schema of the values of a map's keys that are not named.
         items: Schema of a list's items.
+        choices: Values of which it must be one; empty for any.
         list_type: `x-kubernetes-list-type`: `atomic`, `set` or `map`.
         list_map_keys: Keys that tell the items of a `map` list apart.
         map_type: `x-kubernetes-map-type`: `granular` or `atomic`.
@@ -123,6 +124,7 @@ class Structural:
 
     __slots__ = (
         "additional",
+        "choices",
         "default_value",
         "embedded",
         "has_default",
@@ -154,6 +156,7 @@ class Structural:
         self.nullable = bool(schema.get("nullable"))
         self.preserve = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
         self.embedded = root or bool(schema.get("x-kubernetes-embedded-resource"))
+        self.choices: tuple[Json, ...] = tuple(schema.get("enum", ()))
         self.required: tuple[str, ...] = tuple(schema.get("required", ()))
         self.has_default = "default" in schema
         self.default_value = schema.get("default")

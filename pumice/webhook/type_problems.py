@@ -13,7 +13,8 @@ import msgspec
 
 from pumice.api import structural
 from pumice.api.crds import schema_of
-from pumice.api.fields import FieldError
+from pumice.api.fields import FieldError, did_you_mean
+from pumice.api.json_words import either, quoted
 from pumice.api.kinds import VOLCANO, Kind
 from pumice.api.mistyped import problem
 from pumice.api.reviews import Request
@@ -26,6 +27,7 @@ __all__ = ["brought_type_problems", "retold", "schema", "type_problems"]
 _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
 _TYPE = "SCHEMA-TYPE"
+_CHOICE = "SCHEMA-ENUM"
 _EXPECTED = re.compile(r"Expected `(?P<wanted>\w+)(?: \| null)?`, got `(?P<found>\w+)`")
 _SOME_KEY = "[...]"
 """How a decoder writes a key of a map; what is behind one cannot be found by a path."""
@@ -68,13 +70,17 @@ def _by_schema(kind: Kind, raw: Any) -> list[FieldError]:
 
 
 def retold(known: Structural, raw: Any, found: FieldError) -> FieldError:
-    """A problem that a schema found in a raw object; of one with a type, how to mend it."""
+    """A problem that a schema found in a raw object; of one with a type or a choice, how to mend it."""
     node, value = known.at(found.path), value_at(raw, found.path)
-    if found.code != _TYPE or node is None or value is msgspec.UNSET:
+    if node is None or value is msgspec.UNSET:
         return found
-    if type(value) in node.types_expected:
-        return found  # a text of a wrong format
-    message = problem(node.expected, value) + _hint_for_map(node, value)
+    if found.code == _CHOICE and isinstance(value, str):
+        choices = [each for each in node.choices if isinstance(each, str)]
+        message = f"must be {either(choices)}, found {quoted(value)}{did_you_mean(value, choices)}"
+    elif found.code == _TYPE and type(value) not in node.types_expected:
+        message = problem(node.expected, value) + _hint_for_map(node, value)
+    else:
+        return found  # a text of a wrong format, for example
     return msgspec.structs.replace(found, message=message)
 
 

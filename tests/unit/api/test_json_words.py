@@ -9,7 +9,7 @@ from pumice.api.json_words import kind_of, shown
     ("value", "kind", "in_full"),
     [
         ("yes", "a text", 'the text "yes"'),
-        ("x" * 61, "a text", f'the text "{"x" * 60}…"'),
+        ("x" * 101, "a text", f'the text "{"x" * 100}…"'),
         (True, "true or false", "true"),
         (False, "true or false", "false"),
         (3, "a number", "the number 3"),

@@ -62,6 +62,16 @@ def test_schema_and_rules_are_told_together_once_a_field() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("mode", "hint"), [("Hard", ' (did you mean "hard"?)'), ("everywhere", "")]
+)
+def test_a_word_out_of_a_few_is_told_the_others(mode: str, hint: str) -> None:
+    found = judged(job(networkTopology={"mode": mode}))
+    (error,) = found.errors
+    assert (error.code, error.path) == ("SCHEMA-ENUM", "spec.networkTopology.mode")
+    assert error.message == f'must be hard or soft, found "{mode}"{hint}'
+
+
 def test_wrong_types_do_not_hide_the_rules() -> None:
     found = judged(job(maxRetry="3", plugins={"nope": []}, queue="gone"))
     assert sorted(codes(found)) == ["JOB-PLUGIN", "JOB-QUEUE-MISSING", "SCHEMA-TYPE"]

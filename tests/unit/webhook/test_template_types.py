@@ -76,7 +76,7 @@ def said(template: Raw) -> dict[str, str]:
         (
             with_spec(tolerations="x" * 100),
             "spec.tolerations",
-            f'must be a list, found the text "{"x" * 60}…"; put it in brackets',
+            f'must be a list, found the text "{"x" * 100}…"; put it in brackets',
         ),
         (
             with_spec(overhead={"cpu": False}, runtimeClassName="a"),

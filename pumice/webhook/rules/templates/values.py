@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from pumice.api.json_words import either, quoted
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 
@@ -12,11 +13,6 @@ __all__ = ["is_int", "members", "one_of", "quoted", "relative_path", "text", "wi
 def is_int(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number; in JSON, true and false are none."""
     return type(value) is int
-
-
-def quoted(value: str) -> str:
-    """A text as messages show it, cut to what a line can hold."""
-    return f'"{value}"' if len(value) <= 100 else f'"{value[:100]}…"'
 
 
 def text(site: Site, rule: Rule, value: object, field: str) -> str:
@@ -36,7 +32,7 @@ def one_of(site: Site, rule: Rule, value: object, known: Sequence[str], field: s
     """A text that must be one of the known ones; what is no text is passed over."""
     if isinstance(value, str) and value not in known:
         hint = site.case.did_you_mean(value, known)
-        message = f"must be {_either(known)}, found {quoted(value)}{hint}"
+        message = f"must be {either(known)}, found {quoted(value)}{hint}"
         site.report(rule, message, field, "FieldValueNotSupported")
 
 
@@ -82,17 +78,12 @@ def members(
         return [only]
     found = [name for name in known if union.get(name) is not None]
     if len(found) > 1:
-        message = f"must have one of {_either(known)}, found {' and '.join(found)}"
+        message = f"must have one of {either(known)}, found {' and '.join(found)}"
         site.report(rule, message, field)
     elif not found:
         others = [name for name, value in union.items() if isinstance(value, dict)]
         hint = next((hint for name in others if (hint := site.case.did_you_mean(name, known))), "")
         if hint or not any(name not in never for name in others):
             seen = quoted(others[0]) if others else "none"
-            site.report(rule, f"must have one of {_either(known)}, found {seen}{hint}", field)
+            site.report(rule, f"must have one of {either(known)}, found {seen}{hint}", field)
     return found
-
-
-def _either(known: Sequence[str]) -> str:
-    known = [each for each in known if each]
-    return f"{', '.join(known[:-1])} or {known[-1]}" if len(known) > 1 else known[0]
