@@ -74,7 +74,7 @@ def said(template: Raw) -> dict[str, str]:
             "must be a text, found a list",
         ),
         (
-            with_spec(tolerations="x" * 100),
+            with_spec(tolerations="x" * 101),
             "spec.tolerations",
             f'must be a list, found the text "{"x" * 100}…"; put it in brackets',
         ),
