@@ -21,7 +21,7 @@ from tests.support.ports import free_port
 RATE = 300.0
 FRESH_RATE = 20.0
 DRAIN_SECONDS = 3.0
-LATE = 5
+LATE = 3
 """Answers that each caller gets of a replica that has been told to stop, until the Service has learned of
 that."""
 
@@ -51,9 +51,7 @@ class Deployment:
     async def add(self) -> Replica:
         """Start a replica; the Service leads to it once it is ready."""
         replica = await asyncio.to_thread(self._start)
-        async with asyncio.timeout(60):
-            while not await self._ready(replica):  # noqa: ASYNC110 - the state of another process
-                await asyncio.sleep(0.05)
+        await self._until_ready(replica, True)
         self.service.endpoints.append(replica.address)
         return replica
 
@@ -77,10 +75,15 @@ class Deployment:
             )
         )
         self.service.endpoints.remove(replica.address)
-        assert not await self._ready(replica)
+        await self._until_ready(replica, False)
         code = await asyncio.to_thread(replica.process.wait, 60)
         self.running.remove(replica)
         return code
+
+    async def _until_ready(self, replica: Replica, wanted: bool) -> None:
+        async with asyncio.timeout(60):
+            while await self._ready(replica) != wanted:  # noqa: ASYNC110 - the state of another process
+                await asyncio.sleep(0.02)
 
     async def _ready(self, replica: Replica) -> bool:
         assert replica.process.poll() is None, self.log.read_text()
