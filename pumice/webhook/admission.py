@@ -192,6 +192,7 @@ class Admission:
             new = read(request.object, wanted)
         except UNREADABLE as error:
             self._judge_rest(endpoint, request, case, error)
+            self._tell(endpoint, case)
             return responded(endpoint.registration.kind, request.name, case)
         try:
             old = read(request.old_object, wanted)
@@ -221,6 +222,8 @@ class Admission:
                     return
         except UNREADABLE:
             return  # without types nothing can be read at all
+        except Exception as crash:
+            case.crashed(endpoint.code, crash)
 
     def _judge_reading(
         self, endpoint: Endpoint, request: Request, case: Case, reading: Reading
@@ -240,6 +243,7 @@ class Admission:
         case.errors.extend(reading.trusted(errors))
         case.warnings.extend(reading.trusted([each.warnings for each in judged]))
         case.missing_queues.extend(judged[0].missing_queues)
+        case.crashes.extend(judged[0].crashes)
         return True
 
     def _respond(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from pumice.api.fields import did_you_mean
+from pumice.api.json_words import either
 from pumice.api.names import dns_label_problem
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.rule import Level
@@ -79,8 +80,7 @@ def read_level(found: Any) -> Level:
     if word == "false":
         return "off"
     why = " (YAML reads on and yes as true)" if word == "true" else ""
-    known = f"{', '.join(LEVELS[:-1])} or {LEVELS[-1]}"
-    raise ValueError(f"expected {known}, found {word!r}{why}")
+    raise ValueError(f"expected {either(LEVELS)}, found {word!r}{why}")
 
 
 def _level_of(code: str, found: Any) -> Level:

@@ -98,6 +98,15 @@ def test_a_rule_that_raises_refuses_and_hides_no_other() -> None:
     ]
 
 
+def test_a_rule_that_raises_is_told_of_beside_a_field_of_a_wrong_type() -> None:
+    crashes: list[Crash] = []
+    judging = admission(Failing(), on_crash=crashes.append)
+    for bad in ({"maxRetry": "3"}, {"maxRetry": "three"}, {"plugins": 5}):
+        response = answer(judging, "/jobs/validate", request("/jobs/validate", job(**bad)))
+        assert f"review {UID} [JOB-QUEUE-MISSING]" in response["status"]["message"]
+    assert [each.code for each in crashes] == ["JOB-QUEUE-MISSING"]
+
+
 def test_an_endpoint_that_raises_outside_a_rule_refuses_too() -> None:
     class Lost(Snapshot):
         def namespace(self, name: str) -> None:
@@ -108,6 +117,26 @@ def test_an_endpoint_that_raises_outside_a_rule_refuses_too() -> None:
     response = answer(admission(Lost(), on_crash=crashes.append), "/podgroups/mutate", asked)
     assert "[PODGROUPS-MUTATE]" in response["status"]["message"]
     assert len(crashes) == 1
+
+
+class Unsearchable(tuple[str, ...]):
+    """Names in which nobody can look."""
+
+    def __contains__(self, name: object) -> bool:
+        raise LookupError(name)
+
+
+@pytest.mark.parametrize("spec", [{}, {"nodeName": 5}])
+def test_an_endpoint_that_raises_refuses_what_has_a_field_of_a_wrong_type_too(
+    spec: dict[str, Any],
+) -> None:
+    crashes: list[Crash] = []
+    settings = AdmissionSettings(scheduler_names=Unsearchable(["volcano"]))
+    judging = Admission(settings, STATE, builtin(), on_crash=crashes.append)
+    asked = request("/pods/validate", {"metadata": {"name": "p"}, "spec": spec})
+    response = answer(judging, "/pods/validate", asked)
+    assert "[PODS-VALIDATE]" in response["status"]["message"]
+    assert [each.code for each in crashes] == ["PODS-VALIDATE"]
 
 
 def test_all_fields_of_a_wrong_type_are_told_with_what_else_is_wrong() -> None:

@@ -3,6 +3,7 @@
 Where they are off, the API server drops these sources unseen, and pods lack their files.
 """
 
+from pumice.api.json_words import either
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.metadata import annotations_problem
@@ -77,7 +78,7 @@ def pod_certificate(site: Site, source: Raw, field: str) -> list[str]:
             site.report(TPL_CERTIFICATES, message, f"{field}.userAnnotations.{key}")
     files = [name for name in _CERTIFICATE_FILES if source.get(name)]
     if not files:
-        message = f"must have {', '.join(_CERTIFICATE_FILES[:-1])} or {_CERTIFICATE_FILES[-1]}, found none"
+        message = f"must have {either(_CERTIFICATE_FILES)}, found none"
         site.report(TPL_CERTIFICATES, message, field)
     for name in files:
         file_path(site, source, name, field)
