@@ -48,8 +48,13 @@ def _inward(known: Structural, outer: str, name: str) -> list[str]:
 
 def _objects(path: str, node: Structural) -> Iterator[tuple[str, Structural]]:
     for field, child in node.properties.items():
-        if child.properties and (path or field != "status"):  # which is not the user's
-            yield (f"{path}.{field}" if path else field), child
+        if not path and field == "status":  # which is not the user's
+            continue
+        below = f"{path}.{field}" if path else field
+        if child.properties:
+            yield below, child
+        elif child.items is not None:
+            yield f"{below}[]", child.items
 
 
 def _outward(known: Structural, outer: str, name: str) -> list[str]:
