@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pumice.api.fields import FieldError
+from pumice.api.structural_keywords import SchemaError, check_keywords
 from pumice.api.structural_rules import Path, add, render, rules_of
 
 __all__ = ["SchemaError", "Structural", "compile", "default", "prune", "validate"]
@@ -61,51 +62,6 @@ _NAMES: dict[type, str] = {
 }
 
 
-_KEYWORDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
-    ("additionalProperties", (dict, bool)),
-    ("allOf", list),
-    ("anyOf", list),
-    ("enum", list),
-    ("format", str),
-    ("items", dict),
-    ("maxItems", int),
-    ("maxLength", int),
-    ("maxProperties", int),
-    ("maximum", (int, float)),
-    ("minItems", int),
-    ("minLength", int),
-    ("minProperties", int),
-    ("minimum", (int, float)),
-    ("multipleOf", (int, float)),
-    ("not", dict),
-    ("oneOf", list),
-    ("pattern", str),
-    ("properties", dict),
-    ("required", list),
-    ("type", str),
-    ("x-kubernetes-list-map-keys", list),
-    ("x-kubernetes-list-type", str),
-    ("x-kubernetes-map-type", str),
-)
-
-
-class SchemaError(ValueError):
-    """A schema that is none: a keyword has a value of the wrong type."""
-
-
-def _check_keywords(schema: Any) -> None:
-    if not isinstance(schema, dict):
-        raise SchemaError(f"expected a schema, found {schema!r}")
-    for keyword, types in _KEYWORDS:
-        if keyword in schema and not isinstance(schema[keyword], types):
-            raise SchemaError(f"{keyword}: unexpected value {schema[keyword]!r}")
-    if schema.get("multipleOf") == 0:
-        raise SchemaError("multipleOf: expected a number other than 0")
-    for keyword in ("required", "x-kubernetes-list-map-keys"):
-        if any(not isinstance(name, str) for name in schema.get(keyword, ())):
-            raise SchemaError(f"{keyword}: expected names, found {schema[keyword]!r}")
-
-
 class Structural:
     """One node of a compiled schema, and with it everything below.
 
@@ -148,7 +104,7 @@ class Structural:
     )
 
     def __init__(self, schema: dict[str, Any], *, root: bool = False) -> None:
-        _check_keywords(schema)
+        check_keywords(schema)
         self.root = root
         self.type_name: str = schema.get("type", "")
         self.types_expected = _TYPES.get(self.type_name, ())
@@ -362,9 +318,8 @@ class Structural:
         if isinstance(value, list) and self.items is not None:
             for index, item in enumerate(value):
                 self.items.drop(item, (index, path), dropped)
-        elif (
-            isinstance(value, dict) and self.items is None
-        ):  # what should be a list is told as such
+        # An object where a list should be stays as it is, and is told as such.
+        elif self.items is None and isinstance(value, dict):
             self._prune_object(value, path, dropped)
 
     def _prune_object(self, value: dict[str, Json], path: Path, dropped: list[Path]) -> None:
