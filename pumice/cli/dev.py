@@ -15,7 +15,7 @@ from pumice.cli.output import note, paint, write
 
 if TYPE_CHECKING:
     from pumice.cli.nodes import NodeSpec
-    from pumice.cluster.embedded import EmbeddedCluster
+    from pumice.embedded import EmbeddedCluster
 
 __all__ = ["EXAMPLES", "dev"]
 
@@ -85,8 +85,8 @@ def dev(
 
     async def work() -> None:
         from pumice.cli.dev_cluster import dev_cluster
-        from pumice.cluster.embedded import NodeTimings
         from pumice.cluster.lifecycle import stop_on_signals
+        from pumice.embedded import NodeTimings
 
         stop = asyncio.Event()
         with (

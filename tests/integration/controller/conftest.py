@@ -7,7 +7,7 @@ import pytest
 
 from pumice.api.crds import all_crds
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
+from pumice.embedded import EmbeddedCluster, NodeTimings
 from tests.builders import queue
 from tests.integration.controller.stage import Stage
 

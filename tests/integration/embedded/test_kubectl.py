@@ -11,7 +11,7 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, QUEUE
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import job, queue, task
 from tests.support.controlplane.builder import Builder
 

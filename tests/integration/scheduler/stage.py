@@ -8,7 +8,7 @@ from typing import Any
 
 from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 from tests.builders import pod, pod_group

@@ -5,8 +5,8 @@ import asyncio
 from pumice.api.crds import all_crds
 from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+from pumice.embedded import EmbeddedCluster, NodeTimings
 from tests.builders import job, queue, task
 from tests.integration.controller.stage import Stage
 
