@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.webhook.chart import (
+from pumice.webhook.groups.parsing import parse
+from pumice.webhook.registrations import REGISTRATIONS, configurations
+from pumice.webhook.settings import AdmissionSettings
+from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, Run, component, of_kind
+from tools.webhook_configurations import (
     GROUP_ANNOTATIONS,
     GROUP_NAMESPACES,
     SCHEDULER_NAMES,
     chart_configurations,
     main,
 )
-from pumice.webhook.groups.parsing import parse
-from pumice.webhook.registrations import REGISTRATIONS, configurations
-from pumice.webhook.settings import AdmissionSettings
-from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, Run, component, of_kind
 
 FILE = CHART / "files/webhooks.yaml"
 OWN_GROUPS = {

@@ -1,13 +1,11 @@
 """Write the webhook configurations that the Helm chart installs, or check that they are up to date.
 
-Run as `python -m pumice.webhook.chart [--check] FILE`. The file holds whole configurations, made of the
+Run as `python -m tools.webhook_configurations [--check] FILE`. The file holds whole configurations, made of the
 one table of endpoints; the chart's template fills in only what depends on values: where the webhook is
 found, namespaces, scheduler names, resource groups, and whether `Fail` is wanted.
 """
 
-import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -15,6 +13,7 @@ import yaml
 from pumice.webhook.registrations import configurations
 from pumice.webhook.resource_groups import ResourceGroup, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
+from tools.generated import run
 
 __all__ = [
     "GROUP_ANNOTATIONS",
@@ -53,20 +52,11 @@ def chart_configurations() -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check; exit code 1 when the file is missing or stale."""
-    parser = argparse.ArgumentParser(prog="python -m pumice.webhook.chart", description=__doc__)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
-    options = parser.parse_args(arguments)
-    file: Path = options.file
-    text = _HEADER + yaml.safe_dump(chart_configurations(), sort_keys=False, width=100)
-    if file.exists() and file.read_text() == text:
-        return 0
-    if options.check:
-        sys.stderr.write(f"not up to date, run `make generate`: {file}\n")
-        return 1
-    file.write_text(text)
-    sys.stderr.write(f"wrote {file}\n")
-    return 0
+    return run("webhook_configurations", __doc__, _text, arguments)
+
+
+def _text() -> str:
+    return _HEADER + yaml.safe_dump(chart_configurations(), sort_keys=False, width=100)
 
 
 if __name__ == "__main__":
