@@ -11,7 +11,8 @@ from pumice.api.jobs import Job, Task
 from pumice.api.kinds import CONFIG_MAP, JOB, LEASE, POD, POD_GROUP, PRIORITY_CLASS, SERVICE
 from pumice.cluster.client import Client
 from pumice.cluster.embedded import EmbeddedCluster
-from pumice.controller.loop import run_controller
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.controller.loop import ControllerWorker
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from pumice.plugins import JobPlugin, PodEdits, Registry, Values, builtin
 from tests.builders import job, task
@@ -90,7 +91,8 @@ async def test_it_is_ready_when_the_caches_are_and_counts_what_it_does(
 
 async def test_it_stops_when_told(cluster: EmbeddedCluster, client: Client) -> None:
     stop = asyncio.Event()
-    running = asyncio.create_task(run_controller(client, stop=stop))
+    tasks = ControllerWorker(client, builtin()).tasks()
+    running = asyncio.create_task(run_until_stopped(tasks, stop=stop, signals=()))
     await client.create(JOB, job("train"))
     await Stage(cluster, client).until(lambda: bool(cluster.store.list(POD_GROUP)))
     stop.set()

@@ -231,7 +231,7 @@ async def test_a_server_without_these_kinds_is_nothing_to_speak_of(
         Client.connect(server=bare.url) as client,
         Stage(bare, client).controller() as worker,
     ):
-        await worker.caches.wait_synced()
+        await Stage(bare, client).until(lambda: worker.ready)
         await Stage(bare, client).calm()
     assert "jobsets" not in "".join(
         each.getMessage() for each in caplog.records if each.levelno >= 30

@@ -9,8 +9,9 @@ from pumice.api.kinds import LEASE, NODE, POD, POD_GROUP, QUEUE, Kind
 from pumice.cluster.client import Client, Object
 from pumice.cluster.embedded import EmbeddedCluster
 from pumice.cluster.errors import Conflict, Forbidden, Unavailable
+from pumice.cluster.lifecycle import run_until_stopped
 from pumice.scheduler import CycleResult, load_config, run_cycle
-from pumice.scheduler.worker import WorkerSettings, loop, run_scheduler
+from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, loop
 from tests.builders import pod_group, queue
 from tests.integration.scheduler.stage import Stage
 
@@ -346,9 +347,8 @@ async def test_evictions_are_carried_out(stage: Stage, monkeypatch: pytest.Monke
 
 async def test_it_ends_when_it_is_told_to(stage: Stage) -> None:
     stop = asyncio.Event()
-    running = asyncio.create_task(
-        run_scheduler(stage.client, load_config(None), WorkerSettings(period=0.05), stop)
-    )
+    worker = SchedulerWorker(stage.client, load_config(None), WorkerSettings(period=0.05))
+    running = asyncio.create_task(run_until_stopped(worker.tasks(), stop=stop, signals=()))
     await stage.until(lambda: len(stage.store.list(QUEUE)) == 2)
     stop.set()
     await asyncio.wait_for(running, 60)

@@ -10,6 +10,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP
+from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.embedded import ApiStatusError, EmbeddedCluster
 from pumice.cluster.workqueue import WorkQueue
@@ -154,7 +155,7 @@ async def picture() -> AsyncIterator[Picture]:
     async with EmbeddedCluster(all_crds()) as cluster, Client.connect(server=cluster.url) as client:
         caches = Caches(client)
         watching = [asyncio.create_task(cache.run()) for cache in caches.all]
-        await caches.wait_synced()
+        await wait_synced(*caches.all)
         yield Picture(cluster, caches)
         for each in watching:
             each.cancel()
