@@ -13,11 +13,9 @@ from pumice.cluster.embedded import ApiStatusError, EmbeddedCluster
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.plugins import Registry, builtin
 from tests.integration.workers import alive
+from tests.kit.waiting import until
 
 Raw = dict[str, Any]
-
-SECONDS = 60.0
-"""How long anything may take to come about."""
 
 TURNS = 30
 """Of the event loop, at least, before it is said that nothing happens: a machine that stands still for a
@@ -141,15 +139,11 @@ class Stage:
 
     async def until(self, holds: Callable[[], bool], what: str = "") -> None:
         """Wait for something to come about."""
-        try:
-            async with asyncio.timeout(SECONDS):
-                while not holds():  # noqa: ASYNC110 - whatever `holds` asks cannot wake us
-                    await asyncio.sleep(0.003)
-        except TimeoutError:
-            raise AssertionError(
-                f"{what or 'it'} did not come about; the Job is {self.phase() or 'gone'},"
-                f" pods are {self.pod_phases()}"
-            ) from None
+        await until(holds, what, around=self.story)
+
+    def story(self) -> str:
+        """What there is, for a test that fails."""
+        return f"the Job is {self.phase() or 'gone'}, pods are {self.pod_phases()}"
 
     async def calm(self, seconds: float = 0.15) -> None:
         """Wait until nothing has changed for a while."""

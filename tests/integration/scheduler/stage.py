@@ -1,7 +1,6 @@
 """Where an integration test of the scheduler takes place."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,11 +12,9 @@ from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 from tests.builders import pod, pod_group
 from tests.integration.workers import alive
+from tests.kit.waiting import until
 
 Raw = dict[str, Any]
-
-SECONDS = 60.0
-"""How long anything may take to come about."""
 
 PERIOD = 0.05
 """Seconds between two cycles; short, so that a test sees many."""
@@ -89,10 +86,17 @@ class Stage:
 
     async def until(self, holds: Callable[[], object], what: str = "") -> None:
         """Wait until something holds."""
-        deadline = time.monotonic() + SECONDS
-        while not holds():
-            assert time.monotonic() < deadline, what or "it did not come about"
-            await asyncio.sleep(0.005)
+        await until(holds, what, around=self.story)
+
+    def story(self) -> str:
+        """Who is where, for a test that fails."""
+        phases = {
+            each["metadata"]["name"]: each.get("status") for each in self.store.list(POD_GROUP)
+        }
+        nodes = {
+            each["metadata"]["name"]: each["spec"].get("nodeName") for each in self.store.list(POD)
+        }
+        return f"PodGroups are {phases}, pods on {nodes}"
 
     async def still(self, seconds: float = 10 * PERIOD) -> bool:
         """Whether nothing at all is written for some time, in which everybody has had a turn."""
@@ -103,6 +107,4 @@ class Stage:
 
     async def calm(self) -> None:
         """Wait until nothing is written any more."""
-        deadline = time.monotonic() + SECONDS
-        while not await self.still(3 * PERIOD):
-            assert time.monotonic() < deadline, "writes do not end"
+        await until(lambda: self.still(3 * PERIOD), "nothing is written")

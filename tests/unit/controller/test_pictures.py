@@ -2,7 +2,7 @@
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -19,12 +19,12 @@ from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
 from pumice.controller.restarts import restart_for
 from pumice.controller.subject import read
 from tests.builders import job, pod_group, task
+from tests.kit.waiting import until
 from tests.tables import table
 from tests.unit.controller.rows import NAME, a_pod
 
 Raw = dict[str, Any]
 
-SECONDS = 60.0
 TOPOLOGY = {"mode": "hard", "highestTierAllowed": 1}
 POLICY = {"totalPartitions": 1, "partitionSize": 2, "networkTopology": TOPOLOGY}
 
@@ -72,7 +72,7 @@ class Picture:
         assert cache is not None
         if left is not None:
             await self._shows(left)
-        await _until(lambda: (cache.get(name, "default") is None) is (left is None))
+        await until(lambda: (cache.get(name, "default") is None) is (left is None))
 
     async def stale(self, **given: Any) -> None:
         manifest = self._manifest(given)
@@ -118,7 +118,7 @@ class Picture:
         meta = obj["metadata"]
         if kind != POD or keys.JOB_NAME in (meta.get("labels") or {}):
             version = meta["resourceVersion"]
-            await _until(lambda: _version(cache.get(meta["name"], "default")) == version)
+            await until(lambda: _version(cache.get(meta["name"], "default")) == version)
 
 
 def _job(phase: str, name: str = NAME) -> Raw:
@@ -142,12 +142,6 @@ def _version(stored: Any) -> str:
         return ""
     meta = stored["metadata"] if isinstance(stored, dict) else None
     return str(meta["resourceVersion"] if meta else stored.metadata.resource_version)
-
-
-async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not holds():  # noqa: ASYNC110 - a cache cannot wake us
-            await asyncio.sleep(0.001)
 
 
 @pytest.fixture
