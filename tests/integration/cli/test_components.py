@@ -14,15 +14,15 @@ from typing import Any
 import aiohttp
 import pytest
 
-from pumice.api.crds import all_crds
 from pumice.api.kinds import JOB, LEASE, MUTATING_WEBHOOKS, SECRET
 from pumice.certs.authority import Authority, generate_key
 from pumice.cli.manifests import read_objects
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
+from pumice.cluster.embedded import EmbeddedCluster
 from pumice.webhook.registrations import configurations
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import job, queue
 from tests.integration.cli.running import Running, pumice, running
+from tests.kit.stage import quick_cluster
 from tests.kit.waiting import until
 from tests.support.ports import free_port
 
@@ -32,7 +32,7 @@ SECONDS = 60.0
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(all_crds(), timings=NodeTimings(start=0.0, stop=0.0)) as found:
+    async with quick_cluster() as found:
         yield found
 
 
