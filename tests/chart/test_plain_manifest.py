@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, of_kind
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tools.plain_manifest import main
 
 pytestmark = pytest.mark.controlplane

@@ -10,8 +10,8 @@ import pytest
 from pumice.embedded import EmbeddedCluster, NodeTimings
 from tests.contract.api import Api
 from tests.contract.kinds import GROUP, definitions, path
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 
 CRDS = path("apiextensions.k8s.io/v1/customresourcedefinitions")
 _numbers = itertools.count(1)

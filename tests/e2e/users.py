@@ -13,8 +13,8 @@ import yaml
 
 from pumice.webhook.registrations import TIMEOUT_SECONDS
 from tests.builders import job, task
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tests.support.installation import CHART, LABEL, NAMESPACE, RELEASE
 
 __all__ = [

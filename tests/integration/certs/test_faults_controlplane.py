@@ -18,7 +18,8 @@ from pumice.certs.bundle import KEYS, Bundle
 from pumice.certs.settings import DAY
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import AlreadyExists, NotFound
-from tests.integration.certs.site import SECRET_NAME, Site, eventually
+from tests.integration.certs.site import SECRET_NAME, Site
+from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.unit.certs.keys import authority
 
@@ -51,7 +52,7 @@ def ports(site: Site) -> list[int]:
 async def sound(site: Site, ports: list[int], api: Client) -> Data:
     """What the Secret holds while all is well."""
     await site.until_ready(*ports)
-    await eventually(lambda: site.whole(api), "the Secret is sound and trusted")
+    await until(lambda: site.whole(api), "the Secret is sound and trusted")
     data = (await api.get(SECRET, SECRET_NAME, NAMESPACE))["data"]
     return {key: data[key] for key in KEYS}
 
@@ -98,7 +99,7 @@ async def test_a_secret_spoilt_while_replicas_run(
     async with site.load(api):
         await spoil(api, FAULTS[fault](sound))
         await asyncio.sleep(1.0)  # both have looked
-        await eventually(lambda: site.whole(api), "the Secret is mended")
+        await until(lambda: site.whole(api), "the Secret is mended")
         await asyncio.sleep(2.0)  # and whatever follows has been served
     assert site.ready(*site.replicas), site.tails()
 
@@ -112,7 +113,7 @@ async def test_a_replica_that_starts_on_a_spoilt_secret_beside_one_that_runs(
     await spoil(api, FAULTS[fault](sound))
     site.start(new, site.metrics[new], **QUICK)
     await site.until_ready(old, new)
-    await eventually(lambda: site.whole(api), "the Secret is mended")
+    await until(lambda: site.whole(api), "the Secret is mended")
     async with site.load(api):
         await asyncio.sleep(2.0)
 
@@ -121,7 +122,7 @@ async def test_a_secret_deleted_again_and_again(site: Site, api: Client, sound: 
     async with site.load(api):
         for _ in range(5):
             await api.delete(SECRET, SECRET_NAME, NAMESPACE)
-            await eventually(lambda: site.whole(api), "the Secret is put back")
+            await until(lambda: site.whole(api), "the Secret is put back")
             await asyncio.sleep(0.3)
     found = (await api.get(SECRET, SECRET_NAME, NAMESPACE))["data"]
     assert {key: found[key] for key in KEYS} == sound
@@ -156,7 +157,7 @@ async def test_a_secret_of_another_type_is_used_and_keeps_what_it_held(
 ) -> None:
     async with site.load(api):
         await replace(api, foreign(kind, data))
-        await eventually(lambda: site.whole(api), "the Secret is mended")
+        await until(lambda: site.whole(api), "the Secret is mended")
     found = await api.get(SECRET, SECRET_NAME, NAMESPACE)
     assert found["type"] == kind
     assert {**found["data"], **sound} == found["data"]
@@ -180,7 +181,7 @@ async def test_a_secret_that_cannot_be_written_is_said_and_stops_nobody(
     await site.until_ready(*ports)
     async with site.load(api):
         await replace(api, foreign("Opaque", {}))
-        await eventually(lambda: site.whole(api), "the Secret is mended")
+        await until(lambda: site.whole(api), "the Secret is mended")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ async def test_a_manifest_that_takes_the_place_of_the_old_one_is_injected_into(
 ) -> None:
     before = await site.bundles(api)
     await asyncio.to_thread(site.apply, *ports, how=("replace",))
-    await eventually(lambda: site.whole(api), "the bundle is back", 5)
+    await until(lambda: site.whole(api), "the bundle is back", 5)
     assert await site.bundles(api) == before
     await asyncio.sleep(0.5)  # the API server learns of it by watching
     async with site.load(api):
@@ -222,7 +223,7 @@ async def test_a_bundle_that_is_reset_comes_back(
 ) -> None:
     before = await site.bundles(api)
     await site.set_bundle(api, bundle)
-    await eventually(lambda: site.whole(api), "the bundle is back", 5)
+    await until(lambda: site.whole(api), "the bundle is back", 5)
     assert await site.bundles(api) == before
     await asyncio.sleep(0.5)
     async with site.load(api):
@@ -246,7 +247,7 @@ async def test_a_bundle_of_somebody_else_makes_a_replica_unready_until_it_is_our
         async def unready() -> bool:
             return [site.probe(port)[0] for port in ports] == [503, 503]
 
-        await eventually(unready, "nobody is ready", 10)
+        await until(unready, "nobody is ready", 10)
         assert "[-]certificate: validation failed" in site.probe(ports[0])[1]
     finally:
         await asyncio.to_thread(site.plane.kubectl, "replace", "--force", "-f", "-", stdin=rules)

@@ -25,8 +25,9 @@ from tests.integration.certs.webhooks import (
     reset_bundles,
     secret_data,
 )
+from tests.kit.waiting import until
 from tests.unit.certs.keys import authority
-from tests.unit.cluster.clocks import FastClock, ManualClock, until
+from tests.unit.cluster.clocks import FastClock, ManualClock
 
 
 @pytest.fixture
@@ -190,9 +191,11 @@ async def test_a_new_process_can_start_on_a_spoilt_secret(
 
 async def back(client: Client, trust: bytes) -> None:
     """Wait until each configuration trusts this again."""
-    async with asyncio.timeout(60):
-        while await bundles(client) != [trust] * 4:  # noqa: ASYNC110 - the server is asked
-            await asyncio.sleep(0.01)
+
+    async def trusted() -> bool:
+        return await bundles(client) == [trust] * 4
+
+    await until(trusted, "each configuration trusts this again")
 
 
 async def turns() -> None:

@@ -16,7 +16,8 @@ from pumice.cluster.client import Client, Object
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import LeaderElection
 from pumice.embedded import EmbeddedCluster
-from tests.unit.cluster.clocks import ManualClock, until
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import ManualClock
 
 
 def pod(name: str) -> Object:

@@ -28,7 +28,7 @@ from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import job, pod_group, queue
 from tests.integration.webhook.serving import QUICK, Raw, running, session
-from tests.unit.cluster.clocks import until
+from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import operations, request, review
 
 JSON = {"Content-Type": "application/json"}

@@ -17,7 +17,7 @@ from pumice.webhook.server import Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.controller.test_native import crd, indexed_job, template
 from tests.integration.webhook.serving import QUICK, Raw, running
-from tests.unit.cluster.clocks import until
+from tests.kit.waiting import until
 from tests.unit.plugins.test_native import pod_of
 from tests.unit.webhook.reviewing import operations, request, review
 

@@ -8,7 +8,7 @@ import yaml
 
 from pumice.cli.dev_kubeconfig import check, written
 from pumice.cli.exits import UserError
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.unit.cli.conftest import Pumice
 
 FOREIGN = "apiVersion: v1\nkind: Config\nclusters: [{name: production, cluster: {}}]\n"

@@ -11,6 +11,7 @@ from pumice.api.kinds import NODE, POD
 from pumice.embedded import EmbeddedCluster, NodeTimings
 from pumice.embedded.nodes import parse_duration
 from pumice.embedded.storage import Change
+from tests.kit.waiting import until
 from tests.unit.embedded.support import pod
 
 
@@ -53,21 +54,18 @@ def bound(name: str = "p", **annotations: str) -> dict[str, Any]:
 
 async def status(cluster: EmbeddedCluster, phase: str, name: str = "p") -> dict[str, Any]:
     """The pod's status once it has reached a phase."""
-    async with asyncio.timeout(60):
-        while True:
-            found = cluster.store.get(POD, name, "default")
-            assert found is not None
-            if found["status"]["phase"] == phase:
-                return dict(found["status"])
-            await asyncio.sleep(0.005)
+
+    def stored() -> dict[str, Any]:
+        found = cluster.store.get(POD, name, "default")
+        assert found is not None
+        return dict(found["status"])
+
+    await until(lambda: stored()["phase"] == phase, phase, around=stored)
+    return stored()
 
 
 async def gone(cluster: EmbeddedCluster, name: str = "p") -> None:
-    async with asyncio.timeout(60):
-        while True:
-            if cluster.store.get(POD, name, "default") is None:
-                return
-            await asyncio.sleep(0.005)
+    await until(lambda: cluster.store.get(POD, name, "default") is None, f"{name} is gone")
 
 
 def ready(status: dict[str, Any]) -> str:
