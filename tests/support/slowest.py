@@ -46,7 +46,8 @@ class Slowest:
             terminalreporter.section(f"{SHOWN} slowest files", "-")
             for name, seconds in found[:SHOWN]:
                 terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
-        if path := os.environ.get("PUMICE_TEST_TIMES"):
+        path = os.environ.get("PUMICE_TEST_TIMES")
+        if path and found:
             lines = [("run", time.monotonic() - self._began, self._run)]
             lines += [("file", seconds, name) for name, seconds in found]
             with Path(path).open("a") as file:
