@@ -16,7 +16,7 @@ from tests.builders import job, queue, task
 from tests.support.controlplane.builder import Builder
 
 # kubectl comes with the control plane's binaries; the server under test is the embedded one.
-pytestmark = pytest.mark.controlplane
+pytestmark = pytest.mark.binaries
 
 
 @dataclass
