@@ -20,7 +20,7 @@ from pumice.webhook.rules.job_launch_order import PLUGIN, launch_order
 from pumice.webhook.rules.job_min_available import follows
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["DEFAULT_RETRIES", "RULES", "job_defaults"]
+__all__ = ["RULES", "job_defaults"]
 
 DEFAULT_RETRIES = 3
 CLUSTER_DNS_FOR_HOST_NETWORK = "ClusterFirstWithHostNet"
