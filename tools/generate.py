@@ -12,12 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 GENERATORS: tuple[tuple[str, ...], ...] = (
     ("pumice.api.crds", "charts/pumice/crds"),
     ("tools.webhook_configurations", "charts/pumice/files/webhooks.yaml"),
-    ("pumice.webhook.policies.chart", "charts/pumice/files/policies.yaml"),
     ("tools.scheduler_config", "charts/pumice/files/volcano-scheduler.conf"),
     ("tools.values_schema", "charts/pumice"),
     ("tools.settings_page", "docs/settings.md"),
     ("tools.rules_page", "docs/rules.md"),
-    ("tools.policies_page", "docs/policies.md"),
     ("tools.metrics_page", "docs/metrics.md"),
     ("pumice.plugins.reference", "--write", "docs/plugins"),
 )

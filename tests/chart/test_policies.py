@@ -1,131 +1,125 @@
-"""Admission by policies: Helm makes of the generated drafts what Python makes of them, and calls nothing."""
+"""Admission by policies: what the chart installs in that mode, and which values it refuses then."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
-import yaml
 
-from pumice.webhook.policies.chart import main
-from pumice.webhook.policies.manifests import policies
-from pumice.webhook.policies.mutations import mutations
 from pumice.webhook.registrations import EXEMPT_NAMESPACES
-from pumice.webhook.settings import AdmissionSettings
-from tests.chart.manifests import CHART, NAMESPACE, RELEASE, Manifest, Render, Run
+from tests.chart.manifests import CHART, NAMESPACE, RELEASE, Manifest, Render, Run, of_kind
+from tests.support.policies import CODE
 
-FILE = CHART / "files/policies.yaml"
-LEVELS: dict[str, Any] = {
-    "rules": {
-        "JOB-REPLICAS": "enforce",
-        "JOB-TOPO-BOTH": "off",
-        "Q-NEG": "warn",
-        "TPL-IMAGE": False,
-    },
-    "namespaces": {
-        "test": {"JOB-NO-TASKS": "off", "JOB-REPLICAS": "warn"},
-        "dev": {"JOB-NO-TASKS": "warn", "JOB-IMMUTABLE": False, "POD-JDB-INT": "warn"},
-    },
-}
-SETTINGS: list[dict[str, Any]] = [
-    {},
-    {"strict-upstream": True},
-    {"enable-queue-allocated-pods-check": True, "enable-root-queue-protection": False},
-    LEVELS,
-    {**LEVELS, "strict-upstream": True},
-    {"rules": {"HN-REGEX": "warn"}},
-    {"rules": {"JOB-IMMUTABLE": "off", "JOB-TASK-COUNT": "off"}},
-]
+MODE = "admission.mode=policies"
+GATES = "webhook.settings.scheduling-gates-queue-admission=true"
+VALIDATING = {"hypernodes", "jobflows", "jobs", "podgroups", "pods", "queues", "queues-deletion"}
+MUTATING = {"jobs", "podgroups", "queues"}
+
+pytestmark = pytest.mark.binaries
 
 
-def by_name(manifests: list[Manifest]) -> dict[tuple[str, str], Manifest]:
-    """Policies and bindings."""
-    return {
-        (each["kind"], each["metadata"]["name"]): each["spec"]
-        for each in manifests
-        if "AdmissionPolicy" in each["kind"]
+def names(manifests: list[Manifest], kind: str) -> set[str]:
+    """Names of the policies of a kind, or of their bindings."""
+    return {each["metadata"]["name"] for each in of_kind(manifests, kind)}
+
+
+def policies(manifests: list[Manifest]) -> list[Manifest]:
+    return of_kind(manifests, "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+
+
+def test_there_is_a_policy_for_each_kind_and_a_binding_for_each_policy(render: Render) -> None:
+    found = render(None, MODE)
+    assert names(found, "ValidatingAdmissionPolicy") == {f"pumice-{each}" for each in VALIDATING}
+    assert names(found, "MutatingAdmissionPolicy") == {
+        f"pumice-{each}-defaults" for each in MUTATING
     }
+    for sort in ("Validating", "Mutating"):
+        bindings = of_kind(found, f"{sort}AdmissionPolicyBinding")
+        assert {each["spec"]["policyName"] for each in bindings} == names(
+            found, f"{sort}AdmissionPolicy"
+        )
+        for each in bindings:
+            assert each["metadata"]["name"] == each["spec"]["policyName"]
+            assert each["spec"].get("validationActions") == (
+                ["Deny"] if sort == "Validating" else None
+            )
 
 
-def test_the_committed_file_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--check", str(FILE)]) == 0, capsys.readouterr().err
+def test_pods_get_a_gate_where_the_setting_says_so(render: Render) -> None:
+    gated = names(render(None, MODE, GATES), "MutatingAdmissionPolicy")
+    assert gated - names(render(None, MODE), "MutatingAdmissionPolicy") == {"pumice-pods-defaults"}
 
 
-def test_a_stale_file_is_named_and_rewritten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "policies.yaml"
-    assert main(["--check", str(file)]) == 1
-    assert str(file) in capsys.readouterr().err
-    assert not file.exists()
-    assert main([str(file)]) == 0
-    assert file.read_text() == FILE.read_text()
+def test_every_message_names_the_code_of_its_rule(render: Render) -> None:
+    for policy in of_kind(render(None, MODE), "ValidatingAdmissionPolicy"):
+        for validation in policy["spec"]["validations"]:
+            message = validation.get("message") or validation["messageExpression"]
+            assert len(CODE.findall(message)) == 1, validation
+            assert message.rstrip("'").endswith("]"), validation
 
 
-@pytest.mark.binaries
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda found: " ".join(found) or "default")
-def test_helm_makes_what_python_makes(
-    render: Render, tmp_path: Path, settings: dict[str, Any]
-) -> None:
-    values = tmp_path / "values.yaml"
-    whole = {
-        "admission": {"mode": "policies", "jobPlugins": ["wandb"]},
-        "schedulerName": "pumice",
-        "webhook": {"settings": settings, "extraSchedulerNames": ["volcano"]},
-    }
-    values.write_text(yaml.safe_dump(whole))
-    found = by_name(render(values))
-    fields = {name.replace("-", "_"): value for name, value in settings.items()}
-    read = AdmissionSettings(scheduler_names=("pumice", "volcano"), **fields)
-    wanted = by_name([*policies(read, job_plugins=("wandb",)), *mutations(read)])
-    assert sorted(found) == sorted(wanted)
-    for name, spec in wanted.items():
-        ours, theirs = ({**each, "matchConstraints": None} for each in (found[name], spec))
-        assert ours == theirs, name
+def test_names_come_from_the_values(render: Render) -> None:
+    settings = ("schedulerName=pumice", "webhook.extraSchedulerNames={volcano}")
+    found = render(None, MODE, *settings, "admission.jobPlugins={wandb}")
+    text = {(each["kind"], each["metadata"]["name"]): str(each) for each in policies(found)}
+    assert "orValue('pumice')" in text["MutatingAdmissionPolicy", "pumice-jobs-defaults"]
+    assert "in ['pumice', 'volcano']" in text["ValidatingAdmissionPolicy", "pumice-pods"]
+    assert "'tensorflow', 'wandb']" in text["ValidatingAdmissionPolicy", "pumice-jobs"]
 
 
-@pytest.mark.binaries
-def test_namespaces_are_exempt_as_for_webhooks(render: Render, tmp_path: Path) -> None:
-    values = tmp_path / "values.yaml"
-    team = {"key": "team", "operator": "Exists"}
-    webhook = {"namespaceSelectorExpressions": [team]}
-    values.write_text(yaml.safe_dump({"admission": {"mode": "policies"}, "webhook": webhook}))
-    for (kind, name), spec in by_name(render(values)).items():
-        if kind.endswith("Binding") or "queues" in name or "hypernodes" in name:
+def test_namespaces_are_exempt_as_for_webhooks(render: Render) -> None:
+    team = "webhook.namespaceSelectorExpressions[0]"
+    for policy in policies(render(None, MODE, f"{team}.key=team", f"{team}.operator=Exists")):
+        constraints = policy["spec"]["matchConstraints"]
+        if {"queues", "hypernodes"} & set(constraints["resourceRules"][0]["resources"]):
+            assert "namespaceSelector" not in constraints
             continue
-        kept, own, further = spec["matchConstraints"]["namespaceSelector"]["matchExpressions"]
+        kept, own, further = constraints["namespaceSelector"]["matchExpressions"]
         assert kept["values"] == list(EXEMPT_NAMESPACES)
         assert (own["operator"], own["values"]) == ("NotIn", [NAMESPACE])
-        assert further == team
+        assert further == {"key": "team", "operator": "Exists"}
 
 
-@pytest.mark.binaries
 def test_nothing_is_called_and_nothing_runs_for_it(render: Render) -> None:
-    found = render(None, "admission.mode=policies", "networkPolicy.enabled=true")
+    found = render(None, MODE, "networkPolicy.enabled=true")
     for each in found:
         if "WebhookConfiguration" in each["kind"]:
             continue  # empty, as tests/chart/test_webhooks.py has it
         labels = each["metadata"].get("labels", {})
         assert labels.get("app.kubernetes.io/component") != "webhook", each["metadata"]["name"]
-    assert {each["metadata"]["name"] for each in found if each["kind"] == "Deployment"} == {
+    assert {each["metadata"]["name"] for each in of_kind(found, "Deployment")} == {
         f"{RELEASE}-controller",
         f"{RELEASE}-scheduler",
     }
 
 
-@pytest.mark.binaries
-@pytest.mark.parametrize("settings", [(), ("admission.mode=policies", "webhook.enabled=false")])
+@pytest.mark.parametrize("settings", [(), (MODE, "webhook.enabled=false")])
 def test_there_are_no_policies_unless_they_are_asked_for(
     render: Render, settings: tuple[str, ...]
 ) -> None:
-    assert by_name(render(None, *settings)) == {}
+    found = render(None, *settings)
+    assert [each for each in found if "AdmissionPolicy" in each["kind"]] == []
 
 
-@pytest.mark.binaries
-def test_an_api_server_that_does_not_know_them_is_told_at_once(helm: Run) -> None:
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("webhook.settings.max-queue-depth=3", "webhook.settings.max-queue-depth has no effect"),
+        ("webhook.settings.rules.JOB-PODNAME=warn", "webhook.settings.rules has no effect"),
+        ("webhook.resourceGroups[0].resourceGroup=gpu", "webhook.resourceGroups has no effect"),
+    ],
+)
+def test_values_that_have_no_effect_on_rules_are_refused(
+    helm: Run, value: str, message: str
+) -> None:
+    arguments = ("template", RELEASE, str(CHART), "--set", value)
+    assert helm(*arguments).returncode == 0
+    answer = helm(*arguments, "--set", MODE)
+    assert answer.returncode != 0
+    assert message in answer.stderr
+
+
+def test_an_older_api_server_is_refused(helm: Run) -> None:
     arguments = ("template", RELEASE, str(CHART), "--kube-version", "1.35.2")
     assert helm(*arguments).returncode == 0
-    answer = helm(*arguments, "--set", "admission.mode=policies")
+    answer = helm(*arguments, "--set", MODE)
     assert answer.returncode != 0
     assert "admission.mode policies needs Kubernetes 1.36, found v1.35.2" in answer.stderr

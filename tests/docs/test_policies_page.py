@@ -1,43 +1,55 @@
-"""The page on policies: it follows from the code, and every rule stands on it."""
+"""The page on policies lists the codes that the policies have, and no others."""
 
-from pathlib import Path
-
-import pytest
-
-from pumice.webhook.policies.coverage import table
+from pumice.plugins import builtin
 from pumice.webhook.rules.catalogue import ALL
 from tests.docs.pages import ROOT
-from tools import policies_page
-from tools.generate import GENERATORS
+from tests.support.policies import LESS, MORE, POLICIES, covered
 
 PAGE = ROOT / "docs/policies.md"
+PLURALS = {
+    "Job": "jobs",
+    "Queue": "queues",
+    "PodGroup": "podgroups",
+    "Pod": "pods",
+    "JobFlow": "jobflows",
+    "HyperNode": "hypernodes",
+}
 
 
-def test_the_page_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    assert policies_page.main(["--check", str(PAGE)]) == 0, capsys.readouterr().err
-    assert ("tools.policies_page", "docs/policies.md") in GENERATORS
+def listed() -> dict[str, set[str]]:
+    """Codes of the page's table, by the plural of their kind."""
+    found: dict[str, set[str]] = {plural: set() for plural in PLURALS.values()}
+    text = PAGE.read_text().partition("## What is checked")[2].partition("\n\n[")[0]
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        kind = cells[0].partition(":")[0]
+        if kind in PLURALS:
+            found[PLURALS[kind]] |= set(cells[1].replace("`", "").split())
+    return found
 
 
-def test_a_stale_page_is_named_and_left_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stale = tmp_path / "policies.md"
-    stale.write_text("old\n")
-    assert policies_page.main(["--check", str(stale)]) == 1
-    assert str(stale) in capsys.readouterr().err
-    assert stale.read_text() == "old\n"
-    assert policies_page.main([str(stale)]) == 0
-    assert stale.read_text() == PAGE.read_text()
+def test_the_table_lists_the_codes_in_the_messages_of_the_policies() -> None:
+    assert listed() == covered()
 
 
-def test_every_rule_has_a_line_that_says_who_sees_to_it() -> None:
-    lines = PAGE.read_text().splitlines()
-    for found, rule in zip(table(), ALL, strict=True):
-        (line,) = (
-            each
-            for each in lines
-            if each.startswith(f"| [`{rule.code}`]") and each.count(" | ") == 3
+def test_the_page_says_where_policies_differ_from_the_rules() -> None:
+    text = PAGE.read_text().partition("differ from the rules in this")[2].partition("Defaults")[0]
+    assert {code for code in LESS | MORE if f"`{code}`" not in text} == set()
+
+
+def test_every_code_of_a_policy_is_one_of_the_catalogue() -> None:
+    known = {rule.code for rule in ALL}
+    assert {code for codes in covered().values() for code in codes} - known == set()
+
+
+def test_policies_know_the_plugins_that_are_built_in() -> None:
+    registry = builtin()
+    helpers = (POLICIES / "_helpers.tpl").read_text()
+    assert ", ".join(f"'{name}'" for name in sorted(registry.names)) in helpers
+    jobs = (POLICIES / "jobs.yaml").read_text()
+    for needed in {each for name in registry.names for each in registry.requires(name)}:
+        needing = sorted(name for name in registry.names if needed in registry.requires(name))
+        names = ", ".join(f"'{name}'" for name in needing)
+        assert f"[{names}].exists(p, p in variables.plugins) && !('{needed}' in" in " ".join(
+            jobs.split()
         )
-        for kind in found.kinds:
-            assert kind.kind in line
-        assert line.count("| yes |") == found.schema

@@ -24,6 +24,16 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{ include "pumice.selector" . }}
 {{- end -}}
 
+{{/* Whether admission is by webhook: "true" or nothing. */}}
+{{- define "pumice.byWebhook" -}}
+{{- if and .Values.webhook.enabled (eq .Values.admission.mode "webhook") }}true{{ end -}}
+{{- end -}}
+
+{{/* Whether admission is by policies: "true" or nothing. */}}
+{{- define "pumice.byPolicies" -}}
+{{- if and .Values.webhook.enabled (eq .Values.admission.mode "policies") }}true{{ end -}}
+{{- end -}}
+
 {{- define "pumice.component" -}}
 {{- printf "%s-%s" (include "pumice.fullname" (index . 0)) (index . 1) -}}
 {{- end -}}

@@ -10,7 +10,6 @@ from pumice.api.quantities import MILLI, QuantityError, parse_milli
 from pumice.api.suggestions import Suggestions
 
 __all__ = [
-    "COUNTED",
     "HUGE_PAGES",
     "SPELLING",
     "container_resource_problem",

@@ -1,42 +1,44 @@
-"""A real cluster whose policies judge what the user `judged` sends, as webhooks do in `judged_cluster`."""
+"""A real cluster in which the chart's policies judge what the user `judged` sends, as webhooks do in `judged_cluster`."""
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+
+import yaml
 
 from pumice.api.kinds import CONFIG_MAP, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
-from pumice.webhook.policies.manifests import binding, policies
-from pumice.webhook.policies.mutations import mutations
-from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.judged_cluster import JudgedCluster, Verdict
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.installation import CHART, NAMESPACE, RELEASE
+from tests.support.policies import CODE
 from tests.unit.webhook.reviewing import Raw
 
-__all__ = ["IS_JUDGED", "by_policy", "installed", "manifests", "policed", "told"]
+__all__ = ["by_policy", "policed", "rendered", "told"]
 
-IS_JUDGED = {"name": "is-judged", "expression": "request.userInfo.username == 'judged'"}
+_IS_JUDGED = {"name": "is-judged", "expression": "request.userInfo.username == 'judged'"}
 _GROUP, _VERSION = "admissionregistration.k8s.io", "v1"
-_CODE = re.compile(r"\[([A-Z]+(?:-[A-Z]+)+)\]")
 _CANARY = "policed"
 _PATIENCE = 300
-"""Times that the API server is asked whether it has learned of the policies, a tenth of a second apart."""
+"""Times that the API server is asked whether it knows the policies, a tenth of a second apart."""
 
 
-def manifests(settings: AdmissionSettings, kinds: Collection[Kind]) -> list[Raw]:
-    """The policies and bindings of some kinds, for what `judged` sends."""
-    plurals = {kind.plural for kind in kinds}
-    found = []
-    for manifest in (*mutations(settings), *policies(settings)):
-        if manifest["metadata"]["name"].split("-")[1] not in plurals:
-            continue
-        if "matchConstraints" in manifest["spec"]:
-            conditions = manifest["spec"].setdefault("matchConditions", [])
-            manifest["spec"]["matchConditions"] = [*conditions, IS_JUDGED]
-        found.append(manifest)
-    return found
+def rendered(plane: ControlPlane, *settings: str) -> list[Raw]:
+    """The policies and bindings that the chart installs.
+
+    Args:
+        plane: Knows helm.
+        settings: Values of the chart beside the mode, as `--set` takes them.
+    """
+    values = [each for value in ("admission.mode=policies", *settings) for each in ("--set", value)]
+    text = plane.helm("template", RELEASE, str(CHART), *values, namespace=NAMESPACE).stdout
+    found = [each for each in yaml.load_all(text, Loader=_LOADER) if each is not None]
+    return [each for each in found if "AdmissionPolicy" in each["kind"]]
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _kind(manifest: Raw) -> Kind:
@@ -46,16 +48,18 @@ def _kind(manifest: Raw) -> Kind:
 
 
 @asynccontextmanager
-async def installed(api: Client, objects: list[Raw]) -> AsyncIterator[None]:
+async def _installed(api: Client, objects: list[Raw]) -> AsyncIterator[None]:
     """Have policies and bindings for as long as the block lasts."""
     canaries = [*_canary("Mutating", _MUTATION), *_canary("Validating", _VALIDATION)]
+    created = []
     try:
         for manifest in (*objects, *canaries):
             await api.create(_kind(manifest), manifest)
+            created.append(manifest)
         await _until_known(api, known=True)
         yield
     finally:
-        for manifest in (*canaries, *objects):
+        for manifest in reversed(created):
             await api.delete(_kind(manifest), manifest["metadata"]["name"])
         await _until_known(api, known=False)
 
@@ -75,14 +79,14 @@ _VALIDATION: Raw = {"validations": [{"expression": "!('mutated' in object.?data.
 
 
 def _canary(sort: str, spec: Raw) -> list[Raw]:
-    """A policy about one ConfigMap, by which it shows that those installed before it are known."""
+    """A policy about one ConfigMap: once it is in force, those installed before it are."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
     constraints = {"resourceRules": [{**rule, "operations": ["CREATE"]}]}
     of_canary = {"name": "canary", "expression": f"object.metadata.name == '{_CANARY}'"}
+    common = {"apiVersion": f"{_GROUP}/{_VERSION}", "metadata": {"name": _CANARY}}
     policy = {
-        "apiVersion": f"{_GROUP}/{_VERSION}",
+        **common,
         "kind": f"{sort}AdmissionPolicy",
-        "metadata": {"name": _CANARY},
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": constraints,
@@ -90,16 +94,22 @@ def _canary(sort: str, spec: Raw) -> list[Raw]:
             **spec,
         },
     }
-    return [policy, binding(sort, _CANARY, ["Deny"] if sort == "Validating" else None)]
+    actions = {"validationActions": ["Deny"]} if sort == "Validating" else {}
+    binding = {
+        **common,
+        "kind": f"{sort}AdmissionPolicyBinding",
+        "spec": {"policyName": _CANARY, **actions},
+    }
+    return [policy, binding]
 
 
 async def _until_known(api: Client, *, known: bool) -> None:
-    """Wait until the API server has learned of the canary, or that it is gone."""
+    """Wait until the canary is in force, or no more."""
     for _ in range(_PATIENCE):
         if await _is_refused(api) == known:
             return
         await asyncio.sleep(0.1)
-    raise AssertionError("the API server does not learn of policies")
+    raise AssertionError("the API server does not take note of policies")
 
 
 async def _is_refused(api: Client) -> bool:
@@ -115,19 +125,22 @@ async def _is_refused(api: Client) -> bool:
 
 @asynccontextmanager
 async def policed(
-    api: Client, ensure: Callable[[str], None], settings: Mapping[Kind, AdmissionSettings]
+    api: Client, ensure: Callable[[str], None], objects: list[Raw]
 ) -> AsyncIterator[JudgedCluster]:
     """A cluster with policies, for as long as the block lasts.
 
     Args:
         api: An administrator's session with the control plane.
-        ensure: Sees to it that there is a namespace.
-        settings: Settings of admission for each kind that is judged.
+        ensure: Creates a namespace unless it exists.
+        objects: The policies and bindings.
     """
     cluster = JudgedCluster(api, ensure)
     await cluster.begin()
-    objects = [each for kind, of_kind in settings.items() for each in manifests(of_kind, (kind,))]
-    async with installed(api, objects):
+    for manifest in objects:
+        if "matchConstraints" in manifest["spec"]:
+            conditions = manifest["spec"].get("matchConditions", [])
+            manifest["spec"]["matchConditions"] = [*conditions, _IS_JUDGED]
+    async with _installed(api, objects):
         try:
             yield cluster
         finally:
@@ -139,7 +152,7 @@ def by_policy(verdict: Verdict) -> bool:
     return verdict.error is not None and "AdmissionPolicy" in verdict.error.message
 
 
-def told(verdict: Verdict) -> list[str]:
-    """Codes of the rules for which a policy refused a request, each once."""
+def told(verdict: Verdict) -> set[str]:
+    """Codes of the rules for which a policy refused a request."""
     message: Any = verdict.error.message if verdict.error is not None else ""
-    return list(dict.fromkeys(_CODE.findall(message)))
+    return set(CODE.findall(message))

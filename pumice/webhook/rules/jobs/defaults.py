@@ -25,7 +25,7 @@ from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
 from pumice.webhook.rules.jobs.min_available import MAX_INT32
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["DEFAULT_RETRIES", "RULES", "follows", "job_defaults"]
+__all__ = ["RULES", "job_defaults"]
 
 DEFAULT_RETRIES = 3
 CLUSTER_DNS_FOR_HOST_NETWORK = "ClusterFirstWithHostNet"
