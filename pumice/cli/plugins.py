@@ -14,7 +14,7 @@ from pumice.cli.options import Output
 from pumice.cli.output import Format, paint, write, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.contract.trials import Verdict
+    from pumice.testing import Report
 
 __all__ = ["EXAMPLES", "plugins"]
 
@@ -120,23 +120,21 @@ def _entries() -> list[dict[str, Any]]:
 
 
 def _check(reference: str, count: int, output: Format) -> None:
-    from pumice.cli.contract.loading import load
+    from pumice.cli.plugin_modules import load
 
     with tempfile.TemporaryDirectory() as folder:
         _need_hypothesis(folder)
-        from pumice.cli.contract.trials import tried
+        from pumice.testing import job_plugin_report
 
-        results = [
-            tried(found, reference, number, count) for number, found in enumerate(load(reference))
-        ]
+        reports = [job_plugin_report(found, examples=count) for found in load(reference)]
     if output is Format.JSON:
-        write_json([_as_json(name, verdicts) for name, verdicts in results])
+        write_json([_as_json(each) for each in reports])
     else:
-        for number, (name, verdicts) in enumerate(results):
+        for number, report in enumerate(reports):
             if number:
                 write("")
-            _report(name, reference, verdicts)
-    if any(verdict.problem for _, verdicts in results for verdict in verdicts):
+            _show(report, reference)
+    if any(report.problems for report in reports):
         exits.finish(exits.REFUSED)
 
 
@@ -151,44 +149,28 @@ def _need_hypothesis(folder: str) -> None:
         raise UserError("check needs hypothesis: pip install 'pumice[check]'") from None
 
 
-def _as_json(name: str, verdicts: list["Verdict"]) -> dict[str, Any]:
+def _as_json(report: "Report") -> dict[str, Any]:
     return {
-        "plugin": name,
-        "passed": not any(each.problem for each in verdicts),
+        "plugin": report.plugin,
+        "passed": not report.problems,
         "properties": [
             {
                 "name": each.name,
                 "text": each.text,
                 "passed": not each.problem,
                 "problem": each.problem,
-                "example": each.example,
+                "example": None if each.job is None else {"job": each.job},
             }
-            for each in verdicts
+            for each in report.results
         ],
     }
 
 
-def _report(name: str, reference: str, verdicts: list["Verdict"]) -> None:
-    write(f"{paint(name, 'bold')} of {reference}")
-    width = max(len(each.name) for each in verdicts)
-    for each in verdicts:
+def _show(report: "Report", reference: str) -> None:
+    write(f"{paint(report.plugin, 'bold')} of {reference}")
+    width = max(len(each.name) for each in report.results)
+    for each in report.results:
         answer = paint("failed", "red") if each.problem else paint("ok", "green") + "    "
         write(f"  {answer}  {each.name.ljust(width)}  {each.text}")
-        if each.problem:
-            write(f"          {each.problem}")
-        if each.example is not None:
-            _show(each.example)
-
-
-def _show(example: dict[str, Any]) -> None:
-    import msgspec
-    import yaml
-
-    example = msgspec.json.decode(msgspec.json.encode(example))  # nothing in it twice, for YAML
-    metadata = example["pod"]["metadata"]
-    write(f"          The smallest example found, and its pod {metadata['name']}:")
-    for manifest in (example["job"], {"spec": example["pod"]["spec"]}):
-        for line in yaml.safe_dump(manifest, sort_keys=False).splitlines():
-            write(f"            {line}")
-        if manifest is example["job"]:
-            write("            ---")
+        for line in each.details():
+            write(f"          {line}")

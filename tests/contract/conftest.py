@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
+from pumice.embedded import EmbeddedCluster, NodeTimings
 from tests.contract.api import Api
 from tests.contract.kinds import GROUP, definitions, path
 from tests.kit.waiting import wait_until

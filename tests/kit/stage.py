@@ -9,8 +9,8 @@ from pumice.api.crds import all_crds
 from pumice.api.kinds import POD, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.elected import ElectedWorker
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
 from pumice.cluster.lifecycle import run_until_stopped
+from pumice.embedded import EmbeddedCluster, NodeTimings
 from tests.kit.waiting import until
 
 __all__ = ["Stage", "quick_cluster"]

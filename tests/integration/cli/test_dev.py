@@ -165,6 +165,8 @@ def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
         assert process.line("export KUBECONFIG=") == f"export KUBECONFIG={config}"
         assert f"http://127.0.0.1:{port}" in config.read_text()
         assert config.stat().st_mode & 0o077 == 0
+        process.stop()
+        assert not config.exists()
     ran = pumice("dev", "--kubeconfig", str(tmp_path / "no" / "such"))
     assert ran.returncode == 2
     assert "Traceback" not in ran.stderr

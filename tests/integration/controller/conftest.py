@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import queue
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.stage import quick_cluster

@@ -9,8 +9,8 @@ from typing import Any
 from pumice.api import kinds
 from pumice.api.kinds import COMMAND, EVENT, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import ApiStatusError
 from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.embedded import ApiStatusError
 from pumice.plugins import Registry, builtin
 from tests.kit.stage import Stage
 

@@ -22,7 +22,7 @@ from pumice.api.kinds import (
     Kind,
 )
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 
 Raw = dict[str, Any]

@@ -13,7 +13,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import EVENT, POD_GROUP, SERVICE, Kind
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import job, task
 from tests.integration.controller.stage import ControllerStage
 

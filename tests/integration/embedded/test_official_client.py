@@ -10,7 +10,7 @@ from kubernetes import aio
 from kubernetes.aio import dynamic
 from kubernetes.aio.client.exceptions import ApiException
 
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import job, queue
 from tests.kit.waiting import until
 

@@ -12,7 +12,7 @@ import yaml
 
 from pumice.api.crds import all_crds
 from pumice.api.kinds import CRD, POD, QUEUE, Kind
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import queue
 from tests.counting import counting
 from tests.kit.waiting import until

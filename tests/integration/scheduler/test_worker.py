@@ -7,9 +7,9 @@ import pytest
 
 from pumice.api.kinds import LEASE, NODE, POD, POD_GROUP, QUEUE, Kind
 from pumice.cluster.client import Client, Object
-from pumice.cluster.embedded import EmbeddedCluster
 from pumice.cluster.errors import Conflict, Forbidden, Unavailable
 from pumice.cluster.lifecycle import run_until_stopped
+from pumice.embedded import EmbeddedCluster
 from pumice.scheduler import CycleResult, load_config, run_cycle
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, loop
 from tests.builders import pod_group, queue

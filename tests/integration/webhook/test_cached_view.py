@@ -23,7 +23,7 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from pumice.webhook.server.cached_view import CachedView
 from tests.builders import pod_group
 from tests.integration.webhook.serving import Raw

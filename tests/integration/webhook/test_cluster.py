@@ -21,7 +21,7 @@ from pumice.api.kinds import (
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook.registrations import configurations
 from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker

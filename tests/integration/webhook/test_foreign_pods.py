@@ -10,7 +10,7 @@ from pumice.api.crds import all_crds
 from pumice.api.kinds import INDEXED_JOB, JOB_SET, LEADER_WORKER_SET, Kind
 from pumice.api.reviews import PatchOperation
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook.patches import applied
 from pumice.webhook.server import Sight, WebhookWorker

@@ -12,12 +12,12 @@ from pumice.api.crds import all_crds
 from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import ApiStatusError, EmbeddedCluster
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller import replicas
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
 from pumice.controller.restarts import restart_for
 from pumice.controller.subject import read
+from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.builders import job, pod_group, task
 from tests.kit.waiting import until
 from tests.tables import table

@@ -1,0 +1,27 @@
+"""Tests for your own extensions of Pumice, to be called from your test suite.
+
+A package that brings a job plugin tests the plugin with one call:
+
+    from pumice.testing import check_job_plugin
+
+    def test_contract() -> None:
+        check_job_plugin(MyPlugin)
+
+The call asks the plugin about Jobs that hypothesis generates, so the extra `check` must be installed:
+`pip install 'pumice[check]'`. `pumice plugins check` runs the same checks from the command line.
+"""
+
+try:
+    import hypothesis  # noqa: F401
+except ImportError as error:
+    raise ImportError("pumice.testing needs hypothesis: pip install 'pumice[check]'") from error
+
+from pumice.testing.job_plugins import (
+    ContractError,
+    Report,
+    Result,
+    check_job_plugin,
+    job_plugin_report,
+)
+
+__all__ = ["ContractError", "Report", "Result", "check_job_plugin", "job_plugin_report"]

@@ -1,0 +1,104 @@
+"""Jobs that a plugin is tried on: usual ones, and ones that admission would refuse."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from pumice.api.names import dns_label_problem
+from pumice.plugins import JobPlugin, Raw
+from pumice.plugins.arguments import shown
+
+__all__ = ["VALUES", "jobs"]
+
+VALUES = ("worker", "ps", "a-b", "8080", "-1", "1:3", "true", "maybe", "", "ps,worker", "[[ps]]")
+"""Values of arguments; each is right for some plugin and wrong for others."""
+
+_TASKS = ("worker", "master", "ps", "chief", "head", "scheduler", "a-b")
+
+
+@st.composite
+def jobs(draw: st.DrawFn, plugin: JobPlugin, *, odd: bool) -> Raw:
+    """Manifests of Jobs that name a plugin.
+
+    The names of tasks and the words of `spec.plugins` include the defaults of the plugin's arguments.
+
+    Args:
+        draw: Draws a value from a strategy; hypothesis passes it.
+        plugin: The plugin.
+        odd: Whether to draw Jobs, too, that admission would refuse.
+    """
+    defaults = [each.default for each in plugin.arguments if isinstance(each.default, str)]
+    own = [each for each in defaults if not dns_label_problem(each)]
+    names = st.sampled_from(list(dict.fromkeys([*own, *_TASKS])))
+    templates = st.one_of(_TEMPLATES, _ODD_TEMPLATES) if odd else _TEMPLATES
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": draw(st.sampled_from(("train", "sweep"))), "namespace": "default"},
+        "spec": {
+            "plugins": {plugin.name: draw(st.lists(_words(plugin), max_size=3))},
+            "tasks": [
+                {
+                    "name": name,
+                    "replicas": draw(st.integers(0 if odd else 1, 3)),
+                    "template": draw(templates),
+                }
+                for name in draw(st.lists(names, min_size=1, max_size=3, unique=True))
+            ],
+        },
+    }
+
+
+def _words(plugin: JobPlugin) -> st.SearchStrategy[str]:
+    defaults = [shown(each.default) for each in plugin.arguments]
+    values = st.sampled_from(list(dict.fromkeys([*defaults, *VALUES])))
+    flags = st.sampled_from([*plugin.arguments.names, "unknown"])
+    return st.builds("--{}={}".format, flags, values)
+
+
+_TEMPLATES: st.SearchStrategy[Any] = st.sampled_from(
+    (
+        {"spec": {"containers": [{"name": "main"}]}},
+        {
+            "spec": {
+                "containers": [
+                    {
+                        "name": "main",
+                        "env": [
+                            {"name": "RANK", "value": "mine", "future": 1},
+                            {"name": "PATH", "value": "mine"},
+                        ],
+                        "ports": [{"containerPort": 8080, "future": 1}],
+                        "volumeMounts": [{"name": "mine", "mountPath": "/mine", "future": 1}],
+                    },
+                    {"name": "side"},
+                ],
+                "initContainers": [{"name": "first", "future": 1}],
+                "volumes": [{"name": "mine", "emptyDir": {}}],
+                "hostname": "mine",
+            }
+        },
+    )
+)
+
+_FIELDS = (
+    "containers",
+    "initContainers",
+    "volumes",
+    "hostname",
+    "name",
+    "env",
+    "ports",
+    "resources",
+)
+_ODD: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from((None, True, -1, 0, 2**62, 0.5, "", "text", "1e9Q")),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(st.sampled_from(_FIELDS), inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+_ODD_TEMPLATES: st.SearchStrategy[Any] = st.one_of(
+    st.none(), st.just({}), st.fixed_dictionaries({"spec": _ODD, "metadata": _ODD})
+)

@@ -1,0 +1,264 @@
+"""Plugins that break the contract, each in one way, by what is wrong with them."""
+
+__all__ = ["BROKEN", "HEAD"]
+
+HEAD = """\
+import os
+import random
+import socket
+import time
+from datetime import datetime
+from pathlib import Path
+
+from pumice.plugins import *
+from pumice.plugins import Argument, ArgumentSpec, EnvVar, JobPlugin, Mount, PodEdits, TEXT, address
+
+
+class Mine(JobPlugin):
+    name = "mine"
+    summary = "Does something."
+"""
+
+CLOCK = """\
+def pod_edits(self, job, values, task, index):
+    return PodEdits(env=(EnvVar("STARTED", str({call})),))
+"""
+
+IMPURE = {
+    "reads a clock": ("time.time()", "reads the clock (time.time in"),
+    "reads the date": ("datetime.now()", "reads the clock (datetime.now in line 16 of mine.py)"),
+    "rolls dice": (
+        "random.randint(1, 6)",
+        "takes random numbers (random.getrandbits in line 16 of mine.py)",
+    ),
+    "reads a file": (
+        'Path("/etc/hostname").exists()',
+        "looks at the system (os.stat in line 16 of mine.py)",
+    ),
+    "opens a file": ('open("/dev/null").close()', "opens a file (open in line 16 of mine.py)"),
+    "reads the environment": (
+        'os.environ["PATH"]',
+        "reads the environment (os.environ in line 16 of mine.py)",
+    ),
+    "asks the network": (
+        "socket.gethostname()",
+        "uses the network (socket.gethostname in line 16 of mine.py)",
+    ),
+}
+"""What a plugin calls, and what is said of it."""
+
+BROKEN = {
+    "a name in capitals": (
+        'name = "Mine"',
+        "declared",
+        'plugin "Mine" of',
+    ),
+    "no sentence": ('summary = "does something"', "declared", "is no sentence"),
+    "help with a full stop": (
+        'arguments = ArgumentSpec(Argument("port", TEXT, "", "A port."))',
+        "declared",
+        "the help of --port must be one line without a full stop",
+    ),
+    "a kind that refuses with another error": (
+        """\
+        arguments = ArgumentSpec(Argument("size", Kind("size", lambda word: [][0]), 1, "a size"))
+        """,
+        "declared",
+        "reading --size=worker raises IndexError('list index out of range'): a bad value must raise ValueError(\"expected",
+    ),
+    "a kind that does not say what it expected": (
+        """\
+        def size(word):
+            raise ValueError
+
+        arguments = ArgumentSpec(Argument("size", Kind("size", size), 1, "a size"))
+        """,
+        "declared",
+        "reading --size=worker raises ValueError without a text that says what was expected",
+    ),
+    "requires what there is not": ('requires = ("svx",)', "declared", '(did you mean "svc"?)'),
+    "comes after what there is not": ('after = ("svx",)', "declared", '(did you mean "svc"?)'),
+    "raises": (
+        """\
+        def check(self, job, values):
+            len(job.tasks[0].template["spec"]["containers"])
+            return Findings()
+        """,
+        "answers",
+        "failed with TypeError",
+    ),
+    "exits": (
+        """\
+        def check(self, job, values):
+            raise SystemExit(3)
+        """,
+        "answers",
+        "failed with SystemExit: 3 (mine.py, line 16)",
+    ),
+    "finds nothing at all": (
+        """\
+        def check(self, job, values):
+            return None
+        """,
+        "answers",
+        "check gives None, expected Findings",
+    ),
+    "finds texts": (
+        """\
+        def check(self, job, values):
+            return Findings(errors=("bad",))
+        """,
+        "answers",
+        "check has 'bad' among its errors, expected FieldError",
+    ),
+    "annotates with numbers": (
+        """\
+        def job_annotations(self, job, values):
+            return {"a": 5}
+        """,
+        "answers",
+        "job_annotations gives 5 for 'a', expected texts",
+    ),
+    "annotates under no name": (
+        """\
+        def job_annotations(self, job, values):
+            return {"a b": "c"}
+        """,
+        "answers",
+        'job_annotations gives "a b", which as the key of an annotation',
+    ),
+    "wants numbers for secrets": (
+        """\
+        def secrets(self, job, values):
+            return [1]
+        """,
+        "answers",
+        "secrets gives 1, expected KeySecret",
+    ),
+    "remembers the first Job in its class": (
+        """\
+        seen = {}
+
+        def pod_edits(self, job, values, task, index):
+            first = Mine.seen.setdefault("first", job.metadata.name)
+            return PodEdits(env=(EnvVar("FIRST", first),))
+        """,
+        "pure",
+        "keeps something between calls: Mine.seen was {} and is now {'first':",
+    ),
+    "remembers Jobs by their size": (
+        """\
+        seen = {}
+
+        def job_annotations(self, job, values):
+            return {"first": Mine.seen.setdefault(job.replicas, job.metadata.name)}
+        """,
+        "pure",
+        "keeps something between calls: Mine.seen was {} and is now {",
+    ),
+    "counts its calls": (
+        """\
+        calls = 0
+
+        def job_annotations(self, job, values):
+            Mine.calls += 1
+            return {"calls": str(Mine.calls)}
+        """,
+        "pure",
+        "answers otherwise when it is asked again: job_annotations",
+    ),
+    "remembers the first Job": (
+        """\
+        def job_annotations(self, job, values):
+            self.first = getattr(self, "first", job.tasks[0].name)
+            return {"first": self.first}
+        """,
+        "pure",
+        "keeps something between calls: self.first was nothing and is now",
+    ),
+    "changes the Job": (
+        """\
+        def check(self, job, values):
+            job.spec.plugins["mine"] = ["--seen"]
+            return Findings()
+        """,
+        "pure",
+        "changes the Job that it is given",
+    ),
+    "sets an impossible variable": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("A=B", "1"),))
+        """,
+        "edits",
+        'variable "A=B"',
+    ),
+    "sets a number": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("A", index),))
+        """,
+        "answers",
+        "the value of A is 0, expected text",
+    ),
+    "opens an impossible port": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(ports=(Port("p", 70000),))
+        """,
+        "edits",
+        "port 70000 is none",
+    ),
+    "mounts nothing": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(mounts=(Mount("data", "/data"),))
+        """,
+        "edits",
+        'mounts volume "data", which its volumes do not hold',
+    ),
+    "wants what the controller does not write": (
+        """\
+        def objects(self, job, values):
+            metadata = {"name": job.metadata.name, "namespace": job.metadata.namespace}
+            return [{"apiVersion": "v1", "kind": "Pod", "metadata": metadata}]
+        """,
+        "objects",
+        'the controller writes no "v1 Pod" for plugins',
+    ),
+    "wants an object elsewhere": (
+        """\
+        def objects(self, job, values):
+            metadata = {"name": job.metadata.name, "namespace": "kube-system"}
+            return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata}]
+        """,
+        "objects",
+        "is not in the Job's namespace",
+    ),
+    "shares an object between Jobs": (
+        """\
+        def objects(self, job, values):
+            metadata = {"name": "mine", "namespace": job.metadata.namespace}
+            return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata}]
+        """,
+        "objects",
+        'two Jobs of a namespace would share the Service "mine"',
+    ),
+    "uses addresses that nobody makes resolve": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("FIRST", address(job, task, 0)),))
+        """,
+        "dependencies",
+        'add "svc" to requires',
+    ),
+    "refers to another's variable": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(env=(EnvVar("LOG", "/logs/$(VC_TASK_INDEX)"),))
+        """,
+        "dependencies",
+        "LOG refers to $(VC_TASK_INDEX), which no plugin that it requires",
+    ),
+} | {name: (CLOCK.format(call=call), "pure", problem) for name, (call, problem) in IMPURE.items()}
+"""The body of a plugin, the property that it breaks, and what is said of it."""

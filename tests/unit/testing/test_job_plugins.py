@@ -1,0 +1,88 @@
+"""`check_job_plugin`: a plugin that keeps the contract passes, and each that breaks it fails with the reason."""
+
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+
+from pumice.api.jobs import Job, Task
+from pumice.cli.plugin_modules import load
+from pumice.controller.loop.caches import OBJECT_KINDS
+from pumice.plugins import JobPlugin, PodEdits, Values, builtin
+from pumice.testing import ContractError, check_job_plugin, job_plugin_report
+from pumice.testing.wanted import KINDS
+from tests.unit.testing.broken_plugins import BROKEN, HEAD
+
+
+@pytest.mark.parametrize(("body", "name", "problem"), BROKEN.values(), ids=list(BROKEN))
+def test_a_plugin_that_breaks_the_contract_fails_with_the_reason(
+    tmp_path: Path, body: str, name: str, problem: str
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"{HEAD}{indent(dedent(body), '    ')}\n")
+    [plugin] = load(str(file))
+
+    report = job_plugin_report(plugin, examples=20)
+
+    failed = {each.name: each.problem for each in report.problems}
+    assert problem in failed[name]
+    assert set(failed) <= {name, "pure"}
+
+
+@pytest.mark.parametrize("plugin", builtin().plugins, ids=lambda each: each.name)
+def test_the_built_in_plugins_keep_the_contract(plugin: JobPlugin) -> None:
+    check_job_plugin(type(plugin), examples=15)
+
+
+class Labels(JobPlugin):
+    """A plugin whose class cannot be called without arguments."""
+
+    name = "labels"
+    summary = "Labels all pods."
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def pod_edits(self, job: Job, values: Values, task: Task, index: int) -> PodEdits:
+        return PodEdits(labels={self.key: "yes"})
+
+
+def test_a_plugin_may_be_given_as_an_object() -> None:
+    check_job_plugin(Labels("example.com/mine"), examples=10)
+
+
+def test_the_error_lists_what_is_broken_with_the_smallest_job() -> None:
+    with pytest.raises(ContractError) as raised:
+        check_job_plugin(Labels("a key"), examples=10)
+
+    assert [each.name for each in raised.value.report.problems] == ["edits"]
+    first, second, third, *rest = str(raised.value).splitlines()
+    assert first == 'job plugin "labels" breaks its contract'
+    assert second == "  edits: asks for nothing that a pod cannot have"
+    assert third.startswith('    the edits of pod worker-0: label "a key" ')
+    assert [each.strip() for each in rest[:3]] == [
+        "The smallest example found:",
+        "apiVersion: batch.volcano.sh/v1alpha1",
+        "kind: Job",
+    ]
+
+
+def test_a_class_that_cannot_be_called_is_reported() -> None:
+    [only] = job_plugin_report(Labels).results
+    assert only.name == "declared"
+    assert only.problem.startswith("cannot be made: TypeError(")
+
+
+def test_the_kinds_are_those_that_the_controller_watches() -> None:
+    assert set(KINDS) == set(OBJECT_KINDS)
+
+
+def test_without_hypothesis_the_import_says_what_to_install() -> None:
+    code = "import sys; sys.modules['hypothesis'] = None; import pumice.testing"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 1
+    assert "pumice.testing needs hypothesis: pip install 'pumice[check]'" in ran.stderr
