@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -92,8 +91,7 @@ def assert_wired_once(cluster: Namespace, pod: Raw) -> None:
         },
         "spec": pod["spec"],
     }
-    sent = cluster.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", obj=copy)
-    assert json.loads(sent)["spec"] == pod["spec"]
+    assert cluster.would_create(copy)["spec"] == pod["spec"]
 
 
 def test_an_indexed_job_trains_with_pytorch(cluster: Namespace) -> None:

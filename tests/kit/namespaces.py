@@ -49,6 +49,13 @@ class Namespace:
         items = {"apiVersion": "v1", "kind": "List", "items": manifests}
         return self.kubectl("apply", *options, "-f", "-", obj=items, check=check)
 
+    def would_create(self, obj: Raw) -> Raw:
+        """An object as the API server would store it."""
+        arguments = ("create", "--dry-run=server", "-o", "json", "-f", "-")
+        ran = self.plane.kubectl(*arguments, stdin=json.dumps(obj), namespace=self.name)
+        stored: Raw = json.loads(ran.stdout)
+        return stored
+
     def find(self, kind: Kind, name: str) -> Raw:
         """An object; empty when there is none."""
         status, found = self.plane.request("GET", kind.path(name, self.name))
