@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, POD_GROUP, SERVICE
-from tests.builders import job, queue, task
+from tests.kit.builders import job, queue, task
 from tests.kit.namespaces import Namespace, example
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pumice.webhook.settings import AdmissionSettings
-from tests.builders import job, pod, pod_group, queue
 from tests.integration.webhook.serving import Raw
 from tests.integration.webhook.stage import JudgedNamespace, answering, forget
+from tests.kit.builders import job, pod, pod_group, queue
 from tests.support.controlplane.cluster import ControlPlane
 
 

@@ -10,8 +10,8 @@ from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configuration
 from pumice.webhook.server import FileCertificates, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
-from tests.builders import pod
 from tests.integration.webhook.serving import Pair, Raw, offline, running
+from tests.kit.builders import pod
 from tests.kit.namespaces import Namespace
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane

@@ -20,9 +20,9 @@ from pumice.api.kinds import (
     QUEUE,
     Kind,
 )
-from tests.builders import job, pod_group, queue
 from tests.integration.webhook.serving import Raw
 from tests.integration.webhook.stage import JudgedNamespace, answering, forget
+from tests.kit.builders import job, pod_group, queue
 from tests.support.controlplane.cluster import ControlPlane
 
 QUEUES = "queue.scheduling.volcano.sh"
