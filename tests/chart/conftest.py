@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.chart.manifests import CHART, NAMESPACE, RELEASE, VALUES, Manifest, Render, Run
+from tests.kit.tables import documents
 from tests.support.controlplane.builder import Builder
-from tests.tables import documents
 
 
 @pytest.fixture(scope="session")

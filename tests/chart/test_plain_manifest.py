@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, of_kind
+from tests.kit.tables import documents
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
-from tests.tables import documents
 from tools.plain_manifest import main
 
 pytestmark = pytest.mark.binaries

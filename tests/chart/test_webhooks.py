@@ -11,7 +11,7 @@ from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configurations
 from pumice.webhook.settings import AdmissionSettings
 from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, Run, component, of_kind
-from tests.tables import documents
+from tests.kit.tables import documents
 from tools.webhook_configurations import (
     GROUP_ANNOTATIONS,
     GROUP_NAMESPACES,

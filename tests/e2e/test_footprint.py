@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from pumice.api.quantities import parse_milli
-from tests.builders import job, task
+from tests.kit.builders import job, task
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import CHART, COMPONENTS, Installation

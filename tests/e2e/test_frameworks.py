@@ -11,29 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
     load_pem_private_key,
 )
 
+from pumice.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, SECRET, SERVICE
 from pumice.plugins import builtin
+from tests.kit.namespaces import Namespace, example
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "mxnet", "ray", "hcclrank", "roles")
-PATHS = {
-    "ConfigMap": "/api/v1/namespaces/{namespace}/configmaps/{name}",
-    "Service": "/api/v1/namespaces/{namespace}/services/{name}",
-    "Secret": "/api/v1/namespaces/{namespace}/secrets/{name}",
-    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies/{name}",
-    "Pod": "/api/v1/namespaces/{namespace}/pods/{name}",
-    "Job": "/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs/{name}",
-}
+KINDS = {kind.kind: kind for kind in (CONFIG_MAP, SERVICE, SECRET, NETWORK_POLICY, POD)}
 GROWING = ("volumes", "volumeMounts")
 """Lists that Kubernetes appends a token to."""
+
+Raw = dict[str, Any]
 
 pytestmark = pytest.mark.usefixtures("installation", "nodes")
 
@@ -46,30 +41,14 @@ def nodes(add_node: Callable[..., str]) -> None:
         add_node(name, "32", "256Gi", extended=accelerators)
 
 
-class Stack:
-    """The test's namespace on the control plane."""
-
-    def __init__(self, plane: ControlPlane, namespace: str) -> None:
-        self.plane = plane
-        self.namespace = namespace
-
-    def get(self, kind: str, name: str) -> dict[str, Any]:
-        """A live object; empty when there is none."""
-        path = PATHS[kind].format(namespace=self.namespace, name=name)
-        status, found = self.plane.request("GET", path)
-        assert status in (200, 404), found
-        return dict(found) if status == 200 else {}
-
-    def runs(self, pod: str) -> bool:
-        """Whether a pod is on a node and has started."""
-        found = self.get("Pod", pod)
-        bound = bool(found.get("spec", {}).get("nodeName"))
-        return bound and found["status"].get("phase") == "Running"
-
-
 @pytest.fixture
-def stack(controlplane: ControlPlane, namespace: str) -> Stack:
-    return Stack(controlplane, namespace)
+def cluster(controlplane: ControlPlane, namespace: str) -> Namespace:
+    return Namespace(controlplane, namespace)
+
+
+def runs(pod: Raw) -> bool:
+    """Whether a pod is on a node and has started."""
+    return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") == "Running"
 
 
 def lasting(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -129,25 +108,24 @@ def assert_keys_belong_together(secret: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_a_frameworks_example_runs_and_is_wired_as_it_is_rendered(
-    stack: Stack, tmp_path: Path, name: str
+    cluster: Namespace, tmp_path: Path, name: str
 ) -> None:
-    manifest = lasting(yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text()))
-    text = yaml.safe_dump(manifest)
-    applied = stack.plane.kubectl("apply", "-f", "-", stdin=text, namespace=stack.namespace)
-    assert "Warning" not in applied.stderr
-    live = stack.get("Job", manifest["metadata"]["name"])
-    here = {"namespace": stack.namespace, "uid": live["metadata"]["uid"]}
+    manifest = lasting(example(f"{name}.yaml"))
+    assert "Warning" not in cluster.apply(manifest)
+    live = cluster.get(JOB, manifest["metadata"]["name"])
+    here = {"namespace": cluster.name, "uid": live["metadata"]["uid"]}
     wanted = rendered({**manifest, "metadata": manifest["metadata"] | here}, tmp_path / "job.json")
 
     pods = [pod for kind, pod in wanted if kind == "Pod"]
     assert len(pods) == sum(task["replicas"] for task in manifest["spec"]["tasks"])
-    wait_until(lambda: all(map(stack.runs, pods)), f"{pods} run", 60)
+    wait_until(lambda: len([*filter(runs, cluster.all(POD))]) == len(pods), f"{pods} run", 60)
+    assert sorted(cluster.pods()) == sorted(pods)
 
     differing: list[str] = []
     for (kind, made), each in wanted.items():
-        if kind not in PATHS or kind == "Job":
+        if kind not in KINDS:
             continue
-        found = stack.get(kind, made)
+        found = cluster.find(KINDS[kind], made)
         if kind == "Secret":
             assert set(each["data"]) == set(found["data"])
             assert_keys_belong_together(found)
@@ -166,5 +144,5 @@ def test_a_frameworks_example_runs_and_is_wired_as_it_is_rendered(
 def test_every_plugin_is_in_an_example() -> None:
     used = {"svc", "ssh"}  # required by the others
     for name in FRAMEWORKS:
-        used |= set(yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())["spec"]["plugins"])
+        used |= set(example(f"{name}.yaml")["spec"]["plugins"])
     assert used == set(builtin().names)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import job, task
 from tests.e2e.users import (
     BATCH,
     CONFIGURATIONS,
@@ -22,6 +21,7 @@ from tests.e2e.users import (
     trusted,
     upgrade,
 )
+from tests.kit.builders import job, task
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import CHART, NAMESPACE, RELEASE, Installation

@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 from pumice.webhook.registrations import TIMEOUT_SECONDS
-from tests.builders import job, task
+from tests.kit.builders import job, task
+from tests.kit.tables import documents
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import CHART, LABEL, NAMESPACE, RELEASE
-from tests.tables import documents
 
 __all__ = [
     "BATCH",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.builders import job, task
 from tests.frameworks.programs import ALL_REDUCE_MPI, ALL_REDUCE_TORCH, file_and
+from tests.kit.builders import job, task
 
 __all__ = ["IDLE", "SSHD", "USERS_SSHD", "mpi_job", "pod_spec", "torch_job"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders import job, task
 from tests.frameworks.conftest import Run
 from tests.frameworks.jobs import SSHD, USERS_SSHD, pod_spec
+from tests.kit.builders import job, task
 from tests.support.pods.cluster import Running
 from tests.support.pods.wired import wired
 

@@ -13,7 +13,7 @@ from pumice.webhook.groups.parsing import parse as parse_groups
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests import tables
+from tests.kit import tables
 from tests.unit.webhook.reviewing import Raw, Row, request, rows
 
 __all__ = ["Real", "corpus", "everything"]

@@ -14,13 +14,13 @@ from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import queue
 from tests.fuzz.hostile_containers import CONTAINERS
 from tests.fuzz.hostile_jobs import JOBS
 from tests.fuzz.hostile_kinds import OTHERS
 from tests.fuzz.hostile_pods import PODS
 from tests.fuzz.hostile_shapes import Maker, job
 from tests.fuzz.hostile_volumes import VOLUMES
+from tests.kit.builders import queue
 from tests.unit.webhook.reviewing import request, reraise, review
 
 __all__ = ["HOSTILE", "hostile_admission", "hostile_review", "of_bytes"]

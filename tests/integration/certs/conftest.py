@@ -6,8 +6,8 @@ import yaml
 from pumice.api.crds import all_crds
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
+from tests.kit.clocks import ManualClock
 from tests.support.controlplane.cluster import ControlPlane
-from tests.unit.cluster.clocks import ManualClock
 
 
 @pytest.fixture

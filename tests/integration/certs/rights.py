@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pumice.cluster.client import Object
+from tests.kit.tables import documents
 from tests.support.controlplane.cluster import ControlPlane
-from tests.tables import documents
 
 __all__ = ["rights"]
 

@@ -25,11 +25,11 @@ from pumice.certs.bundle import Reading, read
 from pumice.cluster.client import Client, Object
 from pumice.webhook.registrations import configurations
 from pumice.webhook.settings import AdmissionSettings
-from tests.builders import job
 from tests.integration.certs.probing import probe
 from tests.integration.certs.replica import Orders
 from tests.integration.certs.reviews import Load, loading
 from tests.integration.certs.rights import rights
+from tests.kit.builders import job
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Process

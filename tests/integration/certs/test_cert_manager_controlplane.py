@@ -15,10 +15,10 @@ import pytest
 from pumice.api.kinds import JOB, SECRET
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden
-from tests.builders import job
 from tests.chart.manifests import CHART, RELEASE, arguments_of
 from tests.integration.certs.probing import expiry, probe
 from tests.integration.certs.reviews import loading
+from tests.kit.builders import job
 from tests.kit.waiting import until
 from tests.support.cert_manager import CertManager
 from tests.support.controlplane.cluster import ControlPlane

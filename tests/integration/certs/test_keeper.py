@@ -24,8 +24,8 @@ from tests.integration.certs.webhooks import (
     reset_bundles,
     secret_data,
 )
+from tests.kit.clocks import FastClock, ManualClock
 from tests.kit.waiting import until
-from tests.unit.cluster.clocks import FastClock, ManualClock
 
 
 @pytest.fixture

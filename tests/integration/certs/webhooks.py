@@ -20,7 +20,7 @@ from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.certs.verification import problem_with
 from pumice.cluster.client import Client, Object
-from tests.unit.cluster.clocks import ManualClock
+from tests.kit.clocks import ManualClock
 
 SETTINGS = CertSettings("webhook", "default", mutating=("pumice",), validating=("pumice",))
 CONFIGURATIONS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)

@@ -20,8 +20,8 @@ from pumice.cli.manifests import read_objects
 from pumice.embedded import EmbeddedCluster
 from pumice.webhook.registrations import configurations
 from pumice.webhook.settings import AdmissionSettings
-from tests.builders import job, queue
 from tests.integration.cli.running import Running, pumice, running
+from tests.kit.builders import job, queue
 from tests.kit.stage import quick_cluster
 from tests.kit.waiting import until
 from tests.support.ports import free_port

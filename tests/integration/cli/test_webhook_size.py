@@ -8,8 +8,8 @@ import urllib.request
 from pathlib import Path
 
 from pumice.certs.authority import Authority, generate_key
-from tests.builders import queue
 from tests.integration.cli.running import running
+from tests.kit.builders import queue
 from tests.kit.waiting import wait_until
 from tests.support.ports import free_port
 

@@ -16,17 +16,9 @@ from pumice.cluster.client import Client, Object
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import LeaderElection
 from pumice.embedded import EmbeddedCluster
+from tests.kit.builders import bare_pod
+from tests.kit.clocks import ManualClock
 from tests.kit.waiting import until
-from tests.unit.cluster.clocks import ManualClock
-
-
-def pod(name: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [{"name": "main", "image": "image"}]},
-    }
 
 
 @asynccontextmanager
@@ -49,7 +41,7 @@ async def test_pods_and_nodes_are_followed(client: Client, cluster: EmbeddedClus
     async with running(pods, nodes):
         assert nodes.get("n1") is not None
         for number in range(20):
-            await client.create(POD, pod(f"p{number}"))
+            await client.create(POD, bare_pod(f"p{number}"))
         await until(lambda: len(pods) == 20)
         await client.bind("default", "p7", "n1")
         await until(lambda: pods.indexed("node", "n1"))

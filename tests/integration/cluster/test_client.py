@@ -9,6 +9,7 @@ from pumice.api.kinds import CONFIG_MAP, NODE, POD
 from pumice.cluster.client import JSON_PATCH, MERGE_PATCH, Client, Object
 from pumice.cluster.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound
 from pumice.embedded import EmbeddedCluster
+from tests.kit.builders import bare_pod
 
 
 def config_map(name: str, **data: str) -> Object:
@@ -17,15 +18,6 @@ def config_map(name: str, **data: str) -> Object:
         "kind": "ConfigMap",
         "metadata": {"name": name, "namespace": "default", "labels": {"name": name}},
         "data": data,
-    }
-
-
-def pod(name: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [{"name": "main", "image": "image"}]},
     }
 
 
@@ -94,7 +86,7 @@ async def test_pods_are_bound_and_their_status_written(
     client: Client, cluster: EmbeddedCluster
 ) -> None:
     cluster.add_node("n1")
-    created = await client.create(POD, pod("p"))
+    created = await client.create(POD, bare_pod("p"))
     await client.bind("default", "p", "n1", created["metadata"]["uid"])
     with pytest.raises(Conflict):
         await client.bind("default", "p", "n1")

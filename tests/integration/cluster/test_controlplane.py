@@ -13,6 +13,7 @@ from pumice.cluster.client import JSON_PATCH, Client, Object
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import LeaderElection
+from tests.kit.builders import bare_pod
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -26,12 +27,6 @@ async def real(controlplane: ControlPlane) -> AsyncIterator[Client]:
 def config_map(namespace: str, name: str = "a", **data: str) -> Object:
     meta = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
-
-
-def pod(namespace: str, name: str) -> Object:
-    spec = {"containers": [{"name": "main", "image": "image"}], "schedulerName": "nobody"}
-    meta = {"name": name, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
 async def test_refusals_have_their_classes(real: Client, namespace: str) -> None:
@@ -68,7 +63,7 @@ async def test_a_cache_follows_pods_through_binding_and_eviction(
     node = await asyncio.to_thread(add_node, f"node-{namespace}")
     cache = WatchCache(real, POD, Pod, namespace=namespace, page_size=4)
     for number in range(10):
-        await real.create(POD, pod(namespace, f"p{number}"))
+        await real.create(POD, bare_pod(f"p{number}", namespace=namespace, schedulerName="nobody"))
     cache.index("node", lambda each: [each.spec.node_name or ""])
     following = asyncio.create_task(cache.run())
     async with asyncio.timeout(60):

@@ -7,8 +7,8 @@ import pytest
 
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
-from tests.builders import queue
 from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import queue
 from tests.kit.stage import quick_cluster
 
 

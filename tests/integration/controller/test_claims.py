@@ -2,8 +2,8 @@
 
 from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
-from tests.builders import job, task
 from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import job, task
 
 CLAIM = {
     "apiVersion": "v1",

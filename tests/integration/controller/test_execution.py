@@ -21,7 +21,7 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 from pumice.embedded import EmbeddedCluster
-from tests.builders import job
+from tests.kit.builders import job
 
 Raw = dict[str, Any]
 

@@ -17,8 +17,8 @@ from pumice.api.kinds import (
     SECRET,
     SERVICE,
 )
-from tests.builders import job, task
 from tests.integration.controller.stage import LEFT_BEHIND, ControllerStage
+from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
 

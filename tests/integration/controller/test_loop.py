@@ -15,8 +15,8 @@ from pumice.controller.loop import ControllerWorker
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import JobPlugin, PodEdits, Registry, Values, builtin
-from tests.builders import job, task
 from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, POD
-from tests.builders import job, task
 from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
 

@@ -14,8 +14,8 @@ from pumice.api import keys
 from pumice.api.kinds import EVENT, POD_GROUP, SERVICE, Kind
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
-from tests.builders import job, task
 from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
 

@@ -11,7 +11,7 @@ from kubernetes.aio import dynamic
 from kubernetes.aio.client.exceptions import ApiException
 
 from pumice.embedded import EmbeddedCluster
-from tests.builders import job, queue
+from tests.kit.builders import job, queue
 from tests.kit.waiting import until
 
 # The client's own annotations are partly missing and partly too narrow.

@@ -13,8 +13,8 @@ import yaml
 from pumice.api.crds import all_crds
 from pumice.api.kinds import CRD, POD, QUEUE, Kind
 from pumice.embedded import EmbeddedCluster
-from tests.builders import queue
-from tests.counting import counting
+from tests.kit.builders import queue
+from tests.kit.counting import counting
 from tests.kit.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"

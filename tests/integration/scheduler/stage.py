@@ -8,7 +8,7 @@ from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
-from tests.builders import pod, pod_group
+from tests.kit.builders import pod, pod_group
 from tests.kit.stage import Stage
 
 Raw = dict[str, Any]

@@ -12,8 +12,8 @@ from pumice.cluster.lifecycle import run_until_stopped
 from pumice.embedded import EmbeddedCluster
 from pumice.scheduler import CycleResult, load_config, run_cycle
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, loop
-from tests.builders import pod_group, queue
 from tests.integration.scheduler.stage import SchedulerStage
+from tests.kit.builders import pod_group, queue
 
 
 async def test_a_gang_is_bound_and_its_group_follows(stage: SchedulerStage) -> None:

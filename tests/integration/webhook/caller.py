@@ -13,8 +13,8 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tests.builders import job
 from tests.integration.webhook.raw_http import post
+from tests.kit.builders import job
 from tests.unit.webhook.reviewing import request, review
 
 __all__ = ["Caller", "Service"]

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 from pumice.plugins import builtin
-from tests import builders
+from tests.kit import builders
 
 Raw = dict[str, Any]
 

@@ -15,7 +15,7 @@ from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import builtin
 from pumice.webhook.server import ServerSettings, Sight, WebhookWorker
 from pumice.webhook.view import AdmissionView, Snapshot
-from tests.builders import queue
+from tests.kit.builders import queue
 
 Raw = dict[str, Any]
 

@@ -17,32 +17,26 @@ from pumice.webhook.registrations import configurations
 from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import QUICK, Raw, running
+from tests.kit.namespaces import Namespace
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["Stage", "answering", "forget"]
+__all__ = ["JudgedNamespace", "answering", "forget"]
 
 SETTINGS = AdmissionSettings()
 KINDS = {kind.kind: kind for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
 
 
-class Stage:
-    """A control plane whose API server asks a webhook about one namespace."""
+class JudgedNamespace:
+    """A namespace about which the API server asks a webhook, as kubectl shows it."""
 
     def __init__(self, plane: ControlPlane, namespace: str) -> None:
         self.namespace = namespace
-        self._plane = plane
+        self._inside = Namespace(plane, namespace)
 
     async def kubectl(self, *arguments: str, obj: Raw | None = None, check: bool = True) -> str:
         """Run kubectl in the namespace; what it printed, errors included."""
-        found = await asyncio.to_thread(
-            self._plane.kubectl,
-            *arguments,
-            stdin=None if obj is None else json.dumps(obj),
-            namespace=self.namespace,
-            check=check,
-        )
-        return found.stdout + found.stderr
+        return await asyncio.to_thread(self._inside.kubectl, *arguments, obj=obj, check=check)
 
     async def get(self, *arguments: str) -> Raw:
         """An object, or a list, as it is stored."""
@@ -76,7 +70,7 @@ def _bounded(manifests: Sequence[Raw], namespace: str) -> list[Raw]:
 
 @asynccontextmanager
 async def answering(
-    stage: Stage, kubeconfig: Path, port: int = 0, settings: AdmissionSettings = SETTINGS
+    stage: JudgedNamespace, kubeconfig: Path, port: int = 0, settings: AdmissionSettings = SETTINGS
 ) -> AsyncIterator[int]:
     """A webhook with certificates of its own for as long as the block lasts."""
     names: dict[str, list[str]] = {kind: [] for kind in KINDS}
@@ -110,7 +104,7 @@ async def answering(
             yield worker.listener.port
 
 
-async def forget(stage: Stage) -> None:
+async def forget(stage: JudgedNamespace) -> None:
     """Take away the configurations of `answering`."""
     for manifest in _bounded(configurations(SETTINGS, lambda _: {}), stage.namespace):
         name = manifest["metadata"]["name"]

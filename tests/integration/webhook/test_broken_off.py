@@ -15,9 +15,9 @@ from aiohttp import StreamReader, web
 
 from pumice.webhook.server import FileCertificates, ServerSettings, WebhookWorker
 from pumice.webhook.server.connection import Connection
-from tests.builders import job
 from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import Pair, offline, running
+from tests.kit.builders import job
 from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import request, review
 

@@ -25,8 +25,8 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from pumice.webhook.server.cached_view import CachedView
-from tests.builders import pod_group
 from tests.integration.webhook.serving import Raw
+from tests.kit.builders import pod_group
 from tests.kit.waiting import until
 
 HYPER_NODES = [each for each in all_crds() if each["metadata"]["name"] == HYPER_NODE.resource]

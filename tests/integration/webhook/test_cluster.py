@@ -26,8 +26,8 @@ from pumice.plugins import builtin
 from pumice.webhook.registrations import configurations
 from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
-from tests.builders import job, pod_group, queue
 from tests.integration.webhook.serving import QUICK, Raw, running, session
+from tests.kit.builders import job, pod_group, queue
 from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import operations, request, review
 

@@ -11,9 +11,9 @@ import pytest
 import uvloop
 
 from pumice.webhook.server import FileCertificates, ServerSettings
-from tests.builders import job
 from tests.integration.webhook.raw_http import Reply, post, talk
 from tests.integration.webhook.serving import QUICK, Pair, offline, running
+from tests.kit.builders import job
 from tests.unit.webhook.reviewing import UID, request, review
 
 PATH = "/jobs/validate"

@@ -7,21 +7,23 @@ from typing import Any
 import pytest
 
 from pumice.webhook.settings import AdmissionSettings
-from tests.builders import job, pod, pod_group, queue
 from tests.integration.webhook.serving import Raw
-from tests.integration.webhook.stage import Stage, answering, forget
+from tests.integration.webhook.stage import JudgedNamespace, answering, forget
+from tests.kit.builders import job, pod, pod_group, queue
 from tests.support.controlplane.cluster import ControlPlane
 
 
 @pytest.fixture
-async def stage(controlplane: ControlPlane, namespace: str) -> Stage:
-    found = Stage(controlplane, namespace)
+async def stage(controlplane: ControlPlane, namespace: str) -> JudgedNamespace:
+    found = JudgedNamespace(controlplane, namespace)
     await found.establish()
     return found
 
 
 @pytest.fixture
-async def called(controlplane: ControlPlane, stage: Stage) -> AsyncIterator[Stage]:
+async def called(
+    controlplane: ControlPlane, stage: JudgedNamespace
+) -> AsyncIterator[JudgedNamespace]:
     """A stage whose webhook answers."""
     try:
         async with answering(stage, controlplane.kubeconfig):
@@ -36,7 +38,7 @@ def bare_job(namespace: str, **spec: Any) -> Raw:
     return manifest
 
 
-async def test_a_job_is_judged_defaulted_and_applied_again(called: Stage) -> None:
+async def test_a_job_is_judged_defaulted_and_applied_again(called: JudgedNamespace) -> None:
     await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     bad = job(
         namespace=called.namespace,
@@ -76,7 +78,7 @@ async def test_a_job_is_judged_defaulted_and_applied_again(called: Stage) -> Non
     assert "spec.maxRetry: must not change, found 3 → 7" in text
 
 
-async def test_kubectl_prints_a_line_a_problem(called: Stage) -> None:
+async def test_kubectl_prints_a_line_a_problem(called: JudgedNamespace) -> None:
     await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     space = called.namespace
     one, two = job("one", namespace=space, queue="gone"), job("two", namespace=space, queue="gone")
@@ -111,7 +113,7 @@ async def test_kubectl_prints_a_line_a_problem(called: Stage) -> None:
     assert "NotFound" in await called.kubectl("get", "vcjob", "one", check=False)
 
 
-async def test_an_object_as_large_as_etcd_takes_is_judged(called: Stage) -> None:
+async def test_an_object_as_large_as_etcd_takes_is_judged(called: JudgedNamespace) -> None:
     """An update sends it twice."""
     await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     large = bare_job(called.namespace)
@@ -128,7 +130,7 @@ async def test_an_object_as_large_as_etcd_takes_is_judged(called: Stage) -> None
     assert (await called.get("vcjob", "train"))["metadata"]["labels"] == {"size": "large"}
 
 
-async def test_more_warnings_than_the_api_server_passes_on(called: Stage) -> None:
+async def test_more_warnings_than_the_api_server_passes_on(called: JudgedNamespace) -> None:
     await called.kubectl("apply", "-f", "-", obj=queue("default", state=""))
     # A line break would make the API server drop the warning.
     arguments = [f"--no-such-\n{number:03}{'x' * 400}" for number in range(60)]
@@ -141,7 +143,9 @@ async def test_more_warnings_than_the_api_server_passes_on(called: Stage) -> Non
     assert warnings[-1] == f"Warning: and {left} more warnings, which `pumice lint` shows"
 
 
-async def test_a_namespace_has_levels_of_its_own(controlplane: ControlPlane, stage: Stage) -> None:
+async def test_a_namespace_has_levels_of_its_own(
+    controlplane: ControlPlane, stage: JudgedNamespace
+) -> None:
     space = stage.namespace
     levels = AdmissionSettings.from_assignments(
         [
@@ -163,7 +167,7 @@ async def test_a_namespace_has_levels_of_its_own(controlplane: ControlPlane, sta
         await forget(stage)
 
 
-async def test_queues_podgroups_and_pods_are_judged(called: Stage) -> None:
+async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> None:
     manifest = queue("lab", state="", guarantee={"resource": {"cpu": "1"}})
     text = await called.refused("apply", "-f", "-", obj=manifest)
     assert "spec.deserved.cpu: must be at least the guarantee of 1, found none" in text
@@ -201,7 +205,7 @@ async def test_queues_podgroups_and_pods_are_judged(called: Stage) -> None:
 
 
 async def test_an_outage_stops_only_what_needs_judgement(
-    controlplane: ControlPlane, stage: Stage
+    controlplane: ControlPlane, stage: JudgedNamespace
 ) -> None:
     space = stage.namespace
     try:
@@ -281,7 +285,7 @@ LATER = (
     ("kind", "group", "good", "bad", "codes"), LATER, ids=[x[0] for x in LATER]
 )
 async def test_kinds_whose_controllers_come_later_are_judged(
-    called: Stage, kind: str, group: str, good: Raw, bad: Raw, codes: list[str]
+    called: JudgedNamespace, kind: str, group: str, good: Raw, bad: Raw, codes: list[str]
 ) -> None:
     def manifest(spec: Raw) -> Raw:
         return {

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pumice.webhook.server import FileCertificates, ServerSettings, WebhookWorker
-from tests.builders import job
 from tests.integration.webhook.raw_http import Reply, post, talk
 from tests.integration.webhook.serving import Pair, offline, running
+from tests.kit.builders import job
 from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import request, review
 

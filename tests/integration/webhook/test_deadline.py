@@ -15,9 +15,9 @@ from pumice.plugins import builtin
 from pumice.webhook.server import ServerSettings, Sight, WebhookWorker
 from pumice.webhook.server.lookup import LiveQueues
 from pumice.webhook.settings import AdmissionSettings
-from tests.builders import job, queue
 from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import Raw, offline, running
+from tests.kit.builders import job, queue
 from tests.unit.webhook.reviewing import UID, request, review
 
 JSON = {"Content-Type": "application/json"}

@@ -13,8 +13,8 @@ import pytest
 
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.server import FileCertificates, ServerSettings
-from tests.builders import job, task
 from tests.integration.webhook.serving import Pair, offline, running, session
+from tests.kit.builders import job, task
 from tests.unit.webhook.reviewing import UID, request, review, rows
 
 JSON = {"Content-Type": "application/json"}

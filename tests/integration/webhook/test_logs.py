@@ -9,9 +9,9 @@ import pytest
 import structlog
 
 from pumice.webhook.server import FileCertificates, ServerSettings
-from tests.builders import job
 from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import Pair, offline, running
+from tests.kit.builders import job
 from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import UID, request, review
 

@@ -24,8 +24,8 @@ from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests import builders
 from tests.integration.webhook.drawn_jobs import QUEUES, drawn_job
+from tests.kit import builders
 from tests.support.controlplane.cluster import ControlPlane
 
 Raw = dict[str, Any]

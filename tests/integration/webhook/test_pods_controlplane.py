@@ -10,8 +10,9 @@ from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configuration
 from pumice.webhook.server import FileCertificates, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
-from tests.builders import pod
 from tests.integration.webhook.serving import Pair, Raw, offline, running
+from tests.kit.builders import pod
+from tests.kit.namespaces import Namespace
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -38,28 +39,21 @@ def in_force(worker: WebhookWorker) -> float | None:
     return worker.metrics.registry.get_sample_value("pumice_admission_resource_groups")
 
 
-class Cluster:
+class PodWebhook:
     """The test's namespace, and the one webhook configuration that is about its pods."""
 
     def __init__(self, plane: ControlPlane, namespace: str, pair: Pair) -> None:
-        self._plane = plane
+        self._inside = Namespace(plane, namespace)
         self._namespace = namespace
         self._pair = pair
         self._configuration = f"pods-mutate-{namespace}"
-
-    async def kubectl(self, *arguments: str, obj: Raw | None = None) -> str:
-        stdin = None if obj is None else json.dumps(obj)
-        ran = await asyncio.to_thread(
-            self._plane.kubectl, *arguments, stdin=stdin, namespace=self._namespace
-        )
-        return ran.stdout
 
     async def created(self, name: str, **fields: Any) -> Raw:
         """A pod's spec as it would be stored."""
         obj = pod(name, namespace=self._namespace, **fields)
         del obj["metadata"]["uid"], obj["status"]
-        text = await self.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", obj=obj)
-        spec: Raw = json.loads(text)["spec"]
+        stored = await asyncio.to_thread(self._inside.would_create, obj)
+        spec: Raw = stored["spec"]
         return spec
 
     async def install(self, address: str, conf: bytes) -> None:
@@ -72,12 +66,12 @@ class Cluster:
         (webhook,) = manifest["webhooks"]
         only = {"kubernetes.io/metadata.name": self._namespace}
         webhook["namespaceSelector"]["matchLabels"] = only
-        await self.kubectl("apply", "-f", "-", obj=manifest)
+        await asyncio.to_thread(self._inside.apply, manifest)
         await asyncio.sleep(1)  # the API server learns of configurations by watching
 
     async def uninstall(self) -> None:
-        kind = "mutatingwebhookconfiguration"
-        await self.kubectl("delete", kind, self._configuration, "--ignore-not-found")
+        arguments = ("mutatingwebhookconfiguration", self._configuration, "--ignore-not-found")
+        await asyncio.to_thread(self._inside.kubectl, "delete", *arguments)
 
 
 async def test_pods_of_groups_are_asked_about_and_no_others(
@@ -94,20 +88,20 @@ async def test_pods_of_groups_are_asked_about_and_no_others(
         },
     ]  # fmt: skip
     conf.write_text(json.dumps({"resourceGroups": groups}))
-    cluster = Cluster(controlplane, namespace, pair)
+    asking = PodWebhook(controlplane, namespace, pair)
     certificates = FileCertificates(pair.certificate, pair.key)
     worker = offline(certificates=certificates, conf=conf, admission=SETTINGS)
     try:
         async with running(worker) as address:
-            await cluster.install(address, conf.read_bytes())
-            plain = await cluster.created("plain", annotations={"other": "x"})
+            await asking.install(address, conf.read_bytes())
+            plain = await asking.created("plain", annotations={"other": "x"})
             assert "nodeSelector" not in plain
             assert "schedulingGates" not in plain
             assert asked(worker) == 0
 
-            found = await cluster.created("gpu", annotations={"volcano.sh/resource-group": "gpu"})
+            found = await asking.created("gpu", annotations={"volcano.sh/resource-group": "gpu"})
             assert found["nodeSelector"] == {"class": "gpu"}
-            found = await cluster.created("team", annotations={"team": "a", GATE: "true"})
+            found = await asking.created("team", annotations={"team": "a", GATE: "true"})
             assert found["affinity"]["podAntiAffinity"]
             assert found["schedulingGates"] == [{"name": GATE}]
             assert {"key": "team", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60} in found["tolerations"]  # fmt: skip
@@ -122,9 +116,9 @@ async def test_pods_of_groups_are_asked_about_and_no_others(
                 }
             )
             conf.write_text(json.dumps({"resourceGroups": groups}))
-            await cluster.install(address, conf.read_bytes())
+            await asking.install(address, conf.read_bytes())
             await until(lambda: in_force(worker) == 3)
-            found = await cluster.created("plain", annotations={"other": "x"})
+            found = await asking.created("plain", annotations={"other": "x"})
             assert found["nodeSelector"] == {"class": "lab"}
     finally:
-        await cluster.uninstall()
+        await asking.uninstall()

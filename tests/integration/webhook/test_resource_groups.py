@@ -13,12 +13,12 @@ import pytest
 from pumice.webhook.resource_groups import ResourceGroups
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.metrics import ServerMetrics
-from tests.builders import pod, queue
 from tests.integration.cli.running import running as command
 from tests.integration.webhook.serving import Raw, offline, running
+from tests.kit.builders import pod, queue
+from tests.kit.clocks import ManualClock
 from tests.kit.waiting import wait_until
 from tests.support.ports import free_port
-from tests.unit.cluster.clocks import ManualClock
 from tests.unit.webhook.reviewing import operations, request, review
 
 JSON = {"Content-Type": "application/json"}

@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 import yaml
 
-from tests.builders import queue
 from tests.integration.webhook.caller import Caller, Service
 from tests.integration.webhook.serving import Pair, session
+from tests.kit.builders import queue
 from tests.kit.waiting import until
 from tests.support.ports import free_port
 

@@ -24,10 +24,10 @@ from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import job
 from tests.integration.webhook.serving import QUICK, Pair, offline, running, session
+from tests.kit.builders import job
+from tests.kit.clocks import ManualClock
 from tests.kit.waiting import until
-from tests.unit.cluster.clocks import ManualClock
 from tests.unit.webhook.reviewing import UID, request, review
 
 JSON = {"Content-Type": "application/json"}

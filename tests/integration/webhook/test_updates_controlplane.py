@@ -20,9 +20,9 @@ from pumice.api.kinds import (
     QUEUE,
     Kind,
 )
-from tests.builders import job, pod_group, queue
 from tests.integration.webhook.serving import Raw
-from tests.integration.webhook.stage import Stage, answering, forget
+from tests.integration.webhook.stage import JudgedNamespace, answering, forget
+from tests.kit.builders import job, pod_group, queue
 from tests.support.controlplane.cluster import ControlPlane
 
 QUEUES = "queue.scheduling.volcano.sh"
@@ -37,10 +37,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def judged(controlplane: ControlPlane) -> AsyncIterator[Stage]:
+async def judged(controlplane: ControlPlane) -> AsyncIterator[JudgedNamespace]:
     """A stage whose API server asks the webhook, with objects from before it did."""
     controlplane.add_namespace(NAMESPACE)
-    stage = Stage(controlplane, NAMESPACE)
+    stage = JudgedNamespace(controlplane, NAMESPACE)
     await stage.establish()
     await stage.kubectl(*APPLY, obj=queue("default", state=""))
     for manifest in broken():
@@ -152,13 +152,13 @@ def complete_tasks(manifest: Raw) -> Raw:
     return manifest
 
 
-async def state(stage: Stage, kind: str, name: str) -> tuple[str, Raw]:
+async def state(stage: JudgedNamespace, kind: str, name: str) -> tuple[str, Raw]:
     """Resource version and spec of an object."""
     found = await stage.get(kind, name)
     return found["metadata"]["resourceVersion"], found["spec"]
 
 
-async def test_a_job_applied_again_is_no_change_whoever_applies_it(judged: Stage) -> None:
+async def test_a_job_applied_again_is_no_change_whoever_applies_it(judged: JudgedNamespace) -> None:
     manifest = undefaulted("again")
     await judged.kubectl(*APPLY, obj=manifest)
     stored = await judged.get("vcjob", "again")
@@ -188,7 +188,9 @@ async def test_a_job_applied_again_is_no_change_whoever_applies_it(judged: Stage
         assert (await state(judged, "vcjob", "again"))[0] == version, arguments
 
 
-async def test_server_side_apply_needs_no_force_for_what_admission_wrote(judged: Stage) -> None:
+async def test_server_side_apply_needs_no_force_for_what_admission_wrote(
+    judged: JudgedNamespace,
+) -> None:
     manifest = undefaulted("server-side")
     await judged.kubectl(*SERVER_SIDE, obj=manifest)
     stored = await state(judged, "vcjob", "server-side")
@@ -203,7 +205,9 @@ async def test_server_side_apply_needs_no_force_for_what_admission_wrote(judged:
     assert (spec["tasks"][1]["minAvailable"], spec["minAvailable"]) == (1, 2)
 
 
-async def test_kubectl_says_unchanged_where_no_list_lacks_a_default(judged: Stage) -> None:
+async def test_kubectl_says_unchanged_where_no_list_lacks_a_default(
+    judged: JudgedNamespace,
+) -> None:
     group = pod_group("gang", namespace=NAMESPACE)
     del group["metadata"]["uid"]
     lab = queue("lab", state="")
@@ -229,7 +233,7 @@ async def test_kubectl_says_unchanged_where_no_list_lacks_a_default(judged: Stag
         await judged.kubectl("delete", QUEUES, "lab", "--ignore-not-found")
 
 
-async def settled(stage: Stage, kind: str, name: str, obj: Raw, *arguments: str) -> Raw:
+async def settled(stage: JudgedNamespace, kind: str, name: str, obj: Raw, *arguments: str) -> Raw:
     """The stored object, which doing a thing has changed neither in the second nor in the third go."""
     await stage.kubectl(*arguments, obj=obj)
     stored = await stage.get(kind, name)
@@ -241,7 +245,7 @@ async def settled(stage: Stage, kind: str, name: str, obj: Raw, *arguments: str)
 
 @pytest.mark.parametrize(("kind", "manifest"), of_every_kind(), ids=lambda each: str(each)[:12])
 async def test_every_kind_is_the_same_when_applied_again(
-    judged: Stage, kind: str, manifest: Raw
+    judged: JudgedNamespace, kind: str, manifest: Raw
 ) -> None:
     name = manifest["metadata"]["name"]
     flux = (*SERVER_SIDE, "--field-manager=flux")
@@ -266,7 +270,7 @@ async def test_every_kind_is_the_same_when_applied_again(
         await judged.kubectl("delete", kind, name, "--ignore-not-found")
 
 
-async def test_a_job_is_scaled_by_its_manifest_and_by_patches(judged: Stage) -> None:
+async def test_a_job_is_scaled_by_its_manifest_and_by_patches(judged: JudgedNamespace) -> None:
     manifest = undefaulted("scaled")
     await judged.kubectl(*APPLY, obj=manifest)
     for replicas in (5, 1):
@@ -293,7 +297,7 @@ async def test_a_job_is_scaled_by_its_manifest_and_by_patches(judged: Stage) -> 
     assert (await state(judged, "vcjob", "scaled"))[1]["minAvailable"] == 1
 
 
-async def test_a_divided_task_is_scaled_by_partitions(judged: Stage) -> None:
+async def test_a_divided_task_is_scaled_by_partitions(judged: JudgedNamespace) -> None:
     manifest = job("divided", namespace=NAMESPACE)
     (task,) = manifest["spec"]["tasks"]
     task |= {"replicas": 4, "partitionPolicy": {"totalPartitions": 2, "partitionSize": 2}}
@@ -308,7 +312,7 @@ async def test_a_divided_task_is_scaled_by_partitions(judged: Stage) -> None:
     assert "partitionPolicy.partitionSize: must not change, found 2 → 3" in text
 
 
-async def test_every_frozen_field_that_changes_is_named(judged: Stage) -> None:
+async def test_every_frozen_field_that_changes_is_named(judged: JudgedNamespace) -> None:
     manifest = undefaulted("frozen")
     await judged.kubectl(*APPLY, obj=manifest)
     manifest["spec"] |= {"maxRetry": 7, "ttlSecondsAfterFinished": 60}
@@ -328,7 +332,7 @@ async def test_every_frozen_field_that_changes_is_named(judged: Stage) -> None:
             assert line in text, arguments
 
 
-async def test_old_objects_that_break_newer_rules_stay_repairable(judged: Stage) -> None:
+async def test_old_objects_that_break_newer_rules_stay_repairable(judged: JudgedNamespace) -> None:
     for manifest in broken():
         fresh = copy.deepcopy(manifest)
         fresh["metadata"]["name"] += "-new"
@@ -341,7 +345,7 @@ async def test_old_objects_that_break_newer_rules_stay_repairable(judged: Stage)
     await _remove(judged)
 
 
-async def _change(stage: Stage) -> None:
+async def _change(stage: JudgedNamespace) -> None:
     """Metadata, counts and weights: what users change about old objects."""
     for kind, name in OLD:
         await stage.kubectl("label", kind, name, "team=vision")
@@ -366,7 +370,7 @@ async def _change(stage: Stage) -> None:
         await stage.refused("patch", kind, name, "--type=merge", "-p", other)
 
 
-async def _remove(stage: Stage) -> None:
+async def _remove(stage: JudgedNamespace) -> None:
     """Finalizers go before the deletion, and while it goes on."""
     for kind, name in OLD:
         other = '{"metadata":{"finalizers":["pumice.dev/other"]}}'

@@ -13,9 +13,9 @@ from pumice.cli.documents import parse
 from pumice.cluster.client import Client
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
-from tests import tables
 from tests.integration.webhook.judged_cluster import judging
 from tests.integration.webhook.verdicts import outcome
+from tests.kit import tables
 from tests.unit.webhook.reviewing import Raw, Row, request
 
 WILD = tables.CASES / "wild"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pumice.api.mistyped import another, meant, problem
-from tests import tables
+from tests.kit import tables
 
 ROWS: list[dict[str, Any]] = tables.table("mistyped")
 

@@ -7,8 +7,8 @@ import pytest
 
 from pumice.api import structural
 from pumice.api.crds import all_crds
-from tests.builders import job
-from tests.tables import table
+from tests.kit.builders import job
+from tests.kit.tables import table
 
 
 def rows(name: str) -> list[Any]:

@@ -8,8 +8,8 @@ import pytest
 from pumice.certs.authority import Authority, generate_key
 from pumice.certs.reload import ServingCertificate
 from pumice.certs.verification import certificates_in
+from tests.kit.clocks import ManualClock
 from tests.unit.certs.keys import authority
-from tests.unit.cluster.clocks import ManualClock
 
 HOST = "webhook.system.svc"
 NOW = time.time()

@@ -11,7 +11,7 @@ import pytest
 
 import pumice as package
 from pumice.cli import app, exits, main
-from tests.counting import calls
+from tests.kit.counting import calls
 from tests.unit.cli.conftest import Pumice
 
 VERBS = [
@@ -173,7 +173,7 @@ def test_what_a_terminal_cannot_show_is_written_in_other_signs() -> None:
 HELPING = """
 import sys
 before = {*sys.modules, *sys.stdlib_module_names}
-from tests.counting import calls
+from tests.kit.counting import calls
 from pumice.cli import main
 count = calls(lambda: main(["--help"]))
 print((count, sorted(name for name in sys.modules if name.partition(".")[0] not in before)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import job, pod, queue, task
+from tests.kit.builders import job, pod, queue, task
 from tests.unit.cli.conftest import Pumice
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.linting import files
-from tests.counting import calls
+from tests.kit.counting import calls
 from tests.unit.cli.conftest import Pumice
 
 FEW = 20

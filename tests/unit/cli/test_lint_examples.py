@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import tables
+from tests.kit import tables
 from tests.unit.cli.conftest import EXAMPLES, Pumice
 
 VERDICTS = {file: word for word, files in tables.table("examples").items() for file in files}

@@ -10,7 +10,7 @@ import yaml
 from pumice.cli import court
 from pumice.cli.render import REDACTED, _redacted
 from pumice.plugins import JobPlugin, builtin
-from tests.builders import job, queue, task
+from tests.kit.builders import job, queue, task
 from tests.unit.cli.conftest import Pumice
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import job, pod, queue
+from tests.kit.builders import job, pod, queue
 from tests.unit.cli.conftest import Pumice
 
 

@@ -34,7 +34,7 @@ A_QUEUE = {
 }
 
 
-class Cluster:
+class StateFiles:
     """What the rows of a table find, in files that are written when the next row finds something else."""
 
     def __init__(self, folder: Path) -> None:
@@ -56,9 +56,9 @@ class Cluster:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table(pumice: Pumice, tmp_path: Path, table: str) -> None:
-    cluster = Cluster(tmp_path)
+    files = StateFiles(tmp_path)
     for row in TABLES[table]:
-        ran = pumice("review", row.path, *cluster.arguments(row), stdin=row.body)
+        ran = pumice("review", row.path, *files.arguments(row), stdin=row.body)
         wanted = json.loads(row.admission().review(row.path, row.body))
         assert ran.json == wanted, row.name
         assert ran.code == (0 if wanted["response"]["allowed"] else 1), row.name
@@ -68,7 +68,7 @@ def test_a_table(pumice: Pumice, tmp_path: Path, table: str) -> None:
 
 @pytest.mark.parametrize("row", SAMPLES.values(), ids=[row.name for row in SAMPLES.values()])
 def test_a_process_answers_as_the_function_does(tmp_path: Path, row: Row) -> None:
-    arguments = [str(each) for each in Cluster(tmp_path).arguments(row)]
+    arguments = [str(each) for each in StateFiles(tmp_path).arguments(row)]
     command = [sys.executable, "-m", "pumice", "review", row.path, *arguments]
     ran = subprocess.run(command, input=row.body, capture_output=True, check=False)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.cli import jobs
-from tests.builders import job, node, pod, pod_group, queue, task
+from tests.kit.builders import job, node, pod, pod_group, queue, task
 from tests.unit.cli.conftest import Pumice, Ran
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -8,8 +8,8 @@ import pytest
 
 from pumice.api.kinds import JOB, of_object
 from pumice.cli.manifests import read_objects
-from tests import tables
-from tests.builders import node
+from tests.kit import tables
+from tests.kit.builders import node
 from tests.unit.cli.conftest import EXAMPLES, Pumice, Ran
 
 DOES_NOT_FIT = "does-not-fit.yaml"

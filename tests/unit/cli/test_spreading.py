@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pumice.cli.spreading import spread
-from tests.builders import node, pod, pod_group
+from tests.kit.builders import node, pod, pod_group
 from tests.unit.cli.conftest import Pumice
 
 

@@ -9,7 +9,7 @@ from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.cli.story import sentence, standing
-from tests.builders import job, pod, pod_group, task
+from tests.kit.builders import job, pod, pod_group, task
 
 
 def a_job(phase: str = "", message: str = "") -> Job:

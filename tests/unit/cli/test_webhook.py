@@ -7,7 +7,7 @@ import pytest
 
 from pumice import __version__
 from pumice.cli.volcano_flags import settings_among
-from tests.builders import queue
+from tests.kit.builders import queue
 from tests.unit.cli.conftest import Pumice
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pumice.cli.documents import parse
-from tests import tables
+from tests.kit import tables
 from tests.unit.cli.conftest import Pumice
 
 WILD = tables.CASES / "wild"

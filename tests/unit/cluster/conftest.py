@@ -5,7 +5,7 @@ import pytest
 
 from pumice.certs.authority import Authority, generate_key
 from pumice.cluster.client import Client
-from tests.unit.cluster.clocks import FastClock
+from tests.kit.clocks import FastClock
 from tests.unit.cluster.tiny import TinyApi, tiny_api
 
 

@@ -9,7 +9,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.connection import Connection
 from pumice.cluster.credentials import StaticCredentials, TokenFile, basic, bearer
 from pumice.cluster.errors import ApiError
-from tests.unit.cluster.clocks import FastClock
+from tests.kit.clocks import FastClock
 from tests.unit.cluster.tiny import TinyApi, status
 
 

@@ -12,8 +12,8 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.elected import Candidacy, ElectedWorker
 from pumice.cluster.lifecycle import run_until_stopped
+from tests.kit.clocks import ManualClock
 from tests.kit.waiting import until
-from tests.unit.cluster.clocks import ManualClock
 from tests.unit.cluster.tiny import TinyApi
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/part"

@@ -28,7 +28,7 @@ from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.errors import ApiError, Unavailable
 from pumice.cluster.official import OfficialCredentials
 from pumice.cluster.pem import load_pair
-from tests.unit.cluster.clocks import FastClock
+from tests.kit.clocks import FastClock
 from tests.unit.cluster.tiny import TinyApi, status
 
 NOW = time.time()

@@ -8,8 +8,8 @@ import pytest
 
 from pumice.cluster.client import Client
 from pumice.cluster.leader import LeaderElection
+from tests.kit.clocks import ManualClock, settle
 from tests.kit.waiting import until
-from tests.unit.cluster.clocks import ManualClock, settle
 from tests.unit.cluster.tiny import TinyApi, status
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/pumice"
@@ -52,7 +52,9 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-class Stage:
+class Election:
+    """Candidates for one Lease, and the time that passes for them."""
+
     def __init__(self, client: Client, api: TinyApi, clock: ManualClock) -> None:
         self.client, self.api, self.clock = client, api, clock
         self.candidates: list[Candidate] = []
@@ -73,14 +75,14 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(client: Client, api: TinyApi, clock: ManualClock) -> AsyncIterator[Stage]:
-    made = Stage(client, api, clock)
+async def stage(client: Client, api: TinyApi, clock: ManualClock) -> AsyncIterator[Election]:
+    made = Election(client, api, clock)
     yield made
     for candidate in made.candidates:
         await candidate.stop()
 
 
-async def test_the_first_candidate_leads_and_renews(stage: Stage) -> None:
+async def test_the_first_candidate_leads_and_renews(stage: Election) -> None:
     a = stage.enter("a")
     await until(a.leads)
     assert stage.spec == {
@@ -97,7 +99,7 @@ async def test_the_first_candidate_leads_and_renews(stage: Stage) -> None:
     assert a.log == ["leads"]
 
 
-async def test_a_second_candidate_waits(stage: Stage) -> None:
+async def test_a_second_candidate_waits(stage: Election) -> None:
     a = stage.enter("a")
     await until(a.leads)
     b = stage.enter("b")
@@ -107,7 +109,7 @@ async def test_a_second_candidate_waits(stage: Stage) -> None:
     assert b.log == []
 
 
-async def test_an_orderly_leader_hands_over_at_once(stage: Stage) -> None:
+async def test_an_orderly_leader_hands_over_at_once(stage: Election) -> None:
     a = stage.enter("a")
     await until(a.leads)
     b = stage.enter("b")
@@ -120,7 +122,7 @@ async def test_an_orderly_leader_hands_over_at_once(stage: Stage) -> None:
     assert stage.spec["leaseTransitions"] == 1
 
 
-async def test_a_dead_leader_is_succeeded_after_its_lease(stage: Stage, api: TinyApi) -> None:
+async def test_a_dead_leader_is_succeeded_after_its_lease(stage: Election, api: TinyApi) -> None:
     api.objects[LEASE] = {
         "metadata": {"name": "pumice", "namespace": "ns", "resourceVersion": "7"},
         "spec": {
@@ -139,7 +141,7 @@ async def test_a_dead_leader_is_succeeded_after_its_lease(stage: Stage, api: Tin
     assert stage.spec["leaseTransitions"] == 5
 
 
-async def test_leadership_is_lost_when_renewals_fail(stage: Stage, api: TinyApi) -> None:
+async def test_leadership_is_lost_when_renewals_fail(stage: Election, api: TinyApi) -> None:
     a = stage.enter("a")
     await until(a.leads)
     for _ in range(40):
@@ -153,7 +155,7 @@ async def test_leadership_is_lost_when_renewals_fail(stage: Stage, api: TinyApi)
     assert a.log == ["leads", "cancelled", "leads"]
 
 
-async def test_a_short_outage_costs_nothing(stage: Stage, api: TinyApi) -> None:
+async def test_a_short_outage_costs_nothing(stage: Election, api: TinyApi) -> None:
     a = stage.enter("a")
     await until(a.leads)
     for _ in range(3):
@@ -164,7 +166,7 @@ async def test_a_short_outage_costs_nothing(stage: Stage, api: TinyApi) -> None:
 
 
 async def test_leadership_is_lost_at_once_when_another_holds_the_lease(
-    stage: Stage, api: TinyApi
+    stage: Election, api: TinyApi
 ) -> None:
     a = stage.enter("a")
     await until(a.leads)
@@ -175,7 +177,9 @@ async def test_leadership_is_lost_at_once_when_another_holds_the_lease(
     assert stage.spec["holderIdentity"] == "b"
 
 
-async def test_somebody_elses_edit_of_the_lease_does_not_matter(stage: Stage, api: TinyApi) -> None:
+async def test_somebody_elses_edit_of_the_lease_does_not_matter(
+    stage: Election, api: TinyApi
+) -> None:
     a = stage.enter("a")
     await until(a.leads)
     lease = api.objects[LEASE]
@@ -186,7 +190,7 @@ async def test_somebody_elses_edit_of_the_lease_does_not_matter(stage: Stage, ap
     assert api.objects[LEASE]["metadata"]["labels"] == {"edited": "yes"}
 
 
-async def test_work_that_ends_ends_the_election(stage: Stage) -> None:
+async def test_work_that_ends_ends_the_election(stage: Election) -> None:
     a = stage.enter("a")
     await until(a.leads)
     a.finish.set()
@@ -194,7 +198,7 @@ async def test_work_that_ends_ends_the_election(stage: Stage) -> None:
     assert stage.spec["holderIdentity"] == ""
 
 
-async def test_work_that_fails_gives_the_lease_up(stage: Stage) -> None:
+async def test_work_that_fails_gives_the_lease_up(stage: Election) -> None:
     a = stage.enter("a")
     await until(a.leads)
     a.fail = RuntimeError("broken work")
@@ -204,7 +208,7 @@ async def test_work_that_fails_gives_the_lease_up(stage: Stage) -> None:
     assert stage.spec["holderIdentity"] == ""
 
 
-async def test_release_finds_a_renewal_that_was_cut_off(stage: Stage, api: TinyApi) -> None:
+async def test_release_finds_a_renewal_that_was_cut_off(stage: Election, api: TinyApi) -> None:
     a = stage.enter("a")
     await until(a.leads)
     # As if the server had taken in a renewal whose answer never came.
@@ -213,7 +217,7 @@ async def test_release_finds_a_renewal_that_was_cut_off(stage: Stage, api: TinyA
     assert stage.spec["holderIdentity"] == ""
 
 
-async def test_two_candidates_at_once_give_one_leader(stage: Stage) -> None:
+async def test_two_candidates_at_once_give_one_leader(stage: Election) -> None:
     candidates = [stage.enter(name) for name in "abcd"]
     await stage.pass_time(5)
     assert sum(each.leads() for each in candidates) == 1

@@ -6,7 +6,7 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.pods import Pod
-from tests.builders import job, task
+from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.builders import job, task
+from tests.kit.builders import job, task
 from tests.unit.controller.world import World
 
 Raw = dict[str, Any]

@@ -16,8 +16,8 @@ from pumice.controller.reconcile import reconcile
 from pumice.controller.restarts import restart_for
 from pumice.controller.status import compose, count
 from pumice.plugins import builtin
-from tests.builders import queue
-from tests.tables import table
+from tests.kit.builders import queue
+from tests.kit.tables import table
 from tests.unit.controller.rows import a_job, pods
 
 Raw = dict[str, Any]

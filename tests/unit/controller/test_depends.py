@@ -6,7 +6,7 @@ import pytest
 
 from pumice.controller.depends import held_tasks
 from pumice.controller.subject import read
-from tests.tables import table
+from tests.kit.tables import table
 from tests.unit.controller.rows import a_job, pods
 
 Raw = dict[str, Any]

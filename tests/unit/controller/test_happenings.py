@@ -10,7 +10,7 @@ from pumice.controller.observed import Observed
 from pumice.controller.situation import situation
 from pumice.plugins import builtin
 from pumice.plugins.settings import DEFAULT
-from tests.tables import table
+from tests.kit.tables import table
 from tests.unit.controller.rows import a_job, pods
 
 Raw = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tables import CASES, table
+from tests.kit.tables import CASES, table
 
 Raw = dict[str, Any]
 

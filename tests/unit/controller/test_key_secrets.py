@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 
 from pumice.api.kinds import POD, SECRET
 from pumice.controller.loop.key_pairs import make_keys
-from tests.builders import job, task
+from tests.kit.builders import job, task
 from tests.unit.controller.world import World
 
 Raw = dict[str, Any]

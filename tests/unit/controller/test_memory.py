@@ -10,7 +10,7 @@ from pumice.api.pods import Pod
 from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.memory import FIND_SECONDS, Memory, Write
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
-from tests.builders import pod
+from tests.kit.builders import pod
 
 Raw = dict[str, Any]
 

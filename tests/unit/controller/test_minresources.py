@@ -8,8 +8,8 @@ import pytest
 from pumice.api.jobs import Job, Task
 from pumice.controller.minresources import by_minimum, by_priority, min_resources, needed_pods
 from pumice.controller.subject import UnusableError
-from tests.builders import job, task
-from tests.tables import table
+from tests.kit.builders import job, task
+from tests.kit.tables import table
 
 CASES = table("controller/min-resources")
 CPU = {"master": 50, "worker": 100}

@@ -17,7 +17,7 @@ from pumice.controller.plan import CreateObject, DeleteObject, Plan, RequeueAfte
 from pumice.controller.restarts import WHOLE, Restart, parse
 from pumice.controller.subject import UnusableError, min_available, read
 from pumice.controller.volumes import wanted_claims
-from tests.builders import job, task
+from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
 META = ObjectMeta(name="train", namespace="default", uid="u1")

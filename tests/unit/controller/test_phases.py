@@ -19,7 +19,7 @@ from pumice.controller.phases import (
     row,
     step,
 )
-from tests.tables import table
+from tests.kit.tables import table
 
 CASES = table("controller/state-machine")
 

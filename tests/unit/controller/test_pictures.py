@@ -18,9 +18,9 @@ from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
 from pumice.controller.restarts import restart_for
 from pumice.controller.subject import read
 from pumice.embedded import ApiStatusError, EmbeddedCluster
-from tests.builders import job, pod_group, task
+from tests.kit.builders import job, pod_group, task
+from tests.kit.tables import table
 from tests.kit.waiting import until
-from tests.tables import table
 from tests.unit.controller.rows import NAME, a_pod
 
 Raw = dict[str, Any]

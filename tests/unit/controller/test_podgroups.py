@@ -12,8 +12,8 @@ from pumice.controller.podgroups import (
     wanted,
 )
 from pumice.controller.subject import read
-from tests.builders import job, task
-from tests.tables import table
+from tests.kit.builders import job, task
+from tests.kit.tables import table
 from tests.unit.controller.rows import a_job
 from tests.unit.controller.world import merge
 

@@ -8,8 +8,8 @@ import pytest
 from pumice.controller.pods import build
 from pumice.controller.subject import read
 from pumice.plugins import Wiring, builtin
-from tests.builders import job, task
-from tests.tables import table
+from tests.kit.builders import job, task
+from tests.kit.tables import table
 
 Raw = dict[str, Any]
 

@@ -7,8 +7,8 @@ import pytest
 
 from pumice.api.jobs import Job
 from pumice.controller.policies import Request, choose
-from tests.builders import job, task
-from tests.tables import table
+from tests.kit.builders import job, task
+from tests.kit.tables import table
 
 CASES = table("controller/policies")
 

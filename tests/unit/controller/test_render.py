@@ -5,7 +5,7 @@ import pytest
 from pumice.controller.render import render
 from pumice.controller.subject import UnusableError
 from pumice.plugins import PluginError, builtin
-from tests.builders import job, task
+from tests.kit.builders import job, task
 from tests.unit.controller.world import World
 
 

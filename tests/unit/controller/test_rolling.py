@@ -7,7 +7,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import POD
 from pumice.controller.plan import DeleteObject
-from tests.builders import task
+from tests.kit.builders import task
 from tests.unit.controller.scenes import policy, running, words
 from tests.unit.controller.world import World
 

@@ -5,7 +5,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, POD_GROUP, SERVICE
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
-from tests.builders import task
+from tests.kit.builders import task
 from tests.unit.controller.scenes import a_job, policy, running, words
 from tests.unit.controller.world import World
 

@@ -8,7 +8,7 @@ from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
 from pumice.api.meta import format_time
 from pumice.controller.observed import Trouble
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
-from tests.builders import task
+from tests.kit.builders import task
 from tests.unit.controller.scenes import Raw, a_job, running, words
 from tests.unit.controller.world import World
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pumice.controller.plan import Plan
-from tests.builders import job, task
+from tests.kit.builders import job, task
 from tests.unit.controller.world import StoppedError, World
 
 Raw = dict[str, Any]

@@ -17,8 +17,8 @@ from pumice.api.meta import format_time
 from pumice.controller.owners import controller_reference
 from pumice.controller.subject import read
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
-from tests.builders import job, task
-from tests.tables import table
+from tests.kit.builders import job, task
+from tests.kit.tables import table
 from tests.unit.controller.world import START, World
 
 Raw = dict[str, Any]

@@ -5,7 +5,7 @@ from typing import Any
 from pumice.api.kinds import Kind
 from pumice.embedded import EmbeddedCluster
 from pumice.embedded.statuses import ApiStatusError
-from tests.tables import table
+from tests.kit.tables import table
 
 WIDGET = Kind("example.com", "v1", "Widget", "widgets")
 MOMENT = 1_700_000_000.0

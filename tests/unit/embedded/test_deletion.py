@@ -9,7 +9,7 @@ from pumice.embedded import EmbeddedCluster
 from pumice.embedded.calls import Call
 from pumice.embedded.deletion import DeleteOptions, Deletion
 from pumice.embedded.statuses import ApiStatusError
-from tests.counting import calls
+from tests.kit.counting import calls
 from tests.unit.embedded.support import config_map, offline, pod, widgets
 
 

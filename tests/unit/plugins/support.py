@@ -7,8 +7,8 @@ import pytest
 
 from pumice.api.jobs import Job
 from pumice.plugins import Raw, Wiring, builtin, task_and_index
-from tests import builders
-from tests.tables import table
+from tests.kit import builders
+from tests.kit.tables import table
 
 
 def rows(name: str) -> list[Any]:
@@ -26,7 +26,7 @@ def task(name: str, replicas: int = 1, hostname: str = "", subdomain: str = "", 
 
 
 def job(name: str, *tasks: Raw, **fields: Any) -> Job:
-    """A Job; keyword arguments as for `tests.builders.job`."""
+    """A Job; keyword arguments as for `tests.kit.builders.job`."""
     fields = {"namespace": "ns"} | fields
     return msgspec.convert(builders.job(name, list(tasks), **fields), Job)
 

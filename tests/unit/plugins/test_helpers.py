@@ -11,7 +11,7 @@ from pumice.plugins.addresses import addresses
 from pumice.plugins.cast import Cast
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.state import ClusterState
-from tests.tables import table
+from tests.kit.tables import table
 from tests.unit.plugins.support import job, task
 
 TABLE = table("plugins/helpers")

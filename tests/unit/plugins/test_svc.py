@@ -7,7 +7,7 @@ import pytest
 from pumice.api.jobs import Job
 from pumice.plugins import Raw, Wiring, addresses, builtin, problems, wanted_objects
 from pumice.plugins.svc import CONFIG_MAP_LIMIT, HOSTS_VARIABLE_LIMIT
-from tests.tables import table
+from tests.kit.tables import table
 from tests.unit.plugins.support import containers, env, job, pod_of, rows, task, wired
 
 HOSTS = table("plugins/svc-hosts")

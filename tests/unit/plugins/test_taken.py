@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pumice.api.jobs import Job, JobSpec, Task
 from pumice.plugins.taken import taken
-from tests.builders import Raw
+from tests.kit.builders import Raw
 
 NAMES = st.sampled_from(["A", "AB", "B", "a\nb", "VC_X_NUM", "", 1, None, True])
 PATHS = st.sampled_from(["/", "/etc", "/etc/", "/etc/mpi", "/etc/mpi//", "/etcetera", "", 7, None])

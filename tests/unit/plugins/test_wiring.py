@@ -16,7 +16,7 @@ from pumice.plugins import (
     wanted_objects,
     wire,
 )
-from tests.tables import table
+from tests.kit.tables import table
 from tests.unit.plugins.support import containers, env, job, pod_of, task, wired
 
 DISPATCH = table("plugins/dispatch")

@@ -20,7 +20,7 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.scheduler import ClusterState, Config, CycleResult, Registry, load_config, run_cycle
 from pumice.scheduler.options import SWITCHES
-from tests.tables import table
+from tests.kit.tables import table
 
 NOW = 1_700_000_000.0
 

@@ -10,7 +10,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import Simulation, World, WorldError, with_priorities
-from tests.builders import node, pod, pod_group
+from tests.kit.builders import node, pod, pod_group
 
 
 def world(nodes: list[Any], groups: list[Any], pods: list[Any]) -> World:

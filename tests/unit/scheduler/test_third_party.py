@@ -11,7 +11,7 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.scheduler import ClusterState, Config, ConfigError, load_config, run_cycle
-from tests import builders
+from tests.kit import builders
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "scheduler-plugin"
 CONFIG = (EXAMPLE / "volcano-scheduler.conf").read_text(encoding="utf-8")

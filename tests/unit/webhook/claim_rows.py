@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests import tables
+from tests.kit import tables
 from tests.unit.webhook.reviewing import merged
 
 Raw = dict[str, Any]

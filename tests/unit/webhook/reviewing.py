@@ -29,7 +29,7 @@ from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests import tables
+from tests.kit import tables
 
 Raw = dict[str, Any]
 

@@ -11,7 +11,7 @@ from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests import tables
+from tests.kit import tables
 from tests.unit.webhook.reviewing import merged
 
 Raw = dict[str, Any]

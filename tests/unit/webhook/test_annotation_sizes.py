@@ -10,7 +10,7 @@ from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests import builders
+from tests.kit import builders
 
 LIMIT = 256 * 1024
 ROOM = 2048

@@ -10,7 +10,7 @@ from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import job, queue, task
+from tests.kit.builders import job, queue, task
 from tests.unit.webhook.reviewing import Row, answer, request, review, rows
 
 STATE = Snapshot.of([queue("default")])

@@ -2,7 +2,7 @@ import itertools
 import random
 
 from pumice.webhook.rules.jobs.depends_on import cycle
-from tests.counting import calls
+from tests.kit.counting import calls
 
 MOST_CALLS = 5
 """Functions called for each node and each edge."""

@@ -18,8 +18,8 @@ from pumice.webhook.rules.flows.job_templates import Place, judge_job, judge_par
 from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import queue
-from tests.counting import calls
+from tests.kit.builders import queue
+from tests.kit.counting import calls
 from tests.unit.webhook.reviewing import answer, operations, request, reraise
 from tests.unit.webhook.shapes import COUNTS, JOBS, JSON, NAMES, fields
 

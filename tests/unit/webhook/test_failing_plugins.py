@@ -8,7 +8,7 @@ from pumice.plugins import JobPlugin, builtin
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import job, queue
+from tests.kit.builders import job, queue
 from tests.unit.webhook.reviewing import answer, request
 
 NAMED = 'plugin "mine" of pumice-mine (mine:Mine) failed with '

@@ -15,9 +15,9 @@ from pumice.api.reviews import MOST_CAUSES, Review
 from pumice.webhook.admission import Admission
 from pumice.webhook.rules import resource_names
 from pumice.webhook.rules.templates import types
-from tests.counting import calls
 from tests.fuzz.hostile import HOSTILE, hostile_admission, hostile_review
 from tests.fuzz.hostile_shapes import job, task
+from tests.kit.counting import calls
 from tests.unit.webhook.reviewing import answer, request, review
 
 FEW = 150

@@ -12,7 +12,7 @@ from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import Raw, job, task
+from tests.kit.builders import Raw, job, task
 from tests.unit.webhook.reviewing import answer, request
 
 PATH = "/jobs/validate"

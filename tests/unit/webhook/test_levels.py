@@ -18,8 +18,8 @@ from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.sections import SECTIONS, section_of, sections
 from pumice.webhook.settings import AdmissionSettings, SettingError
 from pumice.webhook.view import Snapshot
-from tests import tables
-from tests.builders import job, queue
+from tests.kit import tables
+from tests.kit.builders import job, queue
 from tests.unit.webhook.reviewing import Row, answer, request, reraise, rows
 
 

@@ -11,7 +11,7 @@ from pumice.webhook.answers import Answer
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import job, queue
+from tests.kit.builders import job, queue
 from tests.unit.webhook.reviewing import UID, request, review
 
 BODY = review(request("/jobs/validate", job()))

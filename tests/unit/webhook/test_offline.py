@@ -11,7 +11,7 @@ from pumice.webhook.admission import Admission
 from pumice.webhook.offline import Judgement, judge
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import job, pod, queue
+from tests.kit.builders import job, pod, queue
 from tests.unit.webhook.reviewing import merged
 
 Raw = dict[str, Any]

@@ -13,7 +13,7 @@ from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import queue
+from tests.kit.builders import queue
 from tests.unit.webhook.reviewing import answer, operations, patched, request, reraise
 from tests.unit.webhook.shapes import JOBS, JSON, OBJECTS
 

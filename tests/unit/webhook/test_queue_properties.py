@@ -13,7 +13,7 @@ from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import queue
+from tests.kit.builders import queue
 from tests.unit.webhook.reviewing import answer, request, reraise
 from tests.unit.webhook.shapes import JSON
 

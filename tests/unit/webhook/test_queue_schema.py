@@ -9,7 +9,7 @@ from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import queue
+from tests.kit.builders import queue
 
 ADMISSION = Admission(AdmissionSettings(), Snapshot.of([queue("a")]), builtin())
 

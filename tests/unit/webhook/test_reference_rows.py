@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests import tables
+from tests.kit import tables
 from tests.unit.webhook.reviewing import FOLDER
 
 Raw = dict[str, Any]

@@ -7,7 +7,7 @@ from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.webhook.salvage import instead, trusted, value_at, without
 from pumice.webhook.type_problems import schema, type_problems
-from tests.builders import job
+from tests.kit.builders import job
 
 
 @pytest.mark.parametrize(

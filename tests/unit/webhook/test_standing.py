@@ -14,7 +14,7 @@ from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules import catalogue
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import job, queue
+from tests.kit.builders import job, queue
 from tests.unit.webhook.reviewing import (
     Raw,
     Row,

@@ -7,7 +7,7 @@ import pytest
 from pumice.api import kinds
 from pumice.webhook.type_problems import schema
 from pumice.webhook.unknown_fields import unknown_fields
-from tests import tables
+from tests.kit import tables
 from tests.unit.webhook.reviewing import merged
 
 KINDS = {each.kind: each for each in kinds.VOLCANO}

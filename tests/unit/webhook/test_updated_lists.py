@@ -8,7 +8,7 @@ from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import job, pod_group, queue
+from tests.kit.builders import job, pod_group, queue
 from tests.unit.webhook.reviewing import Raw, answer, merged, request, reraise
 
 STATE = Snapshot.of([queue("default")])

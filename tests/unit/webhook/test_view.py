@@ -6,7 +6,7 @@ from pumice.api import kinds
 from pumice.api.meta import ObjectMeta
 from pumice.api.queues import Queue, QueueSpec
 from pumice.webhook.view import AdmissionView, Overlay, Snapshot
-from tests.builders import job, pod_group, queue
+from tests.kit.builders import job, pod_group, queue
 
 Raw = dict[str, Any]
 

@@ -11,7 +11,7 @@ from pumice.webhook.admission import Admission
 from pumice.webhook.resource_groups import NO_GROUPS, ResourceGroup, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
-from tests.builders import pod
+from tests.kit.builders import pod
 from tests.unit.webhook.reviewing import answer, operations, patched, request, reraise
 from tests.unit.webhook.shapes import OBJECTS
 

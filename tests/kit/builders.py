@@ -145,6 +145,16 @@ def pod(
     }
 
 
+def bare_pod(name: str = "p", *, namespace: str = "default", **spec: Any) -> Raw:
+    """A pod as any user writes it: with no more than it must have; keyword arguments are fields of its spec."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"containers": [{"name": "main", "image": "image"}]} | spec,
+    }
+
+
 def node(
     name: str = "node1",
     cpu: str = "4",

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parents[1] / "cases"
 LOADER = yaml.CSafeLoader
 """Reads ten times faster than the one in Python."""
 
