@@ -1,13 +1,14 @@
 """`pumice lint`: admission of manifests, offline."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pumice.cli import exits
 from pumice.cli.changes import changes
-from pumice.cli.manifests import Manifest, read
+from pumice.cli.manifests import Manifest, read, read_all
 from pumice.cli.options import AdmissionConf, Files, Output, Settings, State
 from pumice.cli.output import Format, note, paint, write, write_json
 
@@ -49,16 +50,22 @@ def lint(
     if "-" in files and state and "-" in state:
         raise exits.UserError("stdin (-) can be read only once")
     with _uncollected():
-        judged = _judged(read(files))
+        reading = read_all(files)
+        judged = _judged(reading.manifests)
         others = [each for each in judged if of_object(each.object)]
         court = Court(chosen, read(state or (), may_be_empty=True), others, groups=groups)
         findings = [(each, _of_no_kind(each) or court.judge(each)) for each in judged]
-    if output is Format.JSON:
+    if reading.problems and not reading.manifests:
+        pass  # there is no result to show
+    elif output is Format.JSON:
         write_json([_as_json(each, found) for each, found in findings])
     else:
         for each, found in findings:
             _write_text(each, placed(each), found)
         _write_sum([found for _, found in findings])
+    if reading.problems:
+        sys.stdout.flush()
+        raise exits.UserError(*reading.problems)
     refused = any(not found.allowed for _, found in findings)
     exits.finish(exits.REFUSED if refused else exits.FINE)
 
