@@ -38,9 +38,10 @@ def lint(
 
     Says what the API server and its webhooks would change, warn about and refuse. Objects in the files may refer to each other, a Job to a Queue for example. What --state holds
     exists already: a manifest of the same name is judged as its update. Queues `root` and `default`
-    are there without being given; where no queue is given, naming another is a warning. Kinds of other groups are skipped. `pumice rules CODE` explains the code at the end of a line.
+    are there without being given; where no queue is given, naming another is a warning. Kinds of other groups are skipped, and so are hidden folders and files of a directory that
+    are no manifests. `pumice rules CODE` explains the code at the end of a line.
 
-    Exit code 1: something is refused.
+    Exit code 1: something is refused; 2: something cannot be read, results of the rest are printed.
     """
     from pumice.api.kinds import of_object
     from pumice.cli.court import Court, placed, read_groups, read_settings
