@@ -125,7 +125,9 @@ def _parse_and_run(arguments: list[str]) -> int:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else _command(arguments)
         hint = f" (see `{command} --help`)" if context is not None else ""
-        note(f"{paint(f'{command}:', 'red', sys.stderr)} {_one_line(error.format_message())}{hint}")
+        several = error.messages if isinstance(error, exits.UserError) else [error.format_message()]
+        for message in several:
+            note(f"{paint(f'{command}:', 'red', sys.stderr)} {_one_line(message)}{hint}")
         return exits.USAGE
     return returned if isinstance(returned, int) else exits.FINE
 

@@ -20,9 +20,17 @@ PIPE_CLOSED = 141
 
 
 class UserError(typer.TyperException):
-    """Bad usage or unreadable input; the message is shown as one line, and the exit code is 2."""
+    """Bad usage or unreadable input; each message is shown as one line, and the exit code is 2.
+
+    Attributes:
+        messages: One, or one for each of several inputs that cannot be read.
+    """
 
     exit_code = USAGE
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__(messages[0])
+        self.messages = messages
 
 
 def finish(code: int) -> NoReturn:

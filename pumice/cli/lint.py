@@ -1,13 +1,14 @@
 """`pumice lint`: admission of manifests, offline."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pumice.cli import exits
 from pumice.cli.changes import changes
-from pumice.cli.manifests import Manifest, read
+from pumice.cli.manifests import Manifest, read, read_all
 from pumice.cli.options import AdmissionConf, Files, Output, Settings, State
 from pumice.cli.output import Format, note, paint, write, write_json
 
@@ -37,9 +38,10 @@ def lint(
 
     Says what the API server and its webhooks would change, warn about and refuse. Objects in the files may refer to each other, a Job to a Queue for example. What --state holds
     exists already: a manifest of the same name is judged as its update. Queues `root` and `default`
-    are there without being given; where no queue is given, naming another is a warning. Kinds of other groups are skipped. `pumice rules CODE` explains the code at the end of a line.
+    are there without being given; where no queue is given, naming another is a warning. Kinds of other groups are skipped, and so are hidden folders and files of a directory that
+    are no manifests. `pumice rules CODE` explains the code at the end of a line.
 
-    Exit code 1: something is refused.
+    Exit code 1: something is refused; 2: something cannot be read, results of the rest are printed.
     """
     from pumice.api.kinds import of_object
     from pumice.cli.court import Court, placed, read_groups, read_settings
@@ -49,16 +51,22 @@ def lint(
     if "-" in files and state and "-" in state:
         raise exits.UserError("stdin (-) can be read only once")
     with _uncollected():
-        judged = _judged(read(files))
+        reading = read_all(files)
+        judged = _judged(reading.manifests)
         others = [each for each in judged if of_object(each.object)]
         court = Court(chosen, read(state or (), may_be_empty=True), others, groups=groups)
         findings = [(each, _of_no_kind(each) or court.judge(each)) for each in judged]
-    if output is Format.JSON:
+    if reading.problems and not reading.manifests:
+        pass  # there is no result to show
+    elif output is Format.JSON:
         write_json([_as_json(each, found) for each, found in findings])
     else:
         for each, found in findings:
             _write_text(each, placed(each), found)
         _write_sum([found for _, found in findings])
+    if reading.problems:
+        sys.stdout.flush()
+        raise exits.UserError(*reading.problems)
     refused = any(not found.allowed for _, found in findings)
     exits.finish(exits.REFUSED if refused else exits.FINE)
 

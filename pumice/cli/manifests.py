@@ -1,26 +1,40 @@
 """Manifests from files and from stdin, each with the place it comes from.
 
-What is wrong with a file is told in one line, `FILE: document N, line M: …`, and ends the verb with
-exit code 2: the file was not understood, so nothing can be said about what stands in it.
+A document that cannot be read is one line, `FILE: document N, line M: …`, and hides no other document. It makes the
+exit code 2 if the user named its file, or if it was meant to be a manifest. Other files of a folder, such as the values
+of a Helm chart or the workflows of a CI system, are skipped with a note.
 """
 
+import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pumice.api.fields import plain
 from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.cli.exits import UserError
+from pumice.cli.folders import find_files
+from pumice.cli.output import note
 
-__all__ = ["Manifest", "Raw", "Source", "named", "read", "read_bytes", "read_objects"]
+__all__ = [
+    "Manifest",
+    "Raw",
+    "Reading",
+    "Source",
+    "named",
+    "read",
+    "read_all",
+    "read_bytes",
+    "read_objects",
+]
 
 Raw = dict[str, Any]
 """An object as JSON gives it."""
 
 STDIN = "-"
-SUFFIXES = (".yaml", ".yml", ".json")
 GENERATED_STEM = 58
 """Characters of a `generateName` that the API server keeps, so that the name fits into a label."""
 
@@ -84,11 +98,21 @@ class Manifest:
         return metadata if isinstance(metadata, dict) else {}
 
 
-def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Manifest]:
-    """Read every object of files; Lists are taken apart.
+@dataclass(slots=True)
+class Reading:
+    """What was read.
 
-    Of a directory all files are read that are named like manifests, those below it included, in the
-    order of their paths.
+    Attributes:
+        manifests: The objects, in the order of the files.
+        problems: What could not be read, a line each.
+    """
+
+    manifests: list[Manifest] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Manifest]:
+    """Read every object of files; see `read_all`.
 
     Args:
         files: Paths, and `-` for stdin.
@@ -97,16 +121,43 @@ def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Man
     Raises:
         UserError: A file cannot be read, is empty, is no YAML, or holds something that is no object.
     """
+    reading = read_all(files, may_be_empty=may_be_empty)
+    if reading.problems:
+        raise UserError(reading.problems[0])
+    return reading.manifests
+
+
+def read_all(files: Sequence[str | Path], *, may_be_empty: bool = False) -> Reading:
+    """Read every object of files as far as possible; Lists are taken apart.
+
+    Of a directory all files are read that are named like manifests, those below it included, in the
+    order of their paths. Those that are no manifests are skipped, with a note on stderr.
+
+    Args:
+        files: Paths, and `-` for stdin.
+        may_be_empty: A file without any object is one of a cluster without any, rather than a slip.
+
+    Raises:
+        UserError: Stdin is named twice.
+    """
     names = [str(file) for file in files]
     if names.count(STDIN) > 1:
         raise UserError("stdin (-) can be read only once")
-    found: list[Manifest] = []
-    for file in (each for name in names for each in _files(name)):
-        manifests = _read_one(file)
-        if manifests is None and not may_be_empty:
-            raise UserError(f"{_shown(file)}: is empty, expected manifests")
-        found.extend(manifests or ())
-    return found
+    reading = Reading()
+    for name in names:
+        if name == STDIN or not _is_folder(name):
+            problems = _read_one(name, reading, may_be_empty=may_be_empty)
+            reading.problems += [problem for problem, _ in problems]
+            continue
+        found = find_files(name)
+        for folder in found.skipped:
+            note(plain(f"skipped {folder}"))
+        reading.problems += found.problems
+        for file in found.files:
+            problems = _read_one(str(file), reading)
+            reading.problems += [problem for problem, is_meant in problems if is_meant]
+            _note_skipped([problem for problem, is_meant in problems if not is_meant])
+    return reading
 
 
 def read_objects(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Raw]:
@@ -133,19 +184,18 @@ def named(manifests: Iterable[Manifest]) -> list[Manifest]:
     return found
 
 
-def _files(name: str) -> list[str]:
-    """The file itself, or the manifests of a directory."""
+def _is_folder(name: str) -> bool:
     try:
-        if name == STDIN or not Path(name).is_dir():
-            return [name]
+        return Path(name).is_dir()
     except ValueError:
-        return [name]  # which is told when it is read
-    found = sorted(
-        path for path in Path(name).rglob("*") if path.suffix in SUFFIXES and path.is_file()
-    )
-    if not found:
-        raise UserError(f"{name}: holds no manifests, expected files *{', *'.join(SUFFIXES)}")
-    return [str(path) for path in found]
+        return False  # a null byte in the name, which is reported when the file is read
+
+
+def _note_skipped(problems: list[str]) -> None:
+    """Say why a file, or a part of it, is skipped: one line a file."""
+    if problems:
+        more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
+        note(plain(f"skipped {problems[0]}{more}"))
 
 
 def read_bytes(file: str | Path) -> bytes:
@@ -166,25 +216,54 @@ def read_bytes(file: str | Path) -> bytes:
         raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', error)}") from None
 
 
-def _read_one(name: str) -> list[Manifest] | None:
-    """The objects of a file; None where there is no document."""
+_Problem = tuple[str, bool]
+"""What is wrong with a document, and whether it was meant to be a manifest."""
+
+
+def _read_one(name: str, reading: Reading, *, may_be_empty: bool = False) -> list[_Problem]:
+    """Add the objects of a file to what was read, and return what is wrong with the rest of it."""
     # YAML is read by the verbs that take files only; `pumice --help` must not wait for it.
     from pumice.cli.documents import DocumentError, parse
 
-    raw = read_bytes(name)
-    manifests: list[Manifest] = []
-    documents = 0
     try:
-        for number, line, value in parse(raw):
-            documents += 1
-            manifests.extend(_objects(value, Source(name, number, line)))
-    except DocumentError as error:
+        raw = read_bytes(name)
+    except UserError as error:
+        return [(str(error), True)]
+    problems: list[_Problem] = []
+
+    def failed(error: DocumentError) -> None:
         where = f"document {error.document}" + (f", line {error.line}" if error.line else "")
-        raise UserError(f"{_shown(name)}: {where}: {error}") from None
-    return manifests if documents else None
+        where += f", column {error.column}" if error.column else ""
+        problems.append((f"{_shown(name)}: {where}: {error}", _looks_like_manifests(raw)))
+
+    is_empty = True
+    for number, line, value in parse(raw, failed):
+        is_empty = False
+        for entry, source in _entries(value, Source(name, number, line)):
+            problem = _problem(entry)
+            if problem:
+                problems.append((f"{source}: {problem}", _is_meant(entry)))
+            else:
+                reading.manifests.append(Manifest(entry, source))
+    if is_empty and not problems and not may_be_empty:
+        problems.append((f"{_shown(name)}: is empty, expected manifests", False))
+    return problems
 
 
-def _objects(value: Any, source: Source) -> Iterable[Manifest]:
+_API_VERSION = re.compile(rb'^(apiVersion|\s*"apiVersion")\s*:', re.MULTILINE)
+
+
+def _looks_like_manifests(raw: bytes) -> bool:
+    """True if a text that cannot be read was meant to hold manifests, and is no template of them."""
+    return b"{{" not in raw and _API_VERSION.search(raw) is not None
+
+
+def _is_meant(value: Any) -> bool:
+    """True if a value that is no object was meant to be one: a kind without an apiVersion for example."""
+    return isinstance(value, dict) and len({"apiVersion", "kind", "metadata"} & value.keys()) > 1
+
+
+def _entries(value: Any, source: Source) -> Iterator[tuple[Any, Source]]:
     """The objects of a document: itself, the items of a List, or the entries of a JSON array."""
     if isinstance(value, list):
         defaults: Raw = {}
@@ -193,14 +272,12 @@ def _objects(value: Any, source: Source) -> Iterable[Manifest]:
         kind = str(value["kind"]).removesuffix("List")
         defaults = {"apiVersion": value["apiVersion"], "kind": kind} if kind else {}
         entries = value["items"] or []
-    elif isinstance(value, dict) and value.get("kind") == "List" and value.get("items"):
-        raise UserError(f"{source}: items: expected a list, found {kind_of(value['items'])}")
     else:
-        yield _manifest(value, source)
+        yield value, source
         return
     for number, entry in enumerate(entries, 1):
         place = Source(source.file, source.document, source.line, number)
-        yield _manifest({**defaults, **entry} if isinstance(entry, dict) else entry, place)
+        yield {**defaults, **entry} if isinstance(entry, dict) else entry, place
 
 
 def _is_list(value: Raw) -> bool:
@@ -212,17 +289,20 @@ def _is_list(value: Raw) -> bool:
     )
 
 
-def _manifest(value: Any, source: Source) -> Manifest:
+def _problem(value: Any) -> str:
+    """Why a value is no object of Kubernetes; empty if it is one."""
     if not isinstance(value, dict):
-        raise UserError(f"{source}: expected an object, found {kind_of(value)}")
-    for field in ("apiVersion", "kind"):
-        found = value.get(field)
-        example = f"expected for example {_EXAMPLES[field]}"
+        return f"expected an object, found {kind_of(value)}"
+    items = value.get("items")
+    if value.get("kind") == "List" and items and not isinstance(items, list):
+        return f"items: expected a list, found {kind_of(items)}"
+    for name, example in _EXAMPLES.items():
+        found = value.get(name)
         if not found:
-            raise UserError(f"{source}: {field} is missing, {example}")
+            return f"{name} is missing, expected for example {example}"
         if not isinstance(found, str):
-            raise UserError(f"{source}: {field} is {kind_of(found)}, {example}")
-    return Manifest(value, source)
+            return f"{name} is {kind_of(found)}, expected for example {example}"
+    return ""
 
 
 _EXAMPLES = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}

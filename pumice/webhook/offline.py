@@ -18,6 +18,7 @@ from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
 from pumice.webhook.metadata_problems import has_parts, metadata_problems, with_texts
 from pumice.webhook.null_entries import null_entries
+from pumice.webhook.offline_pods import pod_problems, with_pod_problems
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import bare, without_nulls
 from pumice.webhook.readings import readings
@@ -96,6 +97,10 @@ def _judge(
     mutating = desk.ask(plain, mutating=True)
     patched = _patched(kind, plain, mutating)
     errors, doubts = desk.validated(patched, [each.path for each in mutating.errors])
+    if kind == kinds.POD and operation != "DELETE":
+        case = admission.case(bare(_request(kind, operation, patched, old)))
+        of_pod = pod_problems(case, patched, old)
+        errors, doubts = with_pod_problems(errors, of_pod.errors), doubts + of_pod.warnings
     warnings = (*dropped, *mutating.warnings, *doubts)
     return Judgement(tuple(dict.fromkeys(errors)), tuple(dict.fromkeys(warnings)), patched)
 

@@ -368,6 +368,53 @@ def test_a_directory_is_linted_file_by_file(pumice: Pumice, tmp_path: Path) -> N
     assert [each["object"] for each in ran.json] == ["Job/default/one", "Job/default/two"]
 
 
+def test_foreign_files_of_a_folder_are_skipped(pumice: Pumice, tmp_path: Path) -> None:
+    for name, text in {
+        ".github/workflows/ci.yaml": "on: [push]\n",
+        "ci/pipeline.yaml": "stages: [test]\n",
+        "bad.yaml": texts(job("bad", minAvailable=9)),
+        "good.yaml": texts(job("good", [task("worker", 1)])),
+        "values.yaml": "replicas: 3\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    ran = pumice("lint", tmp_path, "-o", "json")
+
+    assert ran.code == 1
+    assert [each["object"] for each in ran.json] == ["Job/default/bad", "Job/default/good"]
+    said = [line.partition(":")[0] for line in ran.err.splitlines()]
+    assert said == [f"skipped {tmp_path}/ci/pipeline.yaml", f"skipped {tmp_path}/values.yaml"]
+    (tmp_path / "bad.yaml").unlink()
+    assert pumice("lint", tmp_path).code == 0
+
+
+@pytest.mark.parametrize("output", ["json", "text"])
+def test_what_cannot_be_read_is_told_after_the_results(
+    pumice: Pumice, tmp_path: Path, output: str
+) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text(f"{texts(job('bad', minAvailable=9))}\n---\na: [1\n---\n{texts(job('good'))}\n")
+    ran = pumice("lint", file, tmp_path / "none.yaml", "-o", output)
+
+    assert ran.code == 2
+    if output == "json":
+        assert [each["allowed"] for each in ran.json] == [False, True]
+    else:
+        assert ran.out.endswith("2 objects: 1 admitted, 1 refused\n")
+    assert ran.err.splitlines() == [
+        f"pumice lint: {file}: document 2, line 4: did not find expected ',' or ']'",
+        f"pumice lint: {tmp_path}/none.yaml: no such file",
+    ]
+
+
+def test_json_with_a_trailing_comma_is_refused(pumice: Pumice) -> None:
+    ran = pumice("lint", "-", stdin=texts(job())[:-1] + ",}")
+    assert (ran.code, ran.out) == (2, "")
+    assert "pumice lint: stdin: document 1, line 1, column" in ran.err
+    assert "trailing comma" in ran.err
+
+
 def test_a_kind_that_resembles_none_is_refused_without_a_guess(pumice: Pumice) -> None:
     manifest = {
         "apiVersion": "batch.volcano.sh/v1alpha1",

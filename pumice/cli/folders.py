@@ -1,0 +1,57 @@
+"""Files of a folder that may be manifests."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["SUFFIXES", "Found", "find_files"]
+
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(slots=True)
+class Found:
+    """What a folder holds.
+
+    Attributes:
+        files: Files that are named like manifests, in the order of their paths.
+        skipped: Folders that were left out, each with the reason.
+        problems: Folders that cannot be read, each with the reason.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def find_files(folder: str) -> Found:
+    """Find what is named like a manifest in a folder and in those below it.
+
+    Hidden folders, such as `.git` and `.github`, are left out, and so are templates of Helm charts, which are no
+    manifests before they are rendered.
+    """
+    found = Found()
+
+    def unreadable(error: OSError) -> None:
+        found.problems.append(f"{error.filename}: cannot be read: {error.strerror}")
+
+    for name, below, files in os.walk(folder, onerror=unreadable):
+        here = Path(name)
+        if _are_templates(here):
+            what = "templates of a Helm chart; check what `helm template` makes of them"
+            found.skipped.append(f"{here}: {what}")
+            below.clear()
+            continue
+        below[:] = sorted(each for each in below if not each.startswith("."))
+        paths = (here / each for each in files if each.endswith(SUFFIXES))
+        found.files += [path for path in paths if path.is_file()]
+    found.files.sort()
+    if not (found.files or found.skipped or found.problems):
+        what = f"holds no manifests, expected files *{', *'.join(SUFFIXES)}"
+        found.problems.append(f"{folder}: {what}")
+    return found
+
+
+def _are_templates(folder: Path) -> bool:
+    folder = folder.absolute()  # `.` has no name
+    return folder.name == "templates" and (folder.parent / "Chart.yaml").is_file()
