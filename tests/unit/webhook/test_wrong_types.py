@@ -1,9 +1,7 @@
 """A field of a wrong type hides only rules that may need it, and adds nothing about other fields."""
 
 import copy
-import functools
 import json
-import operator
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -151,9 +149,13 @@ def test_a_field_that_no_rule_looks_at_hides_only_rules_that_compare_fields(kind
 
 
 def _instead(right: Raw, path: str, value: Any) -> Raw:
+    """An object with another value at a path."""
     wrong = copy.deepcopy(right)
     *outer, last = steps_of(path)
-    functools.reduce(operator.getitem, outer, wrong)[last] = value
+    here: Any = wrong
+    for step in outer:
+        here = here[step]
+    here[last] = value
     return wrong
 
 
