@@ -1,7 +1,6 @@
-"""Values of a wrong JSON type: how a message tells of one, and what was probably meant.
+"""Values of a wrong JSON type: what a message says about one, and how to fix it.
 
-Most come from YAML: quotes too many or too few, a `-` too many or too few. So the message says which, and
-whoever judges the rest of the object can read the value as its author meant it.
+Most come from YAML: quotes too many or too few, a `-` too many or too few. The message says which.
 """
 
 import json
@@ -9,11 +8,9 @@ import math
 import re
 from typing import Any
 
-import msgspec
-
 from pumice.api.json_words import shown
 
-__all__ = ["another", "meant", "problem"]
+__all__ = ["problem"]
 
 _WORDS = {
     "string": "a text",
@@ -29,19 +26,15 @@ _WORDS = {
     "object": "an object",
 }
 _COUNTS = frozenset({"integer", "int32", "int64"})
-_NUMBERS = _COUNTS | {"number", "int-or-string"}
-_SCALARS = (str, int, float, bool)
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 _CROWDED = re.compile(r"[\w./-]+:(?!//)\S.*", re.ASCII)
 """An entry of a map that YAML reads as a text, for want of a space."""
 _LARGEST_COUNTED = 2**53
-_ANOTHER: dict[str, Any] = {"quantity": "77", **dict.fromkeys(_NUMBERS, 77)}
-"""What no field has by default. Of texts, lists and objects none is as good as any: rules look for some."""
 
 
 def problem(expected: str, found: Any) -> str:
-    """Say what must stand in a field, what does, and how to mend it where that can be told.
+    """Say what a field must hold, what it holds, and how to fix it where that is clear.
 
     Args:
         expected: A type of JSON as schemas call it, or one of the notation of `pod_types`.
@@ -49,37 +42,6 @@ def problem(expected: str, found: Any) -> str:
     """
     hint = _hint(expected, found)
     return f"must be {_WORDS[expected]}, found {shown(found)}" + (f"; {hint}" if hint else "")
-
-
-def meant(expected: str, found: Any) -> Any:
-    """What the author of a value of a wrong type meant; `msgspec.UNSET` where that cannot be told.
-
-    Args:
-        expected: As for `problem`.
-        found: A value of another type.
-    """
-    if expected in _NUMBERS and type(found) is str and _DIGITS.fullmatch(found):
-        return int(found)
-    if expected == "string" and isinstance(found, _SCALARS):
-        return json.dumps(found)
-    if expected == "boolean" and isinstance(found, str):
-        return _BOOLEANS.get(found.lower(), msgspec.UNSET)
-    if expected == "array" and (isinstance(found, _SCALARS) or _is_item(found)):
-        return [found]
-    if expected == "object" and _is_only_item(found):
-        return found[0]
-    return msgspec.UNSET
-
-
-def another(expected: str) -> Any:
-    """A value of a type that is as good as any; `msgspec.UNSET` where there is none.
-
-    Rules that look at the field say something else of it than they would if nothing stood there.
-
-    Args:
-        expected: As for `problem`.
-    """
-    return _ANOTHER.get(expected, msgspec.UNSET)
 
 
 def _hint(expected: str, found: Any) -> str:
@@ -126,11 +88,6 @@ def _hint_for_object(found: Any) -> str:
     if isinstance(found, str) and _CROWDED.fullmatch(found):
         return "put a space behind the colon"
     return ""
-
-
-def _is_item(found: Any) -> bool:
-    """Whether an object looks like an item without its dash, and not like items under their names."""
-    return isinstance(found, dict) and any(isinstance(each, _SCALARS) for each in found.values())
 
 
 def _is_only_item(found: Any) -> bool:

@@ -29,11 +29,11 @@ from pumice.webhook.questions import (
     uid_of,
     without_nulls,
 )
-from pumice.webhook.readings import Reading, readings
 from pumice.webhook.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.known_templates import KnownTemplates
+from pumice.webhook.salvage import trusted, without
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.type_problems import brought_type_problems
 from pumice.webhook.view import AdmissionView
@@ -206,7 +206,7 @@ class Admission:
     def _judge_rest(
         self, endpoint: Endpoint, request: Request, case: Case, error: Exception
     ) -> None:
-        """Report all unreadable fields of a new object, and what is wrong with the others."""
+        """Report all unreadable fields, and of a new object what is wrong with the others."""
         kind = endpoint.registration.kind
         problems = brought_type_problems(kind, request, error)
         case.errors.extend(problems)
@@ -214,37 +214,23 @@ class Admission:
             return
         if case.most is not None and len(problems) >= case.most:
             return
-        paths = [problem.path for problem in problems]
+        dropped = [problem.path for problem in problems]
+        judged = case.sibling()
         try:
-            raw = without_nulls(msgspec.json.decode(request.object))
-            for reading in readings(kind, raw, paths):
-                if self._judge_reading(endpoint, request, case, reading):
-                    return
+            rest = without(without_nulls(msgspec.json.decode(request.object)), dropped)
+            question = msgspec.structs.replace(
+                bare(request), object=msgspec.convert(rest, endpoint.type)
+            )
+            endpoint.judge(judged, question, Source(request))
         except UNREADABLE:
-            return  # without types nothing can be read at all
+            return  # a path could not be followed, so the field is still there
         except Exception as crash:
             case.crashed(endpoint.code, crash)
-
-    def _judge_reading(
-        self, endpoint: Endpoint, request: Request, case: Case, reading: Reading
-    ) -> bool:
-        """Judge what an object can be read as; returns whether it can."""
-        judged = [case.sibling() for _ in reading.objects]
-        try:
-            for judging, each in zip(judged, reading.objects, strict=True):
-                new = msgspec.convert(each, endpoint.type)
-                question = msgspec.structs.replace(bare(request), object=new)
-                endpoint.judge(judging, question, Source(request))
-        except UNREADABLE:
-            return False
-        errors = [each.errors for each in judged]
-        if reading.fails(errors):
-            return False
-        case.errors.extend(reading.trusted(errors))
-        case.warnings.extend(reading.trusted([each.warnings for each in judged]))
-        case.missing_queues.extend(judged[0].missing_queues)
-        case.crashes.extend(judged[0].crashes)
-        return True
+            return
+        case.errors.extend(trusted(judged.errors, dropped))
+        case.warnings.extend(trusted(judged.warnings, dropped))
+        case.missing_queues.extend(judged.missing_queues)
+        case.crashes.extend(judged.crashes)
 
     def _respond(
         self, endpoint: Endpoint, question: Question[Any], source: Source, case: Case

@@ -3,7 +3,6 @@
 Schemas of custom resources say nothing of metadata, and rules leave to the API server what it says by itself.
 """
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ from pumice.api.fields import FieldError
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.labels import Problem, annotation_problems, label_problems
 
-__all__ = ["has_parts", "metadata_problems", "with_texts"]
+__all__ = ["metadata_problems", "readable"]
 
 _MAPS: dict[str, Callable[[dict[str, str]], Iterator[Problem]]] = {
     "labels": label_problems,
@@ -36,32 +35,17 @@ def metadata_problems(manifest: dict[str, Any], *, namespaced: bool) -> list[Fie
     return [*_name_problems(meta), *spaces, *_entry_problems(meta)]
 
 
-def with_texts(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest as its labels and annotations were meant, for rules to judge what they can.
-
-    Numbers and booleans lack quotes; lists and objects are left out.
-    """
+def readable(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest without labels and annotations that are not strings, for rules to judge the rest."""
     meta = manifest.get("metadata")
     if not isinstance(meta, dict):
         return manifest
     kept = {
-        field: {
-            key: value if _is_text(value) else mistyped.meant("string", value)
-            for key, value in meta[field].items()
-            if not isinstance(value, dict | list)
-        }
+        field: {key: value for key, value in meta[field].items() if _is_text(value)}
         for field in _MAPS
-        if isinstance(meta.get(field), dict) and not all(map(_is_text, meta[field].values()))
+        if isinstance(meta.get(field), dict)
     }
     return {**manifest, "metadata": {**meta, **kept}} if kept else manifest
-
-
-def has_parts(manifest: dict[str, Any]) -> bool:
-    """Whether a label or an annotation is a list or an object, which no text can stand for."""
-    meta = manifest.get("metadata")
-    maps = [meta.get(field) for field in _MAPS] if isinstance(meta, dict) else ()
-    values = (each.values() for each in maps if isinstance(each, dict))
-    return any(isinstance(each, dict | list) for each in itertools.chain.from_iterable(values))
 
 
 def _is_text(value: Any) -> bool:

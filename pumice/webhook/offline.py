@@ -5,6 +5,7 @@ schema is checked, validating rules judge. Unlike there, the next step is taken 
 found something, so everything is told at once.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +17,17 @@ from pumice.api.kinds import Kind
 from pumice.api.reviews import GroupVersionResource, Request
 from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
-from pumice.webhook.metadata_problems import has_parts, metadata_problems, with_texts
+from pumice.webhook.metadata_problems import metadata_problems, readable
 from pumice.webhook.null_entries import null_entries
 from pumice.webhook.offline_pods import pod_problems, with_pod_problems
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import bare, without_nulls
-from pumice.webhook.readings import readings
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
 from pumice.webhook.rules.pods.foreign import foreign_owner
 from pumice.webhook.rules.within import Within
-from pumice.webhook.salvage import trusted
+from pumice.webhook.salvage import trusted, without
 from pumice.webhook.type_problems import retold, schema, type_problems
 from pumice.webhook.unknown_fields import unknown_fields
 
@@ -101,8 +101,32 @@ def _judge(
         case = admission.case(bare(_request(kind, operation, patched, old)))
         of_pod = pod_problems(case, patched, old)
         errors, doubts = with_pod_problems(errors, of_pod.errors), doubts + of_pod.warnings
-    warnings = (*dropped, *mutating.warnings, *doubts)
-    return Judgement(tuple(dict.fromkeys(errors)), tuple(dict.fromkeys(warnings)), patched)
+    # Rules do not see these entries: a mutating one may have written an entry of the same name.
+    odd = [each for each in metadata_problems(plain, namespaced=False) if _is_odd_entry(each)]
+    warnings = _beside(odd, (*dropped, *mutating.warnings, *doubts))
+    return Judgement((*odd, *_beside(odd, errors)), warnings, patched)
+
+
+def _beside(odd: Iterable[FieldError], found: Iterable[FieldError]) -> tuple[FieldError, ...]:
+    """Results, each once, without those that labels and annotations which rules do not see may have caused."""
+    left = tuple(dict.fromkeys(found))
+    for entries in _ENTRIES:
+        unseen = [each.path for each in odd if each.path.startswith(entries)]
+        if unseen:
+            left = tuple(
+                each
+                for each in left
+                if not each.path.startswith(entries) or trusted([each], unseen)
+            )
+    return left
+
+
+def _is_odd_entry(found: FieldError) -> bool:
+    """True for a label or an annotation that is not a string."""
+    return found.code == "SCHEMA-TYPE" and found.path.startswith(_ENTRIES)
+
+
+_ENTRIES = ("metadata.labels", "metadata.annotations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +147,7 @@ class _Desk:
 
     def ask(self, manifest: Manifest, *, mutating: bool) -> Case:
         """What the endpoint that mutates, or the other one, says; nothing where it is not asked."""
-        request = _request(self.kind, self.operation, with_texts(manifest), self.old)
+        request = _request(self.kind, self.operation, readable(manifest), self.old)
         for each in REGISTRATIONS:
             is_ours = each.kind == self.kind and each.mutating == mutating
             if is_ours and self.operation in each.operations:
@@ -137,30 +161,23 @@ class _Desk:
 
         Args:
             manifest: The object, mutated if it could be read.
-            unreadable: Paths of what could not be. The rest is mutated and judged for itself, for it would
-                be refused for what a mutating rule fills in, such as the name of a task.
+            unreadable: Paths of what could not be. The rest is mutated and judged by itself: otherwise
+                it would be refused for what a mutating rule fills in, such as the name of a task.
         """
         errors, warnings = self._found(manifest)
         if not unreadable or self.operation != "CREATE":
             return errors, warnings
-        inside = Within(unreadable)
-        for reading in readings(self.kind, without_nulls(manifest), unreadable):
-            filled = [self._filled(each) for each in reading.objects]
-            found = [each for each in filled if each is not None]
-            if len(found) < len(filled) or reading.fails([of_one for of_one, _ in found]):
-                continue
-            told = [each for each in errors if each.path in inside]
-            told += reading.trusted([of_one for of_one, _ in found])
-            return told, reading.trusted([of_one for _, of_one in found])
-        return errors, warnings
-
-    def _filled(self, readable: Manifest) -> tuple[list[FieldError], list[FieldError]] | None:
-        """Errors and warnings about an object once it is mutated; None where it cannot be."""
-        mutating = self.ask(readable, mutating=True)
+        rest = without(without_nulls(manifest), unreadable)
+        mutating = self.ask(rest, mutating=True)
         if mutating.errors:
-            return None
-        errors, warnings = self._found(_patched(self.kind, readable, mutating))
-        return errors, mutating.warnings + warnings
+            return errors, warnings
+        found, doubts = self._found(_patched(self.kind, rest, mutating))
+        inside = Within(unreadable)
+        told = [each for each in errors if each.path in inside]
+        return (
+            told + trusted(found, unreadable),
+            trusted(mutating.warnings + doubts, unreadable),
+        )
 
     def _found(self, manifest: Manifest) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings about an object as it is."""
@@ -168,7 +185,7 @@ class _Desk:
         if self.operation == "DELETE":
             return case.errors, case.warnings
         of_schema = _schema_problems(self.kind, manifest)
-        return _merged(manifest, of_schema, case.errors), case.warnings
+        return _merged(of_schema, case.errors), case.warnings
 
 
 def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Judgement:
@@ -212,18 +229,8 @@ def _schema_problems(kind: Kind, manifest: Manifest) -> list[FieldError]:
     return found
 
 
-def _merged(
-    manifest: Manifest, of_schema: list[FieldError], of_rules: list[FieldError]
-) -> list[FieldError]:
+def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:
     """Both, but of two about one field the rule's: it knows more, and says what would be right."""
-    unread = [each.path for each in of_schema if _is_entry(each) and each.code == "SCHEMA-TYPE"]
-    if unread:
-        whole = not has_parts(manifest)
-        of_rules = [
-            each
-            for each in of_rules
-            if not _is_entry(each) or trusted([[each]], unread, whole=whole)
-        ]
     if any(each.path in _NAMES for each in of_schema):  # names made of an impossible one are so too
         of_rules = [each for each in of_rules if each.code != JOB_PLUGIN_NAME.code]
     told = {error.path for error in of_rules}
@@ -237,10 +244,6 @@ def _places(found: FieldError) -> tuple[str, ...]:
     """Where a rule tells the same: of an item that is there twice it does at the item's name."""
     twice = found.code == "SCHEMA-DUPLICATE"
     return (found.path, f"{found.path}.name") if twice else (found.path,)
-
-
-def _is_entry(found: FieldError) -> bool:
-    return found.path.startswith(("metadata.labels", "metadata.annotations"))
 
 
 def _request(kind: Kind, operation: str, manifest: Manifest, old: Manifest | None) -> Request:

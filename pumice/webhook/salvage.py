@@ -1,24 +1,25 @@
-"""The rest of an object of which some fields cannot be read.
+"""Objects with fields of wrong types, judged without those fields.
 
-A user with a text where a number belongs, and a misspelt plugin besides, is told of both. So the
-unreadable fields are taken out, or replaced, and the rest is judged; what may be said for that reason
-alone is left out.
+The type problem is reported, the field is dropped, and the rules judge the rest, so that a user with a
+string in place of a number and a misspelt plugin hears about both. Nothing is guessed: what the field may
+have meant is not judged, and results that its absence may have caused are left out.
 """
 
 import copy
 import functools
 import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from pumice.api.fields import FieldError
-from pumice.webhook.rules.catalogue import by_code
-from pumice.webhook.rules.within import Within
+from pumice.webhook.rules.catalogue import ALL
+from pumice.webhook.rules.jobs.defaults import JOB_ZERO
+from pumice.webhook.rules.within import unaffected
 
-__all__ = ["compares", "instead", "steps_of", "trusted", "value_at", "without"]
+__all__ = ["steps_of", "trusted", "value_at", "without"]
 
 _SEGMENT = re.compile(r"(?:^|\.)(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
@@ -31,19 +32,6 @@ def without(raw: Any, paths: Iterable[str]) -> Any:
     rest = copy.deepcopy(raw)
     for path in paths:
         _remove(rest, steps_of(path))
-    return rest
-
-
-def instead(raw: Any, values: Mapping[str, Any]) -> Any:
-    """A copy of a raw object with other values at some paths; one that cannot be followed is passed over."""
-    rest = copy.deepcopy(raw)
-    for path, value in values.items():
-        *outer, last = steps_of(path)
-        try:
-            here = functools.reduce(operator.getitem, outer, rest)
-            here[last] = value
-        except (LookupError, TypeError):
-            continue
     return rest
 
 
@@ -78,33 +66,15 @@ def _remove(here: Any, steps: list[str | int]) -> None:
         here[last] = {}
 
 
-def trusted(
-    found: Sequence[Iterable[FieldError]], paths: Iterable[str], *, whole: bool
-) -> list[FieldError]:
-    """Of what was found in the rest, that which holds for the whole too.
-
-    What is said of the fields themselves is said better by whoever could not read them.
-
-    Args:
-        found: What was found in each of the objects that were judged instead; only what was found word for
-            word in all of them counts.
-        paths: The fields that cannot be read.
-        whole: Whether something stood in their place. Otherwise what is said about something of which a
-            part was taken out may be said for want of that part, and rules that weigh fields against each
-            other are not to be trusted.
-    """
-    unreadable, (first, *others) = Within(paths), found
-    lasting = set(first).intersection(*others)
-    return [
-        error
-        for error in first
-        if error in lasting
-        and error.path not in unreadable
-        and (whole or not (compares(error.code) or unreadable.below(error.path)))
-    ]
+def trusted(found: Iterable[FieldError], dropped: Iterable[str]) -> list[FieldError]:
+    """Results about the rest that hold for the whole object, too; see `unaffected`."""
+    return unaffected(found, dropped, _COMPARING)
 
 
-def compares(code: str) -> bool:
-    """Whether a rule weighs several fields against each other."""
-    rule = by_code(code)
-    return rule is not None and rule.compares
+_COMPARING = frozenset(
+    rule.code for rule in ALL if rule.compares and not rule.code.startswith("TPL-")
+) | {JOB_ZERO.code}
+"""Rules that compare fields, and the one whose message names a default that is computed from several.
+
+Rules of pod templates compare fields of one template, which drops its own; see `pod_template`.
+"""

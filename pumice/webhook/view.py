@@ -1,25 +1,35 @@
-"""The cluster as far as rules look at it.
+"""The cluster as far as rules look at it: get an object, list a kind, and is what is missing known to be missing.
 
-A review touches no network: the server keeps a view current from watch caches, offline verbs and
-tests make a `Snapshot` of manifests. What a view does not have may not exist, or may merely not be
-known; `knows` tells the two apart, kind by kind, so that nothing is called missing by somebody who
-never looked.
+A review touches no network: the server reads watch caches, offline verbs and tests a `Snapshot` of manifests,
+`pumice dev` its store, and an `Overlay` lays objects that were fetched a moment ago over any of them. Each of these
+says how it gets and lists; the questions of the rules are asked here, once, in terms of that. An object that a view
+does not have may not exist, or may be unknown; `knows` tells the two apart for each kind, so that no
+rule calls an object missing that was never looked for.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from pumice.api import keys, kinds
-from pumice.api.kinds import Kind
+from pumice.api import keys
+from pumice.api.kinds import (
+    HYPER_NODE,
+    NAMESPACE,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+    of_object,
+)
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.nodes import PriorityClass
 from pumice.api.queues import Queue
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
 from pumice.webhook.sightings import GangSighting, TierSighting
 
-__all__ = ["AdmissionView", "Namespace", "Overlay", "Snapshot", "default_of"]
+__all__ = ["READ_AS", "AdmissionView", "Namespace", "Overlay", "Snapshot"]
 
 
 class Namespace(ApiStruct, frozen=True):
@@ -28,199 +38,178 @@ class Namespace(ApiStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-class AdmissionView(Protocol):
+READ_AS: Mapping[Kind, type[ApiStruct]] = {
+    QUEUE: Queue,
+    NAMESPACE: Namespace,
+    PRIORITY_CLASS: PriorityClass,
+    POD_GROUP: GangSighting,
+    HYPER_NODE: TierSighting,
+    **OWNERS,
+}
+"""The kinds that rules look at, and what they read of each."""
+
+
+class AdmissionView(ABC):
     """What rules may ask about the cluster. No answer may block."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
+        """An object of a kind in `READ_AS`, or None when there is none of this name."""
+
+    @abstractmethod
+    def list(self, kind: Kind) -> Collection[Any]:
+        """All objects of a kind in `READ_AS`."""
+
+    @abstractmethod
+    def knows(self, kind: Kind) -> bool:
+        """True if an object of this kind that is not here does not exist."""
 
     @property
     def complete(self) -> bool:
-        """Whether a queue that is not here does not exist; otherwise it is merely not known."""
-
-    def knows(self, kind: Kind) -> bool:
-        """Whether an object of this kind that is not here does not exist."""
+        """True if a queue that is not here does not exist; otherwise it is unknown."""
+        return self.knows(QUEUE)
 
     def queue(self, name: str) -> Queue | None:
         """A queue, or None when there is none of this name."""
+        return self.get(QUEUE, name)
 
     def queues(self) -> Collection[Queue]:
         """All queues."""
+        return self.list(QUEUE)
 
     def children(self, name: str) -> Sequence[Queue]:
-        """Queues whose `spec.parent` is this name."""
+        """Queues whose `spec.parent` is this name; views of many queues keep an index."""
+        return [queue for queue in self.queues() if queue.spec.parent == name]
 
     def namespace(self, name: str) -> Namespace | None:
         """A namespace, or None when there is none of this name."""
+        return self.get(NAMESPACE, name)
 
     def priority_class(self, name: str) -> PriorityClass | None:
         """A priority class, or None when there is none of this name."""
+        return self.get(PRIORITY_CLASS, name)
 
     def priority_classes(self) -> Collection[PriorityClass]:
         """All priority classes."""
+        return self.list(PRIORITY_CLASS)
 
     def default_priority_class(self) -> PriorityClass | None:
-        """The class of whoever names none, or None when the cluster has no such class."""
+        """The class of pods that name none: of several global defaults that of lowest value, as in Kubernetes."""
+        found = [each for each in self.priority_classes() if each.global_default]
+        return min(found, key=lambda each: (each.value, each.metadata.name), default=None)
 
     def pod_groups_in(self, queue: str) -> int:
-        """How many PodGroups of a queue are not completed."""
+        """How many PodGroups of a queue are not completed; views of many PodGroups keep count."""
+        return sum(gang.active_in == queue for gang in self.list(POD_GROUP))
 
     def tiers(self) -> Collection[int]:
         """Tiers of the network, as HyperNodes number them."""
+        return {each.spec.tier for each in self.list(HYPER_NODE)}
 
     def tier_names(self) -> Collection[str]:
         """Tiers of the network, as HyperNodes name them."""
+        return {each.spec.tier_name for each in self.list(HYPER_NODE) if each.spec.tier_name}
 
     def owner(self, key: OwnerKey) -> Owner | None:
         """An owner of pods that plugins wire, or None when there is none of this name."""
+        kind, namespace, name = key
+        return self.get(kind, name, namespace)
 
 
 _BUILTIN_QUEUES = (keys.ROOT_QUEUE, keys.DEFAULT_QUEUE)
 _BUILTIN_CLASSES = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
+    name: PriorityClass(metadata=ObjectMeta(name=name), value=value)
+    for name, value in (
+        ("system-cluster-critical", 2_000_000_000),
+        ("system-node-critical", 2_000_001_000),
+    )
 }
+_Named = Mapping[tuple[str, str], Any]
+"""Objects by namespace and name."""
 
 
-def default_of(classes: Iterable[PriorityClass]) -> PriorityClass | None:
-    """The class of whoever names none: of several global defaults the one of lowest value, as in Kubernetes."""
-    found = [each for each in classes if each.global_default]
-    return min(found, key=lambda each: (each.value, each.metadata.name), default=None)
-
-
-class Snapshot:
-    """A view of objects at hand; nothing changes it once it is made."""
+class Snapshot(AdmissionView):
+    """A view of objects in memory; nothing changes it once it is made."""
 
     def __init__(
         self,
         queues: Iterable[Queue] = (),
-        namespaces: Iterable[Namespace] = (),
+        others: Mapping[Kind, _Named] | None = None,
         *,
-        priority_classes: Iterable[PriorityClass] = (),
-        gangs: Iterable[GangSighting] = (),
-        tiers: Iterable[TierSighting] = (),
-        owners: Mapping[OwnerKey, Owner] | None = None,
         complete: bool = True,
     ) -> None:
-        """Make a view; of two objects of one name the later counts.
+        """Make a view; of two queues of one name the later counts.
 
-        Priority classes and tiers are known when any is given: who describes a cluster in files
-        often leaves them out.
+        Args:
+            queues: The queues.
+            others: Objects of other kinds. Priority classes and HyperNodes are known when any is given:
+                descriptions of a cluster in files often leave them out.
+            complete: True if an object of another kind that is not given does not exist.
         """
-        self.complete = complete
-        self._queues = {queue.metadata.name: queue for queue in queues}
-        self._namespaces = {each.metadata.name: each for each in namespaces}
-        self._classes = {each.metadata.name: each for each in priority_classes}
-        self._gangs = list(gangs)
-        self._tiers = list(tiers)
-        self._owners = dict(owners or {})
-        self._children: dict[str, list[Queue]] = {}
-        for queue in self._queues.values():
-            self._children.setdefault(queue.spec.parent, []).append(queue)
+        named = {("", queue.metadata.name): queue for queue in queues}
+        self._objects: dict[Kind, _Named] = {**(others or {}), QUEUE: named}
+        self._complete = complete
+        children: dict[str, Any] = {}
+        for queue in named.values():
+            children.setdefault(queue.spec.parent, []).append(queue)
+        self._children: dict[str, Sequence[Queue]] = children
 
     @classmethod
     def of(cls, manifests: Iterable[Mapping[str, Any]], *, complete: bool = True) -> "Snapshot":
-        """Make a view of raw manifests; kinds that no rule looks at are passed over.
+        """Make a view of raw manifests; of two of one name the later counts, and kinds that no rule asks for are ignored.
 
         The queues `root` and `default`, which every cluster has, are there without being given.
 
         Args:
             manifests: Objects of the cluster.
-            complete: Whether a queue that is not among them does not exist.
+            complete: True if a queue that is not among them does not exist.
 
         Raises:
             msgspec.ValidationError: A field of a manifest has the wrong type.
         """
         queues = [Queue(metadata=ObjectMeta(name=name)) for name in _BUILTIN_QUEUES]
-        namespaces: list[Namespace] = []
-        classes: list[PriorityClass] = []
-        gangs: dict[tuple[str, str], GangSighting] = {}
-        tiers: list[TierSighting] = []
-        owners: dict[OwnerKey, Owner] = {}
+        others: dict[Kind, dict[tuple[str, str], Any]] = {}
         for manifest in manifests:
-            kind = kinds.of_object(dict(manifest))
-            if kind == kinds.QUEUE:
-                queues.append(msgspec.convert(manifest, Queue))
-            elif kind == kinds.NAMESPACE:
-                namespaces.append(msgspec.convert(manifest, Namespace))
-            elif kind == kinds.PRIORITY_CLASS:
-                classes.append(msgspec.convert(manifest, PriorityClass))
-            elif kind == kinds.POD_GROUP:
-                gangs[_identity(manifest)] = msgspec.convert(manifest, GangSighting)
-            elif kind == kinds.HYPER_NODE:
-                tiers.append(msgspec.convert(manifest, TierSighting))
-            elif kind in OWNERS:
-                owners[kind, *_identity(manifest)] = msgspec.convert(manifest, OWNERS[kind])
-        return cls(
-            queues,
-            namespaces,
-            priority_classes=classes,
-            gangs=gangs.values(),
-            tiers=tiers,
-            owners=owners,
-            complete=complete,
-        )
+            kind = of_object(dict(manifest))
+            type_ = READ_AS.get(kind) if kind is not None else None
+            if kind is None or type_ is None:
+                continue
+            read = msgspec.convert(manifest, type_)
+            if isinstance(read, Queue):
+                queues.append(read)
+            else:
+                others.setdefault(kind, {})[_identity(kind, manifest)] = read
+        return cls(queues, others, complete=complete)
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
+        """An object, or None; the priority classes of Kubernetes itself are always there."""
+        found = self._objects.get(kind, {}).get((namespace, name))
+        return _BUILTIN_CLASSES.get(name) if found is None and kind == PRIORITY_CLASS else found
+
+    def list(self, kind: Kind) -> Collection[Any]:
+        """All objects of a kind that were given."""
+        return self._objects.get(kind, {}).values()
 
     def knows(self, kind: Kind) -> bool:
-        """Whether an object of this kind that is not here does not exist."""
-        if kind == kinds.PRIORITY_CLASS:
-            return bool(self._classes)
-        if kind == kinds.HYPER_NODE:
-            return bool(self._tiers)
-        return self.complete
-
-    def queue(self, name: str) -> Queue | None:
-        """A queue, or None when there is none of this name."""
-        return self._queues.get(name)
-
-    def queues(self) -> Collection[Queue]:
-        """All queues."""
-        return self._queues.values()
+        """True if an object of this kind that is not here does not exist."""
+        often_left_out = kind in (PRIORITY_CLASS, HYPER_NODE)
+        return bool(self._objects.get(kind)) if often_left_out else self._complete
 
     def children(self, name: str) -> Sequence[Queue]:
         """Queues whose `spec.parent` is this name."""
         return self._children.get(name, ())
 
-    def namespace(self, name: str) -> Namespace | None:
-        """A namespace, or None when there is none of this name."""
-        return self._namespaces.get(name)
 
-    def priority_class(self, name: str) -> PriorityClass | None:
-        """A priority class, or None when there is none of this name."""
-        found = self._classes.get(name)
-        if found is None and name in _BUILTIN_CLASSES:
-            return PriorityClass(metadata=ObjectMeta(name=name), value=_BUILTIN_CLASSES[name])
-        return found
-
-    def priority_classes(self) -> Collection[PriorityClass]:
-        """All priority classes that were given."""
-        return self._classes.values()
-
-    def default_priority_class(self) -> PriorityClass | None:
-        """The class of whoever names none, or None when the cluster has no such class."""
-        return default_of(self._classes.values())
-
-    def pod_groups_in(self, queue: str) -> int:
-        """How many PodGroups of a queue are not completed."""
-        return sum(gang.active_in == queue for gang in self._gangs)
-
-    def tiers(self) -> Collection[int]:
-        """Tiers of the network, as HyperNodes number them."""
-        return {each.spec.tier for each in self._tiers}
-
-    def tier_names(self) -> Collection[str]:
-        """Tiers of the network, as HyperNodes name them."""
-        return {each.spec.tier_name for each in self._tiers if each.spec.tier_name}
-
-    def owner(self, key: OwnerKey) -> Owner | None:
-        """An owner of pods that plugins wire, or None when there is none of this name."""
-        return self._owners.get(key)
-
-
-def _identity(manifest: Mapping[str, Any]) -> tuple[str, str]:
+def _identity(kind: Kind, manifest: Mapping[str, Any]) -> tuple[str, str]:
     metadata = manifest.get("metadata")
     found = metadata if isinstance(metadata, dict) else {}
-    return str(found.get("namespace", "")), str(found.get("name", ""))
+    namespace = str(found.get("namespace", "")) if kind.namespaced else ""
+    return namespace, str(found.get("name", ""))
 
 
-class Overlay:
+class Overlay(AdmissionView):
     """A view with a few objects that it does not know yet, fetched a moment ago."""
 
     def __init__(
@@ -230,57 +219,43 @@ class Overlay:
         owners: Mapping[OwnerKey, Owner] | None = None,
     ) -> None:
         """Lay queues and owners of pods over a view."""
-        self.complete = view.complete
         self._view = view
-        self._extra = Snapshot(queues, owners=owners)
+        self._laid: dict[OwnerKey, Any] = {
+            **(owners or {}),
+            **{(QUEUE, "", queue.metadata.name): queue for queue in queues},
+        }
+
+    @property
+    def complete(self) -> bool:
+        """As the view below says."""
+        return self._view.complete
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
+        """The object that was laid over, or that of the view below."""
+        found = self._laid.get((kind, namespace, name))
+        return self._view.get(kind, name, namespace) if found is None else found
+
+    def list(self, kind: Kind) -> Collection[Any]:
+        """All objects of a kind, those that were laid over in the place of others of their names."""
+        laid = {key[1:]: each for key, each in self._laid.items() if key[0] == kind}
+        if not laid:
+            return self._view.list(kind)
+        known = {
+            (each.metadata.namespace, each.metadata.name): each for each in self._view.list(kind)
+        }
+        return (known | laid).values()
 
     def knows(self, kind: Kind) -> bool:
-        """Whether an object of this kind that is not here does not exist."""
+        """As the view below says."""
         return self._view.knows(kind)
-
-    def queue(self, name: str) -> Queue | None:
-        """A queue, or None when there is none of this name."""
-        return self._extra.queue(name) or self._view.queue(name)
-
-    def queues(self) -> Collection[Queue]:
-        """All queues."""
-        known = {queue.metadata.name: queue for queue in self._view.queues()}
-        return (known | {queue.metadata.name: queue for queue in self._extra.queues()}).values()
 
     def children(self, name: str) -> Sequence[Queue]:
         """Queues whose `spec.parent` is this name."""
-        known = self._view.children(name)
-        unchanged = [each for each in known if self._extra.queue(each.metadata.name) is None]
-        return [*unchanged, *self._extra.children(name)]
-
-    def namespace(self, name: str) -> Namespace | None:
-        """A namespace, or None when there is none of this name."""
-        return self._view.namespace(name)
-
-    def priority_class(self, name: str) -> PriorityClass | None:
-        """A priority class, or None when there is none of this name."""
-        return self._view.priority_class(name)
-
-    def priority_classes(self) -> Collection[PriorityClass]:
-        """All priority classes."""
-        return self._view.priority_classes()
-
-    def default_priority_class(self) -> PriorityClass | None:
-        """The class of whoever names none, or None when the cluster has no such class."""
-        return self._view.default_priority_class()
+        laid = [each for each in self._laid.values() if isinstance(each, Queue)]
+        names = {each.metadata.name for each in laid}
+        known = [each for each in self._view.children(name) if each.metadata.name not in names]
+        return [*known, *(each for each in laid if each.spec.parent == name)]
 
     def pod_groups_in(self, queue: str) -> int:
-        """How many PodGroups of a queue are not completed."""
+        """As the view below says."""
         return self._view.pod_groups_in(queue)
-
-    def tiers(self) -> Collection[int]:
-        """Tiers of the network, as HyperNodes number them."""
-        return self._view.tiers()
-
-    def tier_names(self) -> Collection[str]:
-        """Tiers of the network, as HyperNodes name them."""
-        return self._view.tier_names()
-
-    def owner(self, key: OwnerKey) -> Owner | None:
-        """An owner of pods that plugins wire, or None when there is none of this name."""
-        return self._extra.owner(key) or self._view.owner(key)

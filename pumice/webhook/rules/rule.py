@@ -28,9 +28,8 @@ class Rule:
         reason: Kubernetes' class of the error.
         level: How strict it is unless settings say otherwise.
         stricter: Volcano admits what breaks this rule; setting `strict-upstream` makes it a warning.
-        compares: The rule weighs several fields against each other, so it cannot judge an object
-            of which one is unreadable and nothing can be read in its place. One that finds the same name
-            twice needs no others.
+        compares: The rule compares several fields, so its result about an object without one of
+            them may be wrong. A rule that finds the same name twice is right without the others.
         since: Version that brought the rule.
     """
 

@@ -5,9 +5,11 @@ once, the paths say with a single search what stands around another, and what wi
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
-__all__ = ["Within"]
+from pumice.api.fields import FieldError
+
+__all__ = ["Within", "unaffected"]
 
 
 class Within:
@@ -36,6 +38,28 @@ class Within:
         ordered = _ordered(path)
         after = bisect_left(self._all, f"{ordered}\x00")
         return after < len(self._all) and _is_within(self._all[after], ordered)
+
+
+def unaffected(
+    found: Iterable[FieldError], dropped: Iterable[str], comparing: Container[str]
+) -> list[FieldError]:
+    """Results about an object without some of its fields that hold for the whole object, too.
+
+    A rule that judges one field is right about every field that is still there. Wrong may be what a
+    rule reports at a dropped field or around it, because the field is missing, and what a rule reports that
+    compares fields, because one of them may be missing.
+
+    Args:
+        found: Results about the object without the fields.
+        dropped: Paths of the fields.
+        comparing: Codes of the rules that compare fields.
+    """
+    gone = Within(dropped)
+    return [
+        each
+        for each in found
+        if each.code not in comparing and each.path not in gone and not gone.below(each.path)
+    ]
 
 
 def _ordered(path: str) -> str:

@@ -4,13 +4,13 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from tests.builders import pod
 
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
+from tests.kit.builders import pod
 from tests.unit.webhook.template_rows import TemplateRow, pod_of, relative, template_rows
 
 Raw = dict[str, Any]

@@ -5,7 +5,7 @@ import pytest
 
 from pumice.api import kinds
 from pumice.api.fields import FieldError
-from pumice.webhook.salvage import instead, trusted, value_at, without
+from pumice.webhook.salvage import trusted, value_at, without
 from pumice.webhook.type_problems import schema, type_problems
 from tests.kit.builders import job
 
@@ -34,32 +34,20 @@ def test_what_the_missing_field_may_have_caused_is_not_trusted() -> None:
         FieldError("spec.tasks[0].name", "", "JOB-TASK-NAME"),
         FieldError("spec.tasks[0]", "", "JOB-TASK-NAME"),
     ]
-    assert trusted([found], ["spec.tasks[0]"], whole=False) == [kept]
-    assert trusted([found], ["spec.tasks[01]", "spec.task"], whole=False)[0] == kept
+    assert trusted(found, ["spec.tasks[0]"]) == [kept]
+    assert trusted(found, ["spec.tasks[01]", "spec.task"])[0] == kept
 
 
 def test_what_holds_a_missing_field_may_lack_it() -> None:
     around = FieldError("spec.policies[0]", "", "POL-NOTHING")
     beside = FieldError("spec.policies[0].action", "", "POL-BAD-ACTION")
-    assert trusted([[around, beside]], ["spec.policies[0].exitCode"], whole=False) == [beside]
-    assert trusted([[around]], ["spec.policies[1].exitCode"], whole=False) == [around]
+    assert trusted([around, beside], ["spec.policies[0].exitCode"]) == [beside]
+    assert trusted([around], ["spec.policies[1].exitCode"]) == [around]
 
 
-def test_what_is_said_of_both_objects_has_nothing_to_do_with_the_field() -> None:
-    total = FieldError("spec.minAvailable", "must be at most 4, found 9", "JOB-MINAVAIL-TOTAL")
-    other = FieldError("spec.minAvailable", "must be at most 77, found 9", "JOB-MINAVAIL-TOTAL")
-    tasks = FieldError("spec.tasks", "no master", "JOB-MPI-MASTER")
-    field = FieldError("spec.tasks[0].replicas", "", "JOB-NEGATIVE")
-    unreadable = ["spec.tasks[0].replicas"]
-    assert trusted([[total, tasks, field]], unreadable, whole=True) == [total, tasks]
-    assert trusted([[total, tasks], [tasks, other]], unreadable, whole=True) == [tasks]
-
-
-def test_other_values_are_put_into_a_copy() -> None:
-    whole = {"a": 1, "b": [{"c": "2"}]}
-    assert instead(whole, {"a": 3, "b[0].c": 2}) == {"a": 3, "b": [{"c": 2}]}
-    assert whole == {"a": 1, "b": [{"c": "2"}]}
-    assert instead(whole, {"a.b": 3, "b.c": 3, "b[7]": 3, "b[0].d.e": 3}) == whole
+def test_what_a_template_compares_holds_beside_fields_outside_of_it() -> None:
+    found = [FieldError("spec.tasks[0].template.spec.volumes[0]", "", "TPL-MOUNT")]
+    assert trusted(found, ["spec.maxRetry"]) == found
 
 
 def test_what_stands_at_a_path() -> None:

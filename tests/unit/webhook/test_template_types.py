@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from pumice.webhook.rules.templates import types
+from pumice.webhook.rules.templates.pod import pod_template
+from pumice.webhook.rules.templates.site import Site
 from tests.unit.webhook.template_rows import BASE, judged, relative
 
 Raw = dict[str, Any]
@@ -161,21 +163,24 @@ def test_what_is_unreadable_says_nothing_about_the_rest() -> None:
     ]
 
 
-def test_what_was_meant_is_judged_in_its_place() -> None:
-    """A volume whose name has no quotes is known by the name that it would have with them."""
-    for mounted, told in (("5", []), ("data", ["spec.containers[0].volumeMounts[0].name"])):
+def test_a_name_without_quotes_is_not_guessed() -> None:
+    """The mount may be of the volume whose name cannot be read, so it is not reported."""
+    for mounted in ("5", "data"):
         container = {**MOUNTING, "volumeMounts": [{"name": mounted, "mountPath": "/data"}]}
         template = with_spec(containers=[container], volumes=[{"name": 5, "emptyDir": {}}])
-        assert sorted(said(template)) == [*told, "spec.volumes[0].name"]
+        assert sorted(said(template)) == ["spec.volumes[0].name"]
 
 
-def test_what_was_meant_is_wrong_itself() -> None:
-    """Nobody can tell then what was meant, so its neighbours are not judged by it."""
-    constraint = {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": 1, "minDomains": 1}
-    found = said(with_spec(containers=[MOUNTING], topologySpreadConstraints=[constraint]))
-    assert sorted(found) == [
-        "spec.containers[0].volumeMounts[0].name",
-        "spec.topologySpreadConstraints[0].whenUnsatisfiable",
+def test_other_templates_are_judged_in_full() -> None:
+    """A field of a wrong type in one template hides nothing that another one compares."""
+    wrong, mounting = with_spec(hostname=5), with_spec(containers=[MOUNTING])
+    case = judged(mounting)
+    pod_template(Site(case, "spec.tasks[1].template"), wrong)
+    pod_template(Site(case, "spec.tasks[2].template"), mounting)
+    assert [each.path for each in case.errors] == [
+        *(each.path for each in judged(mounting).errors),
+        "spec.tasks[1].template.spec.hostname",
+        "spec.tasks[2].template.spec.containers[0].volumeMounts[0].name",
     ]
 
 

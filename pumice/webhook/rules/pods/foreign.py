@@ -33,6 +33,7 @@ POD_PLUGINS_OWNER = Rule(
     "Plugins go by a pod's index, and by how many there are; other pods have neither.",
     "annotations: {pumice.dev/plugins: pytorch}, ownerReferences: [{kind: ReplicaSet, name: web}]",
     stricter=True,
+    compares=True,
 )
 POD_PLUGINS_UNKNOWN = Rule(
     "POD-PLUGINS-UNKNOWN",

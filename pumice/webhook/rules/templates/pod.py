@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable
 
 from pumice.api import keys
-from pumice.api.fields import FieldError
-from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
     affinity,
@@ -54,7 +52,7 @@ from pumice.webhook.rules.templates import (
 )
 from pumice.webhook.rules.templates.labels import labels
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.within import Within
+from pumice.webhook.rules.within import unaffected
 
 __all__ = ["RULES", "pod_template"]
 
@@ -126,60 +124,19 @@ def pod_template(site: Site, template: Raw) -> None:
     if not unreadable:
         _judge(site, readable)
         return
-    guess = types.read_as_meant(site, template)
-    told = _judged_aside(site, guess.template) if guess else None
-    if guess and told and guess.sure and _is_sound(told.errors, unreadable):
-        site.case.errors += _outside(told.errors, unreadable)
-        site.case.warnings += _outside(told.warnings, unreadable)
-        return
-    rest = _judged_aside(site, readable)
-    said = {*told.errors, *told.warnings} if guess and told and guess.simple else None
-    site.case.errors += _trusted(rest.errors, unreadable, said)
-    site.case.warnings += _trusted(rest.warnings, unreadable, said)
-
-
-def _is_sound(found: list[FieldError], paths: list[str]) -> bool:
-    """Whether what was meant in some places is right there, whatever else it does not fit."""
-    inside = Within(paths)
-    return all(each.path not in inside or each.code in _COMPARING for each in found)
-
-
-def _outside(found: list[FieldError], paths: list[str]) -> list[FieldError]:
-    inside = Within(paths)
-    return [each for each in found if each.path not in inside]
-
-
-def _judged_aside(site: Site, template: Raw) -> Case:
     aside = site.case.sibling()
-    _judge(Site(aside, site.path), template)
-    return aside
+    _judge(Site(aside, site.path), readable)
+    dropped = {_may_differ(path) for path in unreadable}
+    site.case.errors += unaffected(aside.errors, dropped, _COMPARING)
+    site.case.warnings += unaffected(aside.warnings, dropped, _COMPARING)
 
 
-def _trusted(
-    found: list[FieldError], unreadable: list[str], said: set[FieldError] | None
-) -> list[FieldError]:
-    """Of what was found in the readable rest of a template, that which holds for the whole.
+def _may_differ(path: str) -> str:
+    """The field whose results may be wrong without the field at a path.
 
-    What is said about a field that could not be read, about what it is a part of, and about its
-    neighbours may be wrong. So may be what is said by comparing fields that lie far apart, unless it is
-    said word for word with other values in the place of those that could not be read.
-
-    Args:
-        found: What was found in the rest.
-        unreadable: Paths of what could not be read.
-        said: What was found with other values in their place, if there are any.
+    It is the field itself where its neighbours have little to do with it, and otherwise the object around it.
     """
-    doubtful = {
-        path if _OF_ITS_OWN.search(path) else path.rpartition(".")[0] for path in unreadable
-    }
-    inside, around = Within(doubtful), Within(unreadable)
-    return [
-        each
-        for each in found
-        if (each.code not in _COMPARING if said is None else each in said)
-        and each.path not in inside
-        and not around.below(each.path)
-    ]
+    return path if _OF_ITS_OWN.search(path) else path.rpartition(".")[0]
 
 
 def _judge(site: Site, template: Raw) -> None:

@@ -12,19 +12,16 @@ nearly that of another.
 import difflib
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
-from pumice.api.mistyped import another, meant, problem
+from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
-from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.requirements import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.type_looks import LEAVES, RANGES, fits, quantity_problem
 
-__all__ = ["RULES", "TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read", "read_as_meant"]
+__all__ = ["RULES", "TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
 
 TPL_TYPE = Rule(
     "TPL-TYPE",
@@ -53,20 +50,6 @@ _SPELLING = 4000
 _EMPTY: dict[str, Any] = {"string": "", "boolean": False, "int32": 0, "int64": 0, "quantity": "0"}
 
 
-class Meant(NamedTuple):
-    """A template as its author meant it.
-
-    Attributes:
-        template: A copy that fits.
-        sure: Whether all that was meant could be told; where not, something else stands there.
-        simple: Whether only single values stand for others, in which no name can be that others look for.
-    """
-
-    template: Raw
-    sure: bool
-    simple: bool
-
-
 def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
     """Say what is of a wrong type or misspelt.
 
@@ -81,21 +64,6 @@ def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
     reader = _Reader(site)
     found = reader.value(site.path, template, ROOT)
     return found, reader.unreadable
-
-
-def read_as_meant(site: Site, template: Raw) -> Meant | None:
-    """Read a template as its author meant it, without a word on what is wrong.
-
-    Args:
-        site: Where the template is.
-        template: One that does not fit.
-
-    Returns:
-        None where nobody can tell, and nothing else can stand there.
-    """
-    guesser = _Guesser(site)
-    found = guesser.value(site.path, template, ROOT)
-    return None if guesser.lost else Meant(found, guesser.sure, guesser.simple)
 
 
 class _Reader:
@@ -115,11 +83,11 @@ class _Reader:
             return self._object(path, found, notation)
         if LEAVES[notation](found):
             return found
-        return self._wrong(path, found, notation, notation)
+        return self._wrong(path, found, notation)
 
     def _object(self, path: str, found: Any, name: str) -> Any:
         if type(found) is not dict:
-            return self._wrong(path, found, "object", name)
+            return self._wrong(path, found, "object")
         fields = pod_types()[name]
         result: Raw = {}
         for field, value in found.items():
@@ -137,7 +105,7 @@ class _Reader:
 
     def _list(self, path: str, found: Any, notation: str) -> Any:
         if type(found) is not list:
-            return self._wrong(path, found, "array", f"[]{notation}")
+            return self._wrong(path, found, "array")
         return [
             readable
             if (readable := self._inner(f"{path}[{index}]", value, notation)) is not None
@@ -148,7 +116,7 @@ class _Reader:
 
     def _map(self, path: str, found: Any, notation: str) -> Any:
         if type(found) is not dict:
-            return self._wrong(path, found, "object", f"{{}}{notation}")
+            return self._wrong(path, found, "object")
         read = {key: self._inner(f"{path}.{key}", value, notation) for key, value in found.items()}
         return {key: value for key, value in read.items() if value is not None}
 
@@ -161,35 +129,11 @@ class _Reader:
         self._site.case.suggestions.charge(_SPELLING)
         return _close(field, name)
 
-    def _wrong(self, path: str, found: Any, expected: str, _: str) -> Any:
+    def _wrong(self, path: str, found: Any, expected: str) -> None:
         self.unreadable.append(path)
         is_amount = expected == "quantity" and type(found) in (str, float)
         rule = TPL_QUANTITY if is_amount else TPL_TYPE
         self._site.case.report(rule, path, _problem(found, expected))
-
-
-class _Guesser(_Reader):
-    """The same walk, which says nothing and reads what is of a wrong type as what was meant.
-
-    Attributes:
-        sure, simple: As `Meant` has them.
-        lost: Whether there is something in whose place nothing can stand.
-    """
-
-    def __init__(self, site: Site) -> None:
-        super().__init__(Site(site.case.sibling(Suggestions(0)), site.path))
-        self.sure, self.simple, self.lost = True, True, False
-
-    def _wrong(self, path: str, found: Any, expected: str, notation: str) -> Any:
-        self.simple = self.simple and not isinstance(found, dict | list)
-        value = meant(expected, found)
-        if value is msgspec.UNSET:
-            self.sure = False
-            value = another(expected)
-        if value is msgspec.UNSET:
-            self.lost = True
-            return None
-        return self.value(path, value, notation)
 
 
 def _empty(notation: str) -> Any:
