@@ -3,8 +3,6 @@
 Volcano does not look at them: a CronJob with a mistake in its template is admitted, and fails at
 every run. So whatever refuses a Job is stricter here. Queues as they are today only
 warn, because the Jobs are for later.
-
-Source: webhook specification, section 14, M40; section 15, item 9.
 """
 
 import re

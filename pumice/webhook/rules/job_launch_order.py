@@ -3,8 +3,6 @@
 The master starts processes on the workers, so it fails when it is there first. Volcano has this
 default in its code and does not use it, since its gang counts the pods that are held back, so that
 nothing would ever start.
-
-Source: webhook specification, section 4, the last of the plugin dependency rules.
 """
 
 from collections.abc import Sequence

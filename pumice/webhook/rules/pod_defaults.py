@@ -16,8 +16,7 @@ def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
         pod: The pod as it came.
         namespace: Its namespace, which may stand in the review only.
 
-    Source: webhook specification, section 9.1. That gates do not depend on the file of resource groups:
-    section 14, M2.
+    Gates do not depend on the file of resource groups.
     """
     annotations = pod.metadata.annotations
     gating = case.settings.scheduling_gates_queue_admission and annotations is not None

@@ -1,7 +1,4 @@
-"""The smaller gangs inside a gang: each entry of `spec.subGroupPolicy`, all of them looked at.
-
-Source: webhook specification, sections 8.2 and 12.3; section 14, M20.
-"""
+"""The smaller gangs inside a gang: each entry of `spec.subGroupPolicy`, all of them looked at."""
 
 from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, SubGroupPolicy

@@ -140,10 +140,7 @@ def amounts(case: Case, queue: Queue) -> None:
 
 
 def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
-    """Find amounts that are not in order: guarantee ≤ deserved ≤ capability.
-
-    Source: webhook specification, section 10.3.
-    """
+    """Find amounts that are not in order: guarantee ≤ deserved ≤ capability."""
     capability = readable(queue.spec.capability)
     deserved = readable(queue.spec.deserved)
     for name, amount in sorted(readable(guaranteed(queue)).items()):

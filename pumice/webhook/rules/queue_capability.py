@@ -57,10 +57,7 @@ Named = tuple[int, str]
 
 
 def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find capabilities above those that are above them, as far as this queue has a part in it.
-
-    Source: webhook specification, section 10.5, 1 and 3; section 14, M28 to M30.
-    """
+    """Find capabilities above those that are above them, as far as this queue has a part in it."""
     spec = queue.spec
     if old is not None and (spec.capability, spec.parent) == (old.spec.capability, old.spec.parent):
         return

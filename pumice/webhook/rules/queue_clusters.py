@@ -43,10 +43,7 @@ RULES = (Q_CLUSTER_NAME, Q_CLUSTER_DUP, Q_CLUSTER_WEIGHT, Q_CLUSTER_CAPACITY)
 
 
 def clusters(case: Case, queue: Queue) -> None:
-    """Check the clusters of `spec.extendClusters`.
-
-    Source: webhook specification, section 12.4; section 14, M39.
-    """
+    """Check the clusters of `spec.extendClusters`."""
     first: dict[str, int] = {}
     for index, cluster in enumerate(queue.spec.extend_clusters or ()):
         path = f"spec.extendClusters[{index}]"

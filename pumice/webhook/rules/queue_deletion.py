@@ -79,8 +79,6 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
         case: Where problems go.
         name: Name of the queue.
         old: The queue as the API server has it; looked up when the review does not carry it.
-
-    Source: webhook specification, section 10.6; section 14, M37.
     """
     if name == keys.DEFAULT_QUEUE:
         message = "the queue default must stay: Jobs that name no queue go there"

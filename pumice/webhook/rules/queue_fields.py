@@ -38,10 +38,7 @@ _STRATEGIES = ("fifo", "traverse")
 
 
 def fields(case: Case, queue: Queue) -> None:
-    """Check the plain fields.
-
-    Source: webhook specification, section 12.4.
-    """
+    """Check the plain fields."""
     spec = queue.spec
     if spec.weight is not None and not 1 <= spec.weight <= _LARGEST_WEIGHT:
         message = f"must be from 1 to {_LARGEST_WEIGHT}, found {spec.weight}"

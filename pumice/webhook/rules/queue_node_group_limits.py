@@ -39,10 +39,7 @@ _FORM = '{"group1": {"cpu": "3", "memory": "8Gi"}}'
 
 
 def node_group_limits(case: Case, queue: Queue) -> None:
-    """Check the annotation of a queue that has it.
-
-    Source: scheduler specification, section c.10; webhook specification, section 14, M39.
-    """
+    """Check the annotation of a queue that has it."""
     text = queue.metadata.annotation(keys.NODE_GROUP_LIMITS)
     if not text:
         return

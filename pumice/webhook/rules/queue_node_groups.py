@@ -59,10 +59,7 @@ def group_name_problem(name: str) -> str | None:
 
 
 def node_groups(case: Case, queue: Queue) -> None:
-    """Check the lists of `spec.affinity`, each for itself and against each other.
-
-    Source: node group design; scheduler specification, section c.10; webhook specification, section 14, M39.
-    """
+    """Check the lists of `spec.affinity`, each for itself and against each other."""
     affinity = queue.spec.affinity
     if affinity is None:
         return

@@ -21,10 +21,7 @@ RULES = (Q_ROOT_FROZEN,)
 
 
 def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
-    """Check that an update of root leaves its shares alone; another spelling is no change.
-
-    Source: webhook specification, section 10.2.
-    """
+    """Check that an update of root leaves its shares alone; another spelling is no change."""
     for path, new, before in (
         ("spec.capability", queue.spec.capability, old.spec.capability),
         ("spec.deserved", queue.spec.deserved, old.spec.deserved),

@@ -29,10 +29,7 @@ _CLOSED = ("Closed", "Closing")
 
 
 def state(case: Case, queue: Queue) -> None:
-    """Check the state; the controller's own states are none that a new queue may have.
-
-    Source: webhook specification, section 10.3; job specification, section 20.2.
-    """
+    """Check the state; the controller's own states are none that a new queue may have."""
     known = STATES[:2] if case.creating else STATES
     found = queue.status.state
     if found and found not in known:

@@ -36,8 +36,6 @@ def ruled(rule: Rule, resource: str, limiting: str) -> Rule:
         rule: Which it is where Volcano looks.
         resource: Name of the resource.
         limiting: Name of the queue whose amount is the limit.
-
-    Source: webhook specification, section 10.5.
     """
     if limiting == keys.ROOT_QUEUE:
         return Q_ROOT_LIMIT

@@ -29,8 +29,6 @@ def scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> N
         case: Where the patch and the warnings go.
         pod: The pod as it came.
         group: Its resource group, which may give it another scheduler.
-
-    Source: webhook specification, section 9.1, step 1.
     """
     if (pod.metadata.annotations or {}).get(QUEUE_ALLOCATION_GATE) != "true":
         return
