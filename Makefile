@@ -25,14 +25,15 @@ dev: $(READY) ## Start an in-process cluster for kubectl
 
 test: $(READY_DEV) controlplane ## Run every test, those on a real control plane and with real frameworks included
 	$(PY) -m pytest -n 3 --dist worksteal -m "not controlplane and not frameworks"
-	$(PY) -m pytest -m controlplane
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "controlplane and not alone"
+	$(PY) -m pytest -m "controlplane and alone"
 	@$(MAKE) --no-print-directory test-frameworks
 
 test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenSSH and PyTorch (3 min; needs apt, and root or subordinate uids)
 	$(PY) -m pytest -m frameworks
 
-test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (2 min)
-	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not frameworks and not slow"
+test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (1 min)
+	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not binaries and not frameworks and not slow"
 
 fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what became of them (6 min)
 	$(PY) -m tests.fuzz

@@ -1,9 +1,12 @@
-"""Fixtures that several folders share, and which tests are too slow for the quick suite."""
+"""Fixtures that several folders share, and which tests are too slow for the quick suite, or run alone."""
+
+import gc
+from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.fixtures"]
+pytest_plugins = ["tests.support.fixtures", "tests.support.slowest"]
 
 # How long an example takes is no test's business, nor how long it takes to draw one.
 settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,9 +28,31 @@ SLOW = (
 )
 """Tests that start whole processes, or tell a story or a table once for each of its steps."""
 
+ALONE = (
+    "tests/e2e/test_footprint.py",
+    "tests/integration/certs/test_replicas_controlplane.py",
+)
+"""Tests on the control plane that measure a process, or whose certificates last for seconds."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep Python's garbage collector away from the tests that were found.
+
+    It would look at all of them again and again, while more are found and while they run.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what the quick suite leaves out."""
+    """Mark what the quick suite leaves out, and what runs beside no other test."""
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+        if item.nodeid.startswith(ALONE):
+            item.add_marker(pytest.mark.alone)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 GENERATORS: tuple[tuple[str, ...], ...] = (
     ("pumice.api.crds", "charts/pumice/crds"),
-    ("pumice.webhook.chart", "charts/pumice/files/webhooks.yaml"),
+    ("tools.webhook_configurations", "charts/pumice/files/webhooks.yaml"),
     ("pumice.webhook.policies.chart", "charts/pumice/files/policies.yaml"),
     ("tools.scheduler_config", "charts/pumice/files/volcano-scheduler.conf"),
     ("tools.values_schema", "charts/pumice"),

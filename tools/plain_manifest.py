@@ -34,7 +34,7 @@ _NAMESPACE = {
 
 def plain(rendered: str) -> str:
     """The manifest, from what `helm template --include-crds` prints."""
-    found = [each for each in yaml.safe_load_all(rendered) if each]
+    found = [each for each in yaml.load_all(rendered, Loader=yaml.CSafeLoader) if each]
     for each in found:
         _forget_helm(each)
     # Helm's own order is kept within each of the three parts.

@@ -59,7 +59,7 @@ def certs(
     from pumice.certs.keeper import Keeper
     from pumice.cli import logs
     from pumice.cli.authorities import cert_settings
-    from pumice.cluster.leader import LeaderElection
+    from pumice.cluster.elected import Candidacy, run_elected
     from pumice.cluster.lifecycle import Eternal, run_until_stopped
 
     logs.configure()
@@ -73,18 +73,15 @@ def certs(
             if once:
                 await keeper.look()
                 return
-            election = LeaderElection(client, "pumice-certs", lease_namespace or where, identity())
-
-            async def keep() -> None:
-                if not leader_elect:
-                    await keeper.run()
-                    return
-                async with election:
-                    await election.run(keeper.run)
-
+            candidacy = Candidacy(
+                lease_name="pumice-certs",
+                lease_namespace=lease_namespace or where,
+                identity=identity(),
+                leader_elect=leader_elect,
+            )
             tasks = [
                 Eternal("watch of webhook configurations", keeper.injector.run),
-                Eternal("certificates", keep),
+                Eternal("certificates", lambda: run_elected(client, candidacy, keeper.run)),
             ]
             health = serving_health(metrics_port, CollectorRegistry(), keeper.started.is_set)
             async with health:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from pumice.cluster.client import Client
+    from pumice.cluster.elected import ElectedWorker
 
 __all__ = [
     "connected",
@@ -23,6 +24,7 @@ __all__ = [
     "report_ignored",
     "require_port",
     "run",
+    "run_worker",
     "serving_health",
 ]
 
@@ -51,6 +53,35 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     except TaskEndedError as error:
         logger.error("%s", error)
         finish(REFUSED)
+
+
+def run_worker(
+    kubeconfig: Path | None,
+    server: str | None,
+    metrics_port: int | None,
+    make: "Callable[[Client], ElectedWorker[Any, Any]]",
+) -> None:
+    """Run a component of which one process works at a time until it is told to stop.
+
+    Args:
+        kubeconfig: How to reach the API server.
+        server: Its URL, instead.
+        metrics_port: Where to serve health and metrics; nowhere when None.
+        make: Makes the component, given a session.
+
+    Raises:
+        UserError: It cannot start as it was asked to.
+        typer.Exit: One of its tasks failed, which has been logged.
+    """
+    from pumice.cluster.lifecycle import run_until_stopped
+
+    async def work() -> None:
+        async with connected(kubeconfig, server) as client:
+            worker = make(client)
+            async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
+                await run_until_stopped(worker.tasks())
+
+    run(work)
 
 
 @asynccontextmanager

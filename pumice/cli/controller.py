@@ -1,10 +1,10 @@
 """`pumice controller`: the Job controller as a process."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pumice.cli.components import connected, identity, report_ignored, run, serving_health
+from pumice.cli.components import identity, report_ignored, run_worker
 from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
@@ -14,6 +14,10 @@ from pumice.cli.options import (
     MetricsPort,
     Server,
 )
+
+if TYPE_CHECKING:
+    from pumice.cluster.client import Client
+    from pumice.controller.loop import ControllerWorker
 
 __all__ = ["EXAMPLES", "controller"]
 
@@ -61,7 +65,6 @@ def controller(
     """
     from pumice.cli import logs
     from pumice.cli.court import read_plugin_settings, registry
-    from pumice.cluster.lifecycle import run_until_stopped
     from pumice.controller.loop import ControllerSettings, ControllerWorker
 
     chosen = read_plugin_settings(settings, "--set")
@@ -70,18 +73,15 @@ def controller(
     report_ignored(ignored)
     plugins = registry()
 
-    async def work() -> None:
-        async with connected(kubeconfig, server) as client:
-            process = ControllerSettings(
-                workers=workers,
-                namespace=namespace,
-                leader_elect=leader_elect,
-                lease_namespace=lease_namespace or client.connection.namespace,
-                identity=identity(),
-                plugins=chosen,
-            )
-            worker = ControllerWorker(client, plugins, process)
-            async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
-                await run_until_stopped(worker.tasks())
+    def make(client: "Client") -> "ControllerWorker":
+        process = ControllerSettings(
+            workers=workers,
+            namespace=namespace,
+            leader_elect=leader_elect,
+            lease_namespace=lease_namespace or client.connection.namespace,
+            identity=identity(),
+            plugins=chosen,
+        )
+        return ControllerWorker(client, plugins, process)
 
-    run(work)
+    run_worker(kubeconfig, server, metrics_port, make)

@@ -15,7 +15,7 @@ from pumice.cli.output import note, paint, write
 
 if TYPE_CHECKING:
     from pumice.cli.nodes import NodeSpec
-    from pumice.cluster.embedded import EmbeddedCluster
+    from pumice.embedded import EmbeddedCluster
 
 __all__ = ["EXAMPLES", "dev"]
 
@@ -54,7 +54,8 @@ _KubeconfigOption = Annotated[
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="Where to write the kubeconfig; a temporary file otherwise.",
+        help="Where to write the kubeconfig; a temporary file otherwise. A file that `pumice dev` did not write is "
+        "not overwritten.",
         show_default=False,
     ),
 ]
@@ -75,18 +76,20 @@ def dev(
     until it is deleted, or ends after its annotation pumice.dev/run-duration with the exit code of
     pumice.dev/exit-code.
     """
-    from pumice.cli import logs
+    from pumice.cli import dev_kubeconfig, logs
     from pumice.cli.nodes import read_nodes
 
     specs = read_nodes(nodes)
     delay = read_seconds("--run-delay", run_delay) if run_delay not in ("0", "0s") else 0.0
     scheduling = read_config(config)
+    if kubeconfig is not None:
+        dev_kubeconfig.check(kubeconfig)
     logs.configure(json=False, level=logs.Level.INFO if verbose else logs.Level.WARNING)
 
     async def work() -> None:
         from pumice.cli.dev_cluster import dev_cluster
-        from pumice.cluster.embedded import NodeTimings
         from pumice.cluster.lifecycle import stop_on_signals
+        from pumice.embedded import NodeTimings
 
         stop = asyncio.Event()
         with (
@@ -94,16 +97,18 @@ def dev(
             tempfile.TemporaryDirectory(prefix="pumice-dev-") as folder,
         ):
             try:
+                file = kubeconfig or Path(folder, "kubeconfig")
                 async with dev_cluster(
                     specs, port=port, timings=NodeTimings(start=delay), config=scheduling
                 ) as cluster:
-                    _announce(cluster.api, specs, kubeconfig or Path(folder, "kubeconfig"))
-                    stopped = asyncio.ensure_future(stop.wait())
-                    await asyncio.wait(
-                        [stopped, cluster.components], return_when=asyncio.FIRST_COMPLETED
-                    )
-                    stopped.cancel()
-                    note("stopping")
+                    with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
+                        _announce(cluster.api, specs, file)
+                        stopped = asyncio.ensure_future(stop.wait())
+                        await asyncio.wait(
+                            [stopped, cluster.components], return_when=asyncio.FIRST_COMPLETED
+                        )
+                        stopped.cancel()
+                        note("stopping")
             except OSError as error:
                 raise UserError(f"--port {port}: {error.strerror or error}") from None
 
@@ -111,11 +116,6 @@ def dev(
 
 
 def _announce(cluster: "EmbeddedCluster", nodes: list["NodeSpec"], file: Path) -> None:
-    try:
-        file.touch(mode=0o600)
-        file.write_text(cluster.kubeconfig())
-    except OSError as error:
-        raise UserError(f"--kubeconfig {file}: {error.strerror}") from None
     count = f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
     note(f"API server on {cluster.url}, {count}; Ctrl-C ends it")
     write(f"export KUBECONFIG={file.absolute()}")

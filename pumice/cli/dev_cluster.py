@@ -12,9 +12,9 @@ from pumice.cli.dev_view import StoreView
 from pumice.cli.nodes import NodeSpec
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerWorker
+from pumice.embedded import EmbeddedCluster, NodeTimings
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, ensure_queues
 from pumice.webhook.admission import Admission

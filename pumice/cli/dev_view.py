@@ -7,7 +7,7 @@ import msgspec
 from pumice.api.kinds import HYPER_NODE, NAMESPACE, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from pumice.api.nodes import PriorityClass
 from pumice.api.queues import Queue
-from pumice.cluster.embedded import Store
+from pumice.embedded import Store
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
 from pumice.webhook.sightings import GangSighting, TierSighting
 from pumice.webhook.view import Namespace, default_of

@@ -6,6 +6,7 @@ way over nodes and constructors takes twice as long, which a thousand manifests 
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -42,76 +43,186 @@ class DocumentError(Exception):
     Attributes:
         line: Where, counted from 1; None when it concerns the document as a whole.
         document: Which document of the text, counted from 1.
+        column: Where in the line, counted from 1; None where the line says enough.
+        begins: Where the document, or what comes before it, begins in the text, counted from 0.
     """
 
-    def __init__(self, message: str, line: int | None = None, document: int = 1) -> None:
+    def __init__(
+        self,
+        message: str,
+        line: int | None = None,
+        document: int = 1,
+        column: int | None = None,
+        begins: int = 0,
+    ) -> None:
         super().__init__(message)
         self.line = line
         self.document = document
+        self.column = column
+        self.begins = begins
 
 
-def parse(raw: bytes) -> Iterator[tuple[int, int, Any]]:
+def parse(
+    raw: bytes, failed: Callable[[DocumentError], None] | None = None
+) -> Iterator[tuple[int, int, Any]]:
     """Read every document of a text that is not empty.
+
+    Args:
+        raw: The text.
+        failed: Gets the error of each document that cannot be read; reading goes on with the next document.
 
     Yields:
         Number of the document and its first line, both counted from 1, and its value.
 
     Raises:
-        DocumentError: The text is not UTF-8, or no YAML.
+        DocumentError: The text is not UTF-8, or no YAML; only without `failed`.
     """
-    text = _decode(raw)
-    if text.lstrip()[:1] in ("{", "["):
-        documents = _json(text)
-        if documents is not None:
+    rest, lines, documents = "", 0, 0
+    try:
+        rest = _decode(raw)
+        yield from _documents(rest)
+        return
+    except DocumentError as error:
+        if failed is None:
+            raise
+        problem = error
+    while True:
+        line = problem.line + lines if problem.line else None
+        failed(DocumentError(str(problem), line, problem.document + documents, problem.column))
+        rest, skipped = _after(rest, problem)
+        lines, documents = lines + skipped, documents + problem.document
+        try:
+            for number, line, value in _documents(rest):
+                yield number + documents, line + lines, value
+            return
+        except DocumentError as error:
+            problem = error
+
+
+def _documents(text: str) -> Iterator[tuple[int, int, Any]]:
+    if _is_json_like(text):
+        found = _json(text)
+        if found is not None:
+            documents, problem = found
             yield from documents
+            if problem is not None:
+                raise problem
             return
         # A flow mapping, JSON with comments, or a slip that the YAML reader tells with its line.
     yield from _yaml(text)
 
 
-def _json(text: str) -> list[tuple[int, int, Any]] | None:
-    """The values of a text of one or several JSON values; None when it is no JSON."""
+def _is_json_like(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def _after(text: str, problem: DocumentError) -> tuple[str, int]:
+    """The documents after one that cannot be read, and the number of lines before them."""
+    start = _JSON_START if _is_json_like(text) else _YAML_START
+    found = start.search(text, problem.begins + 1)
+    at = found.start() if found else len(text)
+    return text[at:], text.count("\n", 0, at)
+
+
+_YAML_START = re.compile(r"^---", re.MULTILINE)
+_JSON_START = re.compile(r"^(---|\{(?!\{)|\[)", re.MULTILINE)
+"""Where the next document begins. Values of JSON are not indented; `{{` is an action of a Helm template."""
+
+_Found = list[tuple[int, int, Any]]
+
+
+def _json(text: str) -> tuple[_Found, DocumentError | None] | None:
+    """The values of a text of JSON values, up to the first mistake; None when the text is no JSON."""
     try:
-        return [(1, 1, _DECODER.decode(text))]
+        return [(1, 1, _DECODER.decode(text))], None
     except (msgspec.DecodeError, RecursionError):
         pass
-    decoder = json.JSONDecoder(parse_float=scalars.number, parse_constant=scalars.number)
-    found: list[tuple[int, int, Any]] = []
+    found: _Found = []
     at = 0
     while at < len(text):
         if text[at].isspace():
             at += 1
             continue
+        line = text.count("\n", 0, at) + 1
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, end = _DECODER_OF_SEVERAL.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            problem = _trailing_comma(error)
+            if problem is None and found and text[at] in "{[":
+                problem = DocumentError(f"no JSON: {error.msg}", error.lineno, column=error.colno)
+            if problem is None:
+                return None
+            problem.document, problem.begins = len(found) + 1, at
+            return found, problem
         except (ValueError, RecursionError):
             return None
-        found.append((len(found) + 1, text.count("\n", 0, at) + 1, value))
+        found.append((len(found) + 1, line, value))
         at = end
-    return found
+    return found, None
+
+
+_DECODER_OF_SEVERAL = json.JSONDecoder(parse_float=scalars.number, parse_constant=scalars.number)
+
+
+def _trailing_comma(error: json.JSONDecodeError) -> DocumentError | None:
+    """The error for a comma after the last item of otherwise good JSON, which YAML allows and an API server does not."""
+    text = error.doc
+    comma = text.rfind(",", 0, error.pos + 1)
+    closing = text[comma + 1 :].lstrip()[:1]
+    if comma < 0 or closing not in ("}", "]") or text[comma + 1 : error.pos].strip():
+        return None
+    line, column = text.count("\n", 0, comma) + 1, comma - text.rfind("\n", 0, comma)
+    return DocumentError(
+        f'found a trailing comma before "{closing}", which JSON does not allow; remove it',
+        line,
+        column=column,
+    )
+
+
+def _check_flow(text: str, start: Any) -> None:
+    """Refuse a document that is JSON but for a trailing comma.
+
+    Args:
+        text: The text.
+        start: The event with which the document begins.
+    """
+    if start.__class__ not in (MappingStartEvent, SequenceStartEvent) or not start.flow_style:
+        return
+    try:
+        _DECODER_OF_SEVERAL.raw_decode(text, _at(start))
+    except json.JSONDecodeError as error:
+        if (problem := _trailing_comma(error)) is not None:
+            raise problem from None
+    except (ValueError, RecursionError):
+        pass  # the YAML reader tells
 
 
 def _yaml(text: str) -> Iterator[tuple[int, int, Any]]:
     aliases = "&" in text and "*" in text
     reader = _Reader(text)
+
+    def problem(what: str, line: int | None = None, column: int | None = None) -> DocumentError:
+        return DocumentError(what, line, reader.documents, column, reader.begins)
+
     try:
         while (start := reader.next_document()) is not None:
+            _check_flow(text, start)
             value = reader.value(start)
             if aliases:
                 _check_expansion(value)
             if value is not None:
                 yield reader.documents, start.start_mark.line + 1, value
     except DocumentError as error:
-        raise DocumentError(str(error), error.line, reader.documents) from None
+        raise problem(str(error), error.line, error.column) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = _reworded(text, error) or error.context or "no YAML"
-        raise DocumentError(what, mark.line + 1 if mark else None, reader.documents) from error
+        raise problem(what, mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         message = str(error).partition("\n")[0]
-        raise DocumentError(f"no YAML: {message}", None, reader.documents) from error
+        raise problem(f"no YAML: {message}") from error
     except RecursionError:
-        raise DocumentError("nested too deeply", None, reader.documents) from None
+        raise problem("nested too deeply") from None
     finally:
         reader.dispose()
 
@@ -151,6 +262,7 @@ class _Reader:
 
     Attributes:
         documents: Number of the document that is being read.
+        begins: Where it, or what comes before it, begins in the text.
     """
 
     def __init__(self, text: str) -> None:
@@ -159,6 +271,7 @@ class _Reader:
         self._plain: dict[str, Any] = {}
         self._anchors: dict[str, Any] = {}
         self.documents = 1
+        self.begins = 0
 
     def dispose(self) -> None:
         """Let go of the text."""
@@ -172,7 +285,11 @@ class _Reader:
                 return None
             if event.__class__ is DocumentEndEvent:
                 self.documents += 1
-        return self._next()
+                self.begins = _at(event)
+        self.begins = _at(event)
+        event = self._next()
+        self.begins = _at(event)
+        return event
 
     def value(self, event: Any) -> Any:
         """The value that begins with an event."""
@@ -245,6 +362,12 @@ class _Reader:
             raise _error(f"tag {shown} has no counterpart in JSON and cannot be used", start)
         if start.anchor is not None:
             self._anchors[start.anchor] = found
+
+
+def _at(event: Any) -> int:
+    """Where an event begins in the text."""
+    index: int = event.start_mark.index
+    return index
 
 
 def _error(message: str, event: Any) -> DocumentError:

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from pumice.api import keys
-from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.kinds import POD, POD_GROUP, Kind
 from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.cli.output import note
+from pumice.controller.key_secrets import with_placeholders
 from pumice.controller.observed import Observed
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Step, UpdateObject
 from pumice.controller.reconcile import reconcile
@@ -119,6 +121,10 @@ class Desk:
                 return
             for step in plan.steps:
                 self._apply(step, file, own, everyone, upshot)
+        note(
+            f"Job/{file.namespace}/{file.name}: the controller still plans changes after {PASSES} passes; "
+            "pods may be missing here that a cluster would have"
+        )
 
     def _apply(
         self,
@@ -139,19 +145,27 @@ class Desk:
                 born = {"creationTimestamp": created} if created else {}
                 file.group = manifest | {"metadata": manifest["metadata"] | born}
                 upshot.groups.append(msgspec.convert(file.group, PodGroup))
-            case CreateObject(_, manifest):
-                file.objects.append(manifest)
+            case CreateObject(_, manifest, secret):
+                # A Secret without keys would be deleted and created in every pass; scheduling needs no real ones.
+                made = with_placeholders(manifest, secret) if secret is not None else manifest
+                file.objects.append(made)
             case UpdateObject(kind, _, _, patch) if kind == POD_GROUP and file.group is not None:
                 file.group = _merged(file.group, patch)
                 upshot.groups.append(msgspec.convert(file.group, PodGroup))
+            case UpdateObject(kind, _, name, patch):
+                file.objects = [
+                    _merged(each, patch) if _is(each, kind, name) else each for each in file.objects
+                ]
             case DeleteObject(kind, namespace, name) if kind == POD:
                 gone = own.pop(f"{namespace}/{name}", None)
                 if gone is not None:
                     upshot.gone.append(gone)
+            case DeleteObject(kind, _, name):
+                file.objects = [each for each in file.objects if not _is(each, kind, name)]
             case PatchStatus(status):
                 file.job = file.job | {"status": status}
             case _:
-                pass  # events, and objects that scheduling does not look at
+                pass  # events, claims, and when to look again
 
 
 @dataclass(slots=True)
@@ -197,6 +211,12 @@ def _born(manifest: Raw, file: _File) -> Pod:
         "creationTimestamp": file.job["metadata"].get("creationTimestamp"),
     } | manifest["metadata"]
     return msgspec.convert(manifest | {"metadata": metadata, "status": {"phase": "Pending"}}, Pod)
+
+
+def _is(found: Raw, kind: Kind, name: str) -> bool:
+    """True if this is the object of a kind with a name, in the namespace of its Job."""
+    type_of = found.get("apiVersion"), found.get("kind")
+    return type_of == (kind.api_version, kind.kind) and found["metadata"]["name"] == name
 
 
 def _key(obj: Raw) -> str:

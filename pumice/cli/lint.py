@@ -76,55 +76,30 @@ def _uncollected() -> Iterator[None]:
 
 
 def _judged(manifests: list[Manifest]) -> list[Manifest]:
-    """Those manifests that admission has a word on; of the others it is said that they are skipped."""
+    """Those manifests that admission judges, or that no API server has a kind for; of the others it is said that they are skipped."""
     from pumice.api.fields import plain
-    from pumice.api.kinds import POD, of_object
+    from pumice.api.kinds import JOB, POD, VOLCANO, of_object
+    from pumice.cli.unknown_kinds import has_tasks, unknown_kind
 
     judged = []
     for manifest in manifests:
-        if _is_ours(manifest) or of_object(manifest.object) == POD or _wants_plugins(manifest):
+        raw = manifest.object
+        if of_object(raw) in (*VOLCANO, POD) or unknown_kind(raw) or _wants_plugins(manifest):
             judged.append(manifest)
-        else:
-            version, hint = manifest.object["apiVersion"], _hint_for_job(manifest)
-            note(plain(f"skipped {manifest.identity}: {version} is not judged{hint}"))
+            continue
+        is_meant = raw["kind"] == JOB.kind and has_tasks(raw)
+        hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else ""
+        note(plain(f"skipped {manifest.identity}: {raw['apiVersion']} is not judged{hint}"))
     return judged
-
-
-def _is_ours(manifest: Manifest) -> bool:
-    """Whether it is in a group of Volcano's, whatever its version and its kind."""
-    from pumice.api.kinds import VOLCANO
-
-    group = str(manifest.object["apiVersion"]).partition("/")[0]
-    return any(group == each.group for each in VOLCANO)
-
-
-def _hint_for_job(manifest: Manifest) -> str:
-    """What to write for a Job of Kubernetes that has tasks, as only Volcano's have."""
-    from pumice.api.kinds import JOB
-
-    spec = manifest.object.get("spec")
-    meant = manifest.object["kind"] == JOB.kind and isinstance(spec, dict) and "tasks" in spec
-    return f' (did you mean "{JOB.api_version}"?)' if meant else ""
 
 
 def _of_no_kind(manifest: Manifest) -> "Judgement | None":
     """Refuse a kind that no API server has; None for one that there is."""
-    from pumice.api.fields import FieldError, did_you_mean
-    from pumice.api.kinds import VOLCANO, of_object
+    from pumice.cli.unknown_kinds import unknown_kind
     from pumice.webhook.offline import Judgement
 
-    if of_object(manifest.object) is not None:
-        return None
-    version, kind = str(manifest.object["apiVersion"]), str(manifest.object["kind"])
-    spelt = f"{version} {kind}"
-    here = [each for each in VOLCANO if each.api_version == version]
-    named = [each for each in VOLCANO if each.kind.lower() == kind.lower()]
-    ending = [each for each in here if kind.endswith(each.kind)]
-    meant = [f"{each.api_version} {each.kind}" for each in named or ending]
-    hint = did_you_mean(spelt, meant) or did_you_mean(kind, [each.kind for each in here])
-    path = "kind" if here else "apiVersion"
-    problem = FieldError(path, f'there is no kind "{spelt}"{hint}', "SCHEMA-KIND")
-    return Judgement((problem,), (), manifest.object)
+    problem = unknown_kind(manifest.object)
+    return Judgement((problem,), (), manifest.object) if problem else None
 
 
 def _wants_plugins(manifest: Manifest) -> bool:

@@ -1,18 +1,11 @@
 """`pumice scheduler`: the scheduler as a process."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pumice.cli.components import (
-    connected,
-    identity,
-    read_seconds,
-    report_ignored,
-    run,
-    serving_health,
-)
+from pumice.cli.components import identity, read_seconds, report_ignored, run_worker
 from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
@@ -22,6 +15,10 @@ from pumice.cli.options import (
     MetricsPort,
     Server,
 )
+
+if TYPE_CHECKING:
+    from pumice.cluster.client import Client
+    from pumice.scheduler.worker import SchedulerWorker
 
 __all__ = ["EXAMPLES", "scheduler"]
 
@@ -77,7 +74,6 @@ def scheduler(
     """
     from pumice.cli import logs
     from pumice.cli.configuration import read_config
-    from pumice.cluster.lifecycle import run_until_stopped
     from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
     level, ignored = logs.verbosity(log_level, context.args)
@@ -86,18 +82,15 @@ def scheduler(
     scheduling = read_config(config)
     seconds = read_seconds("--schedule-period", period)
 
-    async def work() -> None:
-        async with connected(kubeconfig, server) as client:
-            settings = WorkerSettings(
-                scheduler_names=tuple(scheduler_name or ("volcano",)),
-                default_queue=default_queue,
-                period=seconds,
-                leader_elect=leader_elect,
-                lease_namespace=lease_namespace or client.connection.namespace,
-                identity=identity(),
-            )
-            worker = SchedulerWorker(client, scheduling, settings)
-            async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
-                await run_until_stopped(worker.tasks())
+    def make(client: "Client") -> "SchedulerWorker":
+        settings = WorkerSettings(
+            scheduler_names=tuple(scheduler_name or ("volcano",)),
+            default_queue=default_queue,
+            period=seconds,
+            leader_elect=leader_elect,
+            lease_namespace=lease_namespace or client.connection.namespace,
+            identity=identity(),
+        )
+        return SchedulerWorker(client, scheduling, settings)
 
-    run(work)
+    run_worker(kubeconfig, server, metrics_port, make)

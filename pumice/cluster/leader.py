@@ -20,14 +20,14 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from pumice.api.kinds import LEASE
 from pumice.cluster.client import Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 
-__all__ = ["Candidacy", "LeaderElection", "run_elected"]
+__all__ = ["LeaderElection"]
 
 logger = logging.getLogger(__name__)
 
@@ -265,36 +265,3 @@ def _holder(lease: Object | None) -> str:
 
 async def _awaited(start: Callable[[], Awaitable[None]]) -> None:
     await start()
-
-
-class Candidacy(Protocol):
-    """Settings of a component of which one process works at a time."""
-
-    @property
-    def leader_elect(self) -> bool:
-        """Whether to work only while holding the Lease."""
-
-    @property
-    def lease_name(self) -> str:
-        """Name of the Lease."""
-
-    @property
-    def lease_namespace(self) -> str:
-        """Its namespace."""
-
-    @property
-    def identity(self) -> str:
-        """Name of this process among the candidates."""
-
-
-async def run_elected(
-    client: Client, settings: Candidacy, clock: Clock, work: Callable[[], Awaitable[None]]
-) -> None:
-    """Work until cancelled: at once, or where an election is asked for, while this process leads."""
-    if not settings.leader_elect:
-        await work()
-        return
-    async with LeaderElection(
-        client, settings.lease_name, settings.lease_namespace, settings.identity, clock=clock
-    ) as election:
-        await election.run(work)

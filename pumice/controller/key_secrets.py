@@ -16,7 +16,7 @@ from pumice.controller.owners import controls_raw
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
 from pumice.plugins import KeySecret
 
-__all__ = ["MADE_LATER", "encoded", "manifests", "settle_keys"]
+__all__ = ["MADE_LATER", "encoded", "manifests", "settle_keys", "with_placeholders"]
 
 MADE_LATER = "<made by the controller>"
 """What stands for a key that has not been made."""
@@ -30,6 +30,13 @@ def encoded(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
 def manifests(job: ObjectMeta, secrets: Iterable[KeySecret], kind: Kind = JOB) -> list[Raw]:
     """The Secrets as the Job's own, without their keys."""
     return owned(job, [_manifest(secret) for secret in secrets], kind)
+
+
+def with_placeholders(manifest: Raw, secret: KeySecret) -> Raw:
+    """The Secret with a placeholder for each key, for where no key pair is made."""
+    names = (secret.private_key, *secret.public_keys)
+    later = encoded((name, MADE_LATER) for name in names)
+    return manifest | {"data": later | manifest["data"]}
 
 
 def settle_keys(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pumice.api.kinds import JOB, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller import podgroups, pods
-from pumice.controller.key_secrets import MADE_LATER, encoded, manifests
+from pumice.controller.key_secrets import manifests, with_placeholders
 from pumice.controller.objects import owned
 from pumice.controller.subject import read
 from pumice.controller.volumes import wanted_claims
@@ -56,6 +56,4 @@ def render(
 def without_keys(job: ObjectMeta, secret: KeySecret, kind: Kind = JOB) -> Raw:
     """The Secret with something in the place of the keys, which only a controller makes."""
     (manifest,) = manifests(job, [secret], kind)
-    names = (secret.private_key, *secret.public_keys)
-    later = encoded((name, MADE_LATER) for name in names)
-    return manifest | {"data": later | manifest["data"]}
+    return with_placeholders(manifest, secret)

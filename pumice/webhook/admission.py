@@ -32,7 +32,7 @@ from pumice.webhook.questions import (
 from pumice.webhook.readings import Reading, readings
 from pumice.webhook.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.case import Case, EnoughError
-from pumice.webhook.rules.job_annotations import annotating
+from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.type_problems import brought_type_problems

@@ -16,24 +16,20 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.webhook.questions import Envelope, Question, Source
 from pumice.webhook.registrations import REGISTRATIONS, Registration
-from pumice.webhook.rules import (
-    cron_jobs,
-    hyper_nodes,
-    job_annotations,
-    job_flows,
-    job_templates,
-    jobs,
-    pod_groups,
-    pods,
-    queues,
-)
+from pumice.webhook.rules import hyper_nodes
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPod, DraftPodGroup, DraftQueue
-from pumice.webhook.rules.foreign_pods import foreign_pod, wants_plugins
-from pumice.webhook.rules.job_defaults import job_defaults
-from pumice.webhook.rules.pod_defaults import pod_defaults
-from pumice.webhook.rules.pod_group_defaults import pod_group_defaults
-from pumice.webhook.rules.queue_defaults import queue_defaults
+from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
+from pumice.webhook.rules.jobs import checks as job_checks
+from pumice.webhook.rules.jobs import plugins as job_plugins
+from pumice.webhook.rules.jobs.defaults import job_defaults
+from pumice.webhook.rules.pod_groups import checks as pod_group_checks
+from pumice.webhook.rules.pod_groups.defaults import pod_group_defaults
+from pumice.webhook.rules.pods import checks as pod_checks
+from pumice.webhook.rules.pods.defaults import pod_defaults
+from pumice.webhook.rules.pods.foreign import foreign_pod, wants_plugins
+from pumice.webhook.rules.queues import checks as queue_checks
+from pumice.webhook.rules.queues.defaults import queue_defaults
 from pumice.webhook.type_problems import type_problems
 
 __all__ = ["ENDPOINTS", "Endpoint"]
@@ -84,15 +80,15 @@ def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> Non
             case.errors.extend(type_problems(kinds.JOB, raw, error))
             return
         if whole is not None:
-            job_annotations.job_annotations(case, whole, job, old)
+            job_plugins.job_annotations(case, whole, job, old)
 
 
 def _validate_job(case: Case, question: Question[Job], _: Source) -> None:
     new, old = question.object, question.stored
     if new is not None and old is not None:
-        jobs.validate_update(case, new, old)
+        job_checks.validate_update(case, new, old)
     elif new is not None:
-        jobs.validate_create(case, new)
+        job_checks.validate_create(case, new)
 
 
 def _mutate_queue(case: Case, question: Question[DraftQueue], _: Source) -> None:
@@ -105,11 +101,11 @@ def _validate_queue(case: Case, question: Question[Queue], _: Source) -> None:
     if question.operation == "DELETE":
         named = old or new
         name = question.name or (named.metadata.name if named is not None else "")
-        queues.validate_delete(case, name, old)
+        queue_checks.validate_delete(case, name, old)
     elif new is not None and old is not None:
-        queues.validate_update(case, new, old)
+        queue_checks.validate_update(case, new, old)
     elif new is not None:
-        queues.validate_create(case, new)
+        queue_checks.validate_create(case, new)
 
 
 def _mutate_pod_group(case: Case, question: Question[DraftPodGroup], _: Source) -> None:
@@ -121,9 +117,9 @@ def _mutate_pod_group(case: Case, question: Question[DraftPodGroup], _: Source) 
 def _validate_pod_group(case: Case, question: Question[PodGroup], _: Source) -> None:
     new, old = question.object, question.stored
     if new is not None and old is not None:
-        pod_groups.validate_update(case, new, old)
+        pod_group_checks.validate_update(case, new, old)
     elif new is not None:
-        pod_groups.validate_create(case, new)
+        pod_group_checks.validate_create(case, new)
 
 
 def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> None:
@@ -138,7 +134,7 @@ def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> Non
 
 def _validate_pod(case: Case, question: Question[Pod], _: Source) -> None:
     if question.object is not None:
-        pods.validate_create(case, question.object)
+        pod_checks.validate_create(case, question.object)
 
 
 def _judged_by(

@@ -23,8 +23,8 @@ from pumice.webhook.questions import bare, without_nulls
 from pumice.webhook.readings import readings
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.foreign_pods import foreign_owner
-from pumice.webhook.rules.job_plugins import JOB_PLUGIN_NAME
+from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
+from pumice.webhook.rules.pods.foreign import foreign_owner
 from pumice.webhook.rules.within import Within
 from pumice.webhook.salvage import trusted
 from pumice.webhook.type_problems import retold, schema, type_problems

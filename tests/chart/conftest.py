@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.chart.manifests import CHART, NAMESPACE, RELEASE, VALUES, Manifest, Render, Run
 from tests.support.controlplane.builder import Builder
+from tests.tables import documents
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +45,7 @@ def render(helm: Run) -> Render:
         return answer.stdout
 
     def render(values: Path | None = None, *settings: str) -> list[Manifest]:
-        return [each for each in yaml.safe_load_all(rendered(values, *settings)) if each]
+        return documents(rendered(values, *settings))
 
     return render
 

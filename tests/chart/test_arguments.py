@@ -21,7 +21,7 @@ from tests.chart.manifests import (
     one,
 )
 
-pytestmark = pytest.mark.controlplane
+pytestmark = pytest.mark.binaries
 
 
 def parsed(arguments: list[str]) -> Any:

@@ -21,7 +21,7 @@ from tests.chart.manifests import (
     one,
 )
 
-pytestmark = pytest.mark.controlplane
+pytestmark = pytest.mark.binaries
 
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 CERT_MANAGER, FILES = CHART / "ci/cert-manager-values.yaml", CHART / "ci/files-values.yaml"

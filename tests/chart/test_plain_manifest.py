@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, of_kind
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
+from tests.tables import documents
 from tools.plain_manifest import main
 
-pytestmark = pytest.mark.controlplane
+pytestmark = pytest.mark.binaries
 
 FILE = Path(__file__).resolve().parents[2] / "deploy/pumice.yaml"
 WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -22,7 +23,7 @@ OURS = "app.kubernetes.io/instance=pumice"
 
 
 def manifests() -> list[Manifest]:
-    return list(yaml.safe_load_all(FILE.read_text()))
+    return documents(FILE.read_text())
 
 
 def test_it_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +85,7 @@ def applied(controlplane: ControlPlane) -> Iterator[None]:
 
 def generations(plane: ControlPlane) -> dict[tuple[str, str], int]:
     """How often what is desired of each object has changed."""
-    found = yaml.safe_load(plane.kubectl("get", "-f", str(FILE), "-o", "yaml").stdout)["items"]
+    found = json.loads(plane.kubectl("get", "-f", str(FILE), "-o", "json").stdout)["items"]
     return {
         (each["kind"], each["metadata"]["name"]): each["metadata"].get("generation", 0)
         for each in found

@@ -63,7 +63,7 @@ def test_a_stale_file_is_named_and_rewritten(
     assert file.read_text() == FILE.read_text()
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda found: " ".join(found) or "default")
 def test_helm_makes_what_python_makes(
     render: Render, tmp_path: Path, settings: dict[str, Any]
@@ -85,7 +85,7 @@ def test_helm_makes_what_python_makes(
         assert ours == theirs, name
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_namespaces_are_exempt_as_for_webhooks(render: Render, tmp_path: Path) -> None:
     values = tmp_path / "values.yaml"
     team = {"key": "team", "operator": "Exists"}
@@ -100,7 +100,7 @@ def test_namespaces_are_exempt_as_for_webhooks(render: Render, tmp_path: Path) -
         assert further == team
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_nothing_is_called_and_nothing_runs_for_it(render: Render) -> None:
     found = render(None, "admission.mode=policies", "networkPolicy.enabled=true")
     for each in found:
@@ -114,7 +114,7 @@ def test_nothing_is_called_and_nothing_runs_for_it(render: Render) -> None:
     }
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 @pytest.mark.parametrize("settings", [(), ("admission.mode=policies", "webhook.enabled=false")])
 def test_there_are_no_policies_unless_they_are_asked_for(
     render: Render, settings: tuple[str, ...]
@@ -122,7 +122,7 @@ def test_there_are_no_policies_unless_they_are_asked_for(
     assert by_name(render(None, *settings)) == {}
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_an_api_server_that_does_not_know_them_is_told_at_once(helm: Run) -> None:
     arguments = ("template", RELEASE, str(CHART), "--kube-version", "1.35.2")
     assert helm(*arguments).returncode == 0

@@ -10,7 +10,7 @@ from pumice.controller.loop.settings import ControllerSettings
 from pumice.scheduler.worker.settings import WorkerSettings
 from tests.chart.manifests import Manifest, Render, component, of_kind
 
-pytestmark = pytest.mark.controlplane
+pytestmark = pytest.mark.binaries
 
 READING = {"get", "list", "watch"}
 VERBS = READING | {"create", "update", "patch", "delete"}

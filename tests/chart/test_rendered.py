@@ -28,7 +28,7 @@ from tests.chart.manifests import (
     one,
 )
 
-pytestmark = pytest.mark.controlplane
+pytestmark = pytest.mark.binaries
 
 CLUSTER_WIDE = {
     "ClusterRole",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.chart.manifests import CHART, VALUES, Run
 
-pytestmark = pytest.mark.controlplane
+pytestmark = pytest.mark.binaries
 
 GROUP = "webhook.resourceGroups[0].object"
 REFUSED = [

@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.webhook.chart import (
+from pumice.webhook.groups.parsing import parse
+from pumice.webhook.registrations import REGISTRATIONS, configurations
+from pumice.webhook.settings import AdmissionSettings
+from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, Run, component, of_kind
+from tests.tables import documents
+from tools.webhook_configurations import (
     GROUP_ANNOTATIONS,
     GROUP_NAMESPACES,
     SCHEDULER_NAMES,
     chart_configurations,
     main,
 )
-from pumice.webhook.groups.parsing import parse
-from pumice.webhook.registrations import REGISTRATIONS, configurations
-from pumice.webhook.settings import AdmissionSettings
-from tests.chart.manifests import CHART, NAMESPACE, Manifest, Render, Run, component, of_kind
 
 FILE = CHART / "files/webhooks.yaml"
 OWN_GROUPS = {
@@ -80,7 +81,7 @@ def test_scheduler_names_are_left_to_the_chart() -> None:
     assert not [each for each in expressions if "'volcano'" in each]
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 @pytest.mark.parametrize("names", [("volcano",), ("volcano", "pumice", "other")])
 def test_what_is_installed_is_what_the_table_of_endpoints_says(
     render: Render, names: tuple[str, ...]
@@ -112,7 +113,7 @@ webhook:
 """
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 @pytest.mark.parametrize("values", [GROUPS, ""], ids=["groups", "none"])
 def test_the_api_server_asks_about_the_pods_of_resource_groups_and_of_no_others(
     render: Render, tmp_path: Path, values: str
@@ -139,7 +140,7 @@ def test_the_api_server_asks_about_the_pods_of_resource_groups_and_of_no_others(
         assert text not in str(manifests)
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_only_pumices_own_kinds_ever_wait_for_it(manifests: list[Manifest]) -> None:
     for name, webhook in configured(manifests).items():
         groups = {group for rule in webhook["rules"] for group in rule["apiGroups"]}
@@ -147,13 +148,13 @@ def test_only_pumices_own_kinds_ever_wait_for_it(manifests: list[Manifest]) -> N
             assert webhook["failurePolicy"] == "Ignore", name
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_nothing_waits_where_that_is_wished(render: Render) -> None:
     webhooks = configured(render(None, "webhook.failurePolicy=Ignore"))
     assert {each["failurePolicy"] for each in webhooks.values()} == {"Ignore"}
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_every_webhook_is_quick_free_of_side_effects_and_narrow(manifests: list[Manifest]) -> None:
     for name, webhook in configured(manifests).items():
         assert webhook["sideEffects"] == "None", name
@@ -171,20 +172,20 @@ def test_every_webhook_is_quick_free_of_side_effects_and_narrow(manifests: list[
             ], name
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_the_releases_own_namespace_and_kube_system_are_exempt(manifests: list[Manifest]) -> None:
     for name, webhook in configured(manifests).items():
         if webhook["rules"][0]["scope"] == "Namespaced":
             assert {NAMESPACE, "kube-system"} <= exempt(webhook), name
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 @pytest.mark.parametrize("mode", ["webhook", "policies"])
 def test_a_namespace_is_exempt_once(helm: Run, mode: str) -> None:
     arguments = ("--namespace", "kube-system", "--set", f"admission.mode={mode}")
     made = helm("template", "pumice", str(CHART), *arguments).stdout
     found = 0
-    for each in filter(None, yaml.safe_load_all(made)):
+    for each in documents(made):
         spec = each.get("spec", {}).get("matchConstraints", {})
         for holder in (spec, *(each.get("webhooks") or ())):
             expressions = holder.get("namespaceSelector", {}).get("matchExpressions", [])
@@ -193,7 +194,7 @@ def test_a_namespace_is_exempt_once(helm: Run, mode: str) -> None:
     assert found > 3
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 @pytest.mark.parametrize("setting", ["webhook.enabled=false", "admission.mode=policies"])
 def test_without_the_webhook_nobody_is_asked_and_validation_ends_first(
     render: Render, setting: str
@@ -213,7 +214,7 @@ def test_without_the_webhook_nobody_is_asked_and_validation_ends_first(
     }
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_quotes_of_values_stay_within_their_texts(helm: Run, tmp_path: Path) -> None:
     """The schema refuses them; who passes it over gets what is meant all the same."""
     file = tmp_path / "values.yaml"
@@ -223,13 +224,13 @@ def test_quotes_of_values_stay_within_their_texts(helm: Run, tmp_path: Path) -> 
     arguments = ("template", "pumice", str(CHART), "--values", str(file))
     assert helm(*arguments).returncode == 1
     made = helm(*arguments, "--skip-schema-validation").stdout
-    pods = configured([each for each in yaml.safe_load_all(made) if each])
+    pods = configured(documents(made))
     (condition, *_) = pods["volcano-admission-service-pods-mutate"]["matchConditions"]
     assert r"request.namespace in ['a\'b', 'c\\']" in condition["expression"]
     assert r", 'd\'e']" in condition["expression"]
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_further_namespaces_can_be_exempt(render: Render) -> None:
     webhooks = configured(render(CHART / "ci/outside-values.yaml"))
     wanted = {"key": "pumice.dev/admission", "operator": "NotIn", "values": ["off"]}
@@ -238,7 +239,7 @@ def test_further_namespaces_can_be_exempt(render: Render) -> None:
             assert wanted in webhook["namespaceSelector"]["matchExpressions"], name
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_the_api_server_calls_the_service(render: Render) -> None:
     manifests = render()
     (service,) = of_kind(manifests, "Service")
@@ -253,7 +254,7 @@ def test_the_api_server_calls_the_service(render: Render) -> None:
         }
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_the_api_server_calls_an_address_where_one_is_given(render: Render) -> None:
     webhooks = configured(render(CHART / "ci/outside-values.yaml"))
     called = {
@@ -262,7 +263,7 @@ def test_the_api_server_calls_an_address_where_one_is_given(render: Render) -> N
     assert called == {f"https://192.0.2.1:8443{each.path}" for each in REGISTRATIONS}
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_the_address_is_the_command_that_says_what_to_do(manifests: list[Manifest]) -> None:
     (deployment,) = (
         each for each in of_kind(manifests, "Deployment") if component(each) == "webhook"
@@ -276,7 +277,7 @@ def test_the_address_is_the_command_that_says_what_to_do(manifests: list[Manifes
     assert max(len(line) for line in advice) < 138  # of which kubectl would show no more
 
 
-@pytest.mark.controlplane
+@pytest.mark.binaries
 def test_the_webhook_judges_the_pods_that_it_is_asked_about(render: Render) -> None:
     manifests = render(CHART / "ci/outside-values.yaml", "webhook.extraSchedulerNames={other}")
     pods = configured(manifests)["volcano-admission-service-pods-validate"]

@@ -1,6 +1,5 @@
 """A client for the contract suite: no more than HTTP and JSON, so that nothing stands in between."""
 
-import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -10,6 +9,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
+
+from tests.kit.waiting import until
 
 __all__ = ["Answer", "Api", "Json"]
 
@@ -150,12 +151,14 @@ class Api:
 
     async def until(self, path: str, condition: Callable[[Answer], bool]) -> Answer:
         """Read until the answer is as wanted."""
-        async with asyncio.timeout(30):
-            while True:
-                answer = await self.get(path)
-                if condition(answer):
-                    return answer
-                await asyncio.sleep(0.05)
+        answers: list[Answer] = []
+
+        async def as_wanted() -> bool:
+            answers[:] = [await self.get(path)]
+            return condition(answers[0])
+
+        await until(as_wanted, path, 30, around=lambda: answers)
+        return answers[0]
 
     async def gone(self, path: str) -> None:
         """Wait until an object is gone."""

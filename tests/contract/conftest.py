@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
+from pumice.embedded import EmbeddedCluster, NodeTimings
 from tests.contract.api import Api
 from tests.contract.kinds import GROUP, definitions, path
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 
 CRDS = path("apiextensions.k8s.io/v1/customresourcedefinitions")
 _numbers = itertools.count(1)

@@ -24,9 +24,9 @@ from tests.docs.pages import (
     mismatch,
     pages,
 )
+from tests.kit.waiting import wait_until
 from tests.support.cert_manager import CertManager
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tests.support.kubelet import Kubelet, kubelet
 
 LIMIT = 60  # seconds for a command

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.users import Users
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tests.support.installation import Installation, installed
 
 

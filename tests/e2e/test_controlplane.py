@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 
 AddNode = Callable[..., str]
 

@@ -17,8 +17,8 @@ import yaml
 
 from pumice.api.quantities import parse_milli
 from tests.builders import job, task
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tests.support.installation import CHART, COMPONENTS, Installation
 
 JOBS, IDLE_SECONDS = 40, 5

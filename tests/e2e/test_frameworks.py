@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from pumice.plugins import builtin
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "mxnet", "ray", "hcclrank", "roles")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.users import Users, trusted
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tests.support.installation import NAMESPACE, Installation, installed
 
 pytestmark = pytest.mark.controlplane

@@ -18,8 +18,8 @@ from tests.e2e.users import (
     trusted,
     upgrade,
 )
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tests.support.installation import CHART, NAMESPACE, RELEASE, Installation
 
 pytestmark = pytest.mark.controlplane

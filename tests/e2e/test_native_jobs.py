@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OWN_LABEL = "pumice.dev/wired-for"

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tests.builders import job, queue, task
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tests.support.installation import Installation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,9 +13,10 @@ import yaml
 
 from pumice.webhook.registrations import TIMEOUT_SECONDS
 from tests.builders import job, task
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 from tests.support.installation import CHART, LABEL, NAMESPACE, RELEASE
+from tests.tables import documents
 
 __all__ = [
     "BATCH",
@@ -142,7 +143,7 @@ def trusted(plane: ControlPlane) -> bool:
 def manifests(plane: ControlPlane, *kinds: str) -> str:
     """What the release has rendered, of these kinds only if some are named; as a GitOps tool holds it."""
     text = plane.helm("get", "manifest", RELEASE, namespace=NAMESPACE).stdout
-    found = [each for each in yaml.safe_load_all(text) if each]
+    found = documents(text)
     return yaml.safe_dump_all([each for each in found if not kinds or each["kind"] in kinds])
 
 

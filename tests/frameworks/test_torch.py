@@ -9,7 +9,7 @@ import yaml
 from tests.frameworks.conftest import Run
 from tests.frameworks.jobs import torch_job
 from tests.frameworks.programs import ALL_REDUCE_TORCH, Said, file_and, said
-from tests.support.controlplane.processes import wait_until
+from tests.kit.waiting import wait_until
 from tests.support.pods.cluster import Running
 from tests.support.pods.wired import wired
 

@@ -14,8 +14,8 @@ import yaml
 from tests.fuzz.corpus import everything
 from tests.integration.certs.probing import probe
 from tests.integration.webhook.serving import Pair
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.leash import leashed
-from tests.support.controlplane.processes import wait_until
 from tests.support.ports import free_ports
 
 __all__ = ["Server", "serving"]

@@ -18,7 +18,7 @@ from tests.fuzz.corpus import corpus
 from tests.fuzz.mutations import mangled
 from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import Pair, offline, running
-from tests.unit.cluster.clocks import until
+from tests.kit.waiting import until
 
 CONNECTIONS = 15 * min(100, settings().max_examples)
 AT_ONCE = 50

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 
 
 @pytest.fixture

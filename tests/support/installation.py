@@ -18,8 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Process, wait_until
+from tests.support.controlplane.processes import Process
 from tests.support.mounts import SecretMount
 from tests.support.ports import free_ports
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.kit.waiting import NotReadyError, wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import NotReadyError, wait_until
 from tests.support.installation import COMPONENTS, NAMESPACE, RELEASE, Installation
 from tests.support.ports import free_ports
 

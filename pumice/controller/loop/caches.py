@@ -15,7 +15,7 @@ from pumice.api.meta import Raw
 from pumice.api.nodes import PriorityClass
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.controller.commands import targets
@@ -93,15 +93,6 @@ class Caches:
     def of(self, kind: Kind) -> WatchCache[Any] | None:
         """The cache of a kind; None for kinds that are not watched."""
         return next((cache for cache in self.all if cache.kind == kind), None)
-
-    @property
-    def synced(self) -> bool:
-        """Whether every cache has taken in its first list."""
-        return all(cache.synced.is_set() for cache in self.all)
-
-    async def wait_synced(self) -> None:
-        """Wait until every cache has taken in its first list."""
-        await wait_synced(*self.all)
 
     def subscribe(self, told: Callable[[JobKey], None]) -> list[Callable[[], None]]:
         """Be told of every Job around which something changes; what is known is told at once.

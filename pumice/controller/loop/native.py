@@ -16,7 +16,8 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.controller.loop.execution import Executor
@@ -105,23 +106,25 @@ class NativeTerm:
 
     def __init__(
         self,
-        client: Client,
+        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
         registry: Registry,
-        settings: ControllerSettings,
-        metrics: ControllerMetrics,
         caches: NativeCaches,
-        recorder: EventRecorder,
     ) -> None:
+        settings = worker.settings
         self._caches = caches
         self._workers = settings.workers
         self._wirings = NativeWirings(registry, settings.plugins)
         self._queue: WorkQueue[OwnerKey] = WorkQueue("owners")
         self._memories: dict[OwnerKey, _Memory] = {}
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
-        self._recorder = recorder
+        self._recorder = worker.recorder
         self._executors = {
             kind: Executor(
-                client, recorder, metrics, concurrent=settings.concurrent_writes, kind=kind
+                worker.client,
+                worker.recorder,
+                worker.metrics,
+                concurrent=settings.concurrent_writes,
+                kind=kind,
             )
             for kind in NATIVE
         }

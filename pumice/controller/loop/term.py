@@ -11,10 +11,9 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import Change
-from pumice.cluster.client import Client
-from pumice.cluster.clock import Clock
+from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound
-from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
 from pumice.controller.loop.execution import Executor, Outcome
@@ -42,26 +41,27 @@ class Term:
 
     def __init__(
         self,
-        client: Client,
+        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
         registry: Registry,
-        settings: ControllerSettings,
-        clock: Clock,
-        metrics: ControllerMetrics,
         caches: Caches,
-        recorder: EventRecorder,
     ) -> None:
-        self._client = client
+        self._client = worker.client
         self._registry = registry
-        self._settings = settings
-        self._clock = clock
-        self._metrics = metrics
+        self._settings = settings = worker.settings
+        self._clock = worker.clock
+        self._metrics = worker.metrics
         self._caches = caches
-        self._recorder = recorder
+        self._recorder = worker.recorder
         self._memory = Memory()
         self._jobs: WorkQueue[JobKey] = WorkQueue("jobs")
         self._queues: WorkQueue[str] = WorkQueue("queues")
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
-        self._executor = Executor(client, recorder, metrics, concurrent=settings.concurrent_writes)
+        self._executor = Executor(
+            self._client,
+            self._recorder,
+            self._metrics,
+            concurrent=settings.concurrent_writes,
+        )
 
     async def run(self) -> None:
         """Work until cancelled."""

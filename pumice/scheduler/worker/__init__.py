@@ -6,13 +6,6 @@ has. The core assumes what it decided, so a cycle never waits for the API server
 refuses is taken back. Where nothing changes, nothing is written.
 """
 
-import asyncio
-import signal
-from collections.abc import Iterable
-
-from pumice.cluster.client import Client
-from pumice.cluster.lifecycle import run_until_stopped
-from pumice.scheduler import Config
 from pumice.scheduler.worker.loop import SchedulerWorker
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.queues import ensure_queues
@@ -23,26 +16,4 @@ __all__ = [
     "SchedulerWorker",
     "WorkerSettings",
     "ensure_queues",
-    "run_scheduler",
 ]
-
-
-async def run_scheduler(
-    client: Client,
-    config: Config,
-    settings: WorkerSettings | None = None,
-    stop: asyncio.Event | None = None,
-    *,
-    signals: Iterable[signal.Signals] = (),
-) -> None:
-    """Schedule until told to stop.
-
-    Args:
-        client: Session with the API server.
-        config: How to schedule.
-        settings: How to work.
-        stop: Ends it when set.
-        signals: Signals that end it, too.
-    """
-    worker = SchedulerWorker(client, config, settings)
-    await run_until_stopped(worker.tasks(), stop=stop, signals=signals)

@@ -14,7 +14,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
-from pumice.cluster.cache import Change, WatchCache, wait_synced
+from pumice.cluster.cache import Change, WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.scheduler import ClusterState
@@ -55,15 +55,6 @@ class Caches:
     def all(self) -> tuple[WatchCache[Any], ...]:
         """Every cache."""
         return (self.nodes, self.queues, self.priority_classes, self.pod_groups, self.pods)
-
-    @property
-    def synced(self) -> bool:
-        """Whether every cache has taken in its first list."""
-        return all(cache.synced.is_set() for cache in self.all)
-
-    async def wait_synced(self) -> None:
-        """Wait until every cache has taken in its first list."""
-        await wait_synced(*self.all)
 
     @contextmanager
     def feeding(self, state: ClusterState, news: asyncio.Event) -> Iterator[None]:

@@ -7,11 +7,10 @@ from typing import Literal
 
 from pumice.api.kinds import POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.clock import Clock
+from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, NotFound
-from pumice.cluster.events import EventRecorder, Reference
-from pumice.cluster.leader import run_elected
-from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.events import Reference
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.feeds import Caches
@@ -24,10 +23,8 @@ __all__ = ["SchedulerWorker"]
 
 logger = logging.getLogger(__name__)
 
-COMPONENT = "pumice-scheduler"
 
-
-class SchedulerWorker:
+class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
     """The scheduler of one process.
 
     Nothing that matters is remembered: the state is built from the caches whenever this process
@@ -35,10 +32,11 @@ class SchedulerWorker:
     decided again.
 
     Attributes:
+        config: How to schedule.
         caches: What it watches.
-        metrics: What it counts.
-        started: Set while it schedules: it leads, and its caches are current.
     """
+
+    component = "pumice-scheduler"
 
     def __init__(
         self,
@@ -58,101 +56,53 @@ class SchedulerWorker:
             clock: Tells the time and waits.
             metrics: What to count in.
         """
-        self._client = client
-        self._config = config
-        self._settings = settings or WorkerSettings()
-        self._clock = clock or SystemClock()
-        self.metrics = metrics or SchedulerMetrics()
+        self.config = config
         self.caches = Caches(client, clock)
-        self.started = asyncio.Event()
-        self._recorder = EventRecorder(
-            client, COMPONENT, instance=self._settings.identity, clock=clock
+        super().__init__(
+            client,
+            settings or WorkerSettings(),
+            metrics or SchedulerMetrics(),
+            self.caches.all,
+            clock=clock,
         )
 
-    @property
-    def ready(self) -> bool:
-        """Whether every cache is current; a process that waits to lead is ready, too."""
-        return self.caches.synced
-
-    def tasks(self) -> tuple[Eternal, ...]:
-        """Everything that must run, for `run_until_stopped`."""
-        watches = (Eternal(f"watch of {each.kind.resource}", each.run) for each in self.caches.all)
-        return (
-            *watches,
-            Eternal("events", self._recorder.run),
-            Eternal("scheduler", self.run),
-        )
-
-    async def run(self) -> None:
-        """Schedule until cancelled, once this process leads."""
-        await run_elected(self._client, self._settings, self._clock, self._lead)
-
-    async def _lead(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            queues = ensure_queues(self._client, self._clock, self._settings.default_queue)
-            group.create_task(queues, name="queues")
-            await self.caches.wait_synced()
-            await self._serve()
-
-    async def _serve(self) -> None:
-        self.metrics.leading.set(1)
-        self.started.set()
-        try:
-            await _Term(
-                self._client,
-                self._config,
-                self._settings,
-                self._clock,
-                self.metrics,
-                self.caches,
-                self._recorder,
-            ).run()
-        finally:
-            self.started.clear()
-            self.metrics.leading.set(0)
+    async def term(self) -> None:
+        """Schedule until cancelled."""
+        await _Term(self).run()
 
 
 class _Term:
     """The time for which this process leads without a break: one state, and the writers it feeds."""
 
-    def __init__(
-        self,
-        client: Client,
-        config: Config,
-        settings: WorkerSettings,
-        clock: Clock,
-        metrics: SchedulerMetrics,
-        caches: Caches,
-        recorder: EventRecorder,
-    ) -> None:
-        self._client = client
-        self._config = config
-        self._settings = settings
-        self._clock = clock
-        self._metrics = metrics
-        self._caches = caches
-        self._recorder = recorder
+    def __init__(self, worker: SchedulerWorker) -> None:
+        self._client = worker.client
+        self._config = worker.config
+        self._settings = settings = worker.settings
+        self._clock = worker.clock
+        self._metrics = worker.metrics
+        self._caches = worker.caches
+        self._recorder = worker.recorder
         self._news = asyncio.Event()
         self._state = ClusterState(
             scheduler_names=settings.scheduler_names, default_queue=settings.default_queue
         )
         self._binder = Binder(
-            client,
+            self._client,
             self._state,
-            caches.pods,
-            recorder,
-            metrics,
-            clock=clock,
+            self._caches.pods,
+            self._recorder,
+            self._metrics,
+            clock=self._clock,
             wake=self._news.set,
             workers=settings.concurrent_binds,
         )
-        self._statuses = PodGroupStatuses(client, caches.pod_groups, metrics)
+        self._statuses = PodGroupStatuses(self._client, self._caches.pod_groups, self._metrics)
         self._conditions = PodConditions(
-            client,
-            caches.pods,
-            recorder,
-            metrics,
-            clock=clock,
+            self._client,
+            self._caches.pods,
+            self._recorder,
+            self._metrics,
+            clock=self._clock,
             is_binding=self._binder.is_binding,
         )
 
@@ -160,6 +110,8 @@ class _Term:
         writes = self._settings.concurrent_writes
         with self._caches.feeding(self._state, self._news):
             async with asyncio.TaskGroup() as group:
+                queues = ensure_queues(self._client, self._clock, self._settings.default_queue)
+                group.create_task(queues, name="queues")
                 group.create_task(self._binder.run(), name="bindings")
                 group.create_task(self._statuses.run(writes), name="statuses")
                 group.create_task(self._conditions.run(writes), name="conditions")

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from pumice.api import keys
+from pumice.cluster.elected import Candidacy
 
 __all__ = ["WorkerSettings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSettings:
+class WorkerSettings(Candidacy):
     """How the worker works.
 
     Attributes:
@@ -19,10 +20,6 @@ class WorkerSettings:
             one after the other, and a cycle a pod would be a cycle in vain.
         concurrent_binds: Bindings under way at once.
         concurrent_writes: Writes of statuses and conditions under way at once, of each kind.
-        leader_elect: Whether to schedule only while holding the Lease.
-        lease_name: Name of the Lease.
-        lease_namespace: Its namespace.
-        identity: Name of this process among the candidates.
     """
 
     scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,)
@@ -31,7 +28,5 @@ class WorkerSettings:
     debounce: float = 0.02
     concurrent_binds: int = 64
     concurrent_writes: int = 16
-    leader_elect: bool = False
     lease_name: str = "pumice-scheduler"
-    lease_namespace: str = "default"
     identity: str = "pumice-scheduler"

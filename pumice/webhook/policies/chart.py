@@ -11,12 +11,12 @@ from typing import Any
 
 import yaml
 
-from pumice.webhook.chart import SCHEDULER_NAMES
 from pumice.webhook.policies.drafts import Draft, DraftForm, Variables, drafts
 from pumice.webhook.policies.job_defaults import SCHEDULER
 from pumice.webhook.policies.job_plugins import KNOWN_PLUGINS
 from pumice.webhook.policies.mutations import mutations
 from pumice.webhook.settings import AdmissionSettings
+from tools.webhook_configurations import SCHEDULER_NAMES
 
 __all__ = ["chart_policies", "main"]
 

@@ -5,8 +5,8 @@ Source: webhook specification, section 4; section 15, items 1 and 10.
 
 from pumice.api import keys
 from pumice.webhook.policies.job_plugins import dependent
-from pumice.webhook.rules.job_counts import MAX_INT32
-from pumice.webhook.rules.job_defaults import DEFAULT_RETRIES
+from pumice.webhook.rules.jobs.defaults import DEFAULT_RETRIES
+from pumice.webhook.rules.jobs.min_available import MAX_INT32
 
 __all__ = ["SCHEDULER", "form"]
 

@@ -9,7 +9,7 @@ from pumice.webhook.policies import containers, job_plugins, job_volumes, lifecy
 from pumice.webhook.policies.cel import QUALIFIED, each, is_label, joined, measured, one, word
 from pumice.webhook.policies.form import Form
 from pumice.webhook.policies.graphs import circle, reaching
-from pumice.webhook.rules.job_counts import MAX_INT32
+from pumice.webhook.rules.jobs.min_available import MAX_INT32
 
 __all__ = ["JobPlace", "both_tiers", "job_forms", "job_variables", "later_forms"]
 

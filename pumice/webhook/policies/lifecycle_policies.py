@@ -3,7 +3,7 @@
 from pumice.api.jobs import ACTIONS
 from pumice.webhook.policies.cel import each, joined, texts, word
 from pumice.webhook.policies.form import Form
-from pumice.webhook.rules.lifecycle_policies import EVENTS
+from pumice.webhook.rules.jobs.policies import EVENTS
 
 __all__ = ["DURATION", "forms", "variables"]
 

@@ -1,9 +1,11 @@
-"""The rules of admission, a file an idea.
+"""The rules of admission: a folder a kind, a file a topic.
 
-A room holds its `RULES` (code, title, why, example) and the functions that judge by them. `jobs`, `queues`,
-`pod_groups`, `pods`, `cron_jobs`, `job_flows`, `job_templates` and `hyper_nodes` say which apply when, `catalogue` lists
-all. Files of a kind begin with its name; `templates/` is about pod templates, and what has no such name is about
-Jobs: `lifecycle_policies`, `partitions`, `dependencies`, `volumes`. To find a rule, search for its code.
+Each folder has `checks` (which rules apply, and when), `defaults`, and a file for each topic: the rule on
+`spec.minAvailable` of a Job is in `jobs/min_available.py`, the one on `spec.tasks[].dependsOn` in `jobs/depends_on.py`.
+`templates/` is about pod templates, `flows/` about CronJobs, JobFlows and JobTemplates. A file holds its `RULES` (code,
+title, why, example) and the functions that check them. Files beside the folders serve several kinds. To find a rule
+by its code, search for the code.
 
-`case` is what a rule is given and where it reports, `terms` what it takes for granted; `ratchet` judges updates.
+`case` is what a rule gets and where it reports, `rule` describes a rule, `updates` compares an object with the stored
+one, `catalogue` lists all rules.
 """

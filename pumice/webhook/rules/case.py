@@ -11,8 +11,7 @@ from pumice.plugins.native import NativeWirings, Owner, OwnerKey
 from pumice.webhook.patches import Patch
 from pumice.webhook.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.known_templates import KnownTemplates
-from pumice.webhook.rules.rule import Level, Rule
-from pumice.webhook.rules.terms import Terms
+from pumice.webhook.rules.rule import Level, Rule, Terms
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["Case", "Check", "EnoughError", "run"]

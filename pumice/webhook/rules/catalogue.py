@@ -1,59 +1,43 @@
 """All rules of admission: the one list from which pages, policies and settings are made."""
 
-from pumice.webhook.rules import (
-    cron_jobs,
-    disruption_budgets,
-    embedded_jobs,
-    foreign_pods,
-    hyper_nodes,
-    job_flows,
-    jobs,
-    pod_group_checks,
-    pod_group_parts,
-    queue_amounts,
-    queue_capability,
-    queue_clusters,
-    queue_defaults,
-    queue_deletion,
-    queue_fields,
-    queue_hierarchy,
-    queue_node_group_limits,
-    queue_node_groups,
-    queue_root,
-    queue_states,
-    queue_sums,
-    queue_tree,
-    queue_tree_resources,
-    resource_groups,
-    scheduling_gates,
-)
+from pumice.webhook.rules import hyper_nodes
+from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
+from pumice.webhook.rules.jobs import checks as job_checks
+from pumice.webhook.rules.pod_groups import checks as pod_group_checks
+from pumice.webhook.rules.pods import checks as pod_checks
+from pumice.webhook.rules.pods import defaults as pod_defaults
+from pumice.webhook.rules.pods import foreign as pod_foreign
+from pumice.webhook.rules.pods import resource_groups as pod_resource_groups
+from pumice.webhook.rules.queues import amounts as queue_amounts
+from pumice.webhook.rules.queues import capability as queue_capability
+from pumice.webhook.rules.queues import closing as queue_closing
+from pumice.webhook.rules.queues import defaults as queue_defaults
+from pumice.webhook.rules.queues import fields as queue_fields
+from pumice.webhook.rules.queues import hierarchy as queue_hierarchy
+from pumice.webhook.rules.queues import node_groups as queue_node_groups
+from pumice.webhook.rules.queues import sums as queue_sums
+from pumice.webhook.rules.queues import tree as queue_tree
 from pumice.webhook.rules.rule import Rule
 
 __all__ = ["ALL", "by_code"]
 
 ALL: tuple[Rule, ...] = (
-    *jobs.RULES,
+    *job_checks.RULES,
     *queue_defaults.RULES,
-    *queue_root.RULES,
-    *queue_fields.RULES,
     *queue_amounts.RULES,
-    *queue_clusters.RULES,
+    *queue_fields.RULES,
     *queue_node_groups.RULES,
-    *queue_node_group_limits.RULES,
-    *queue_states.RULES,
+    *queue_closing.RULES,
     *queue_hierarchy.RULES,
     *queue_tree.RULES,
     *queue_capability.RULES,
     *queue_sums.RULES,
-    *queue_tree_resources.RULES,
-    *queue_deletion.RULES,
     *pod_group_checks.RULES,
-    *pod_group_parts.RULES,
-    *foreign_pods.RULES,
-    *resource_groups.RULES,
-    *scheduling_gates.RULES,
-    *disruption_budgets.RULES,
-    *embedded_jobs.RULES,
+    *pod_foreign.RULES,
+    *pod_resource_groups.RULES,
+    *pod_defaults.RULES,
+    *pod_checks.RULES,
+    *job_templates.RULES,
     *cron_jobs.RULES,
     *job_flows.RULES,
     *hyper_nodes.RULES,

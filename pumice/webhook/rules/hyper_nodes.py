@@ -6,10 +6,10 @@ from pumice.api.fields import Reason
 from pumice.api.hypernodes import HyperNode, Member
 from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex
-from pumice.webhook.rules import ratchet
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.labels import selector_problems
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.updates import judge_update
 
 __all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
 
@@ -202,4 +202,4 @@ def validate_update(case: Case, hyper_node: HyperNode, old: HyperNode) -> None:
     """Judge a change of a HyperNode; every part of its spec may change."""
     if hyper_node.metadata.deletion_timestamp or hyper_node.spec == old.spec:
         return
-    ratchet.judge_update(case, CHECKS, hyper_node, old)
+    judge_update(case, CHECKS, hyper_node, old)

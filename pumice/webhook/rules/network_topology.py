@@ -1,11 +1,62 @@
-"""Network topology: a tier is named by number or by name, not both, and exists."""
+"""Network topology of Jobs and PodGroups: a tier is named by number or by name, not both, and exists."""
 
 from pumice.api.jobs import Job, NetworkTopology
+from pumice.api.kinds import HYPER_NODE
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.tiers import JOB_TIER, network_tier
 
-__all__ = ["JOB_TOPO_BOTH", "RULES", "contradiction", "job_topologies"]
+__all__ = [
+    "JOB_TIER",
+    "JOB_TOPO_BOTH",
+    "PG_TIER",
+    "RULES",
+    "contradiction",
+    "job_topologies",
+    "network_tier",
+]
+
+
+def _rule(prefix: str, noun: str) -> Rule:
+    return Rule(
+        f"{prefix}-TIER",
+        f"the network tier that a {noun} names exists",
+        "Below the lowest tier there is no place, so that pods wait for ever in mode hard; above the "
+        "highest, nothing is limited.",
+        "networkTopology: {highestTierName: rakc}",
+        reason="FieldValueNotFound",
+        level="warn",
+    )
+
+
+JOB_TIER = _rule("JOB", "Job")
+PG_TIER = _rule("PG", "PodGroup")
+
+
+def network_tier(case: Case, rule: Rule, path: str, topology: NetworkTopology | None) -> None:
+    """Warn of a tier that no HyperNode is on, where it is known which there are.
+
+    Args:
+        case: Where to report.
+        rule: Under whose code, for example `JOB_TIER`.
+        path: Of the topology, for example `spec.networkTopology`.
+        topology: The topology; None for none.
+    """
+    if topology is None:
+        return
+    number, name = topology.highest_tier_allowed, topology.highest_tier_name
+    view = case.view
+    if (number is None and not name) or not view.knows(HYPER_NODE):
+        return
+    if number is not None and number not in view.tiers():
+        known = ", ".join(map(str, sorted(view.tiers()))) or "none"
+        message = f"there is no HyperNode of tier {number}, tiers are: {known}"
+        case.report(rule, f"{path}.highestTierAllowed", message)
+    if name and name not in view.tier_names():
+        hint = case.did_you_mean(name, view.tier_names())
+        known = ", ".join(sorted(view.tier_names())) or "none"
+        message = f'there is no HyperNode of tier "{name}"{hint}, tiers are: {known}'
+        case.report(rule, f"{path}.highestTierName", message)
+
 
 JOB_TOPO_BOTH = Rule(
     "JOB-TOPO-BOTH",
@@ -15,7 +66,11 @@ JOB_TOPO_BOTH = Rule(
     reason="FieldValueForbidden",
 )
 
-RULES = (JOB_TOPO_BOTH,)
+RULES = (
+    JOB_TIER,
+    PG_TIER,
+    JOB_TOPO_BOTH,
+)
 
 
 def contradiction(topology: NetworkTopology | None) -> str | None:

@@ -1,10 +1,11 @@
-"""The priority class that an object names: it had better exist."""
+"""Priority classes that Jobs and PodGroups name."""
 
+from pumice.api.jobs import Job
 from pumice.api.kinds import PRIORITY_CLASS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_PRIORITY", "PG_PRIORITY", "RULES", "priority_class"]
+__all__ = ["JOB_PRIORITY", "PG_PRIORITY", "RULES", "job_priorities", "priority_class"]
 
 
 def _rule(prefix: str, noun: str) -> Rule:
@@ -38,3 +39,14 @@ def priority_class(case: Case, rule: Rule, path: str, name: str) -> None:
         return
     hint = case.did_you_mean(name, [each.metadata.name for each in view.priority_classes()])
     case.report(rule, path, f'there is no priority class "{name}"{hint}')
+
+
+def job_priorities(case: Case, job: Job) -> None:
+    """Warn of priority classes that do not exist."""
+    if job.spec.priority_class_name:
+        priority_class(case, JOB_PRIORITY, "spec.priorityClassName", job.spec.priority_class_name)
+    for index, task in enumerate(job.tasks):
+        name = task.pod_spec().get("priorityClassName")
+        if name and isinstance(name, str):
+            path = f"spec.tasks[{index}].template.spec.priorityClassName"
+            priority_class(case, JOB_PRIORITY, path, name)

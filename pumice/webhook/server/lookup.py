@@ -18,12 +18,12 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
 from pumice.webhook.answers import Answer
-from pumice.webhook.rules.embedded_jobs import JOB_QUEUE_LATER
-from pumice.webhook.rules.foreign_pods import POD_PLUGINS_UNKNOWN
-from pumice.webhook.rules.pod_group_checks import PG_QUEUE
-from pumice.webhook.rules.queue_deletion import Q_DEL_MISSING
+from pumice.webhook.rules.flows.job_templates import JOB_QUEUE_LATER
+from pumice.webhook.rules.pod_groups.checks import PG_QUEUE
+from pumice.webhook.rules.pods.foreign import POD_PLUGINS_UNKNOWN
 from pumice.webhook.rules.queue_references import JOB_QUEUE
-from pumice.webhook.rules.queue_tree import Q_PARENT_MISSING
+from pumice.webhook.rules.queues.closing import Q_DEL_MISSING
+from pumice.webhook.rules.queues.tree import Q_PARENT_MISSING
 from pumice.webhook.server.metrics import ServerMetrics
 
 __all__ = [

@@ -9,8 +9,8 @@ import pytest
 
 from tests.chart.installed.release import HOME, USERS
 from tests.chart.manifests import CHART, COMPONENTS, RELEASE, VALUES, Render, arguments_of, of_kind
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 
 pytestmark = pytest.mark.controlplane
 CAN = [

@@ -9,8 +9,8 @@ import pytest
 
 from tests.chart.installed.release import GOING, HOME, JOBS, USERS, Dead, job, pod
 from tests.chart.manifests import RELEASE
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import wait_until
 
 pytestmark = pytest.mark.controlplane
 MERGE = "application/merge-patch+json"

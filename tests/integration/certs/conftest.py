@@ -5,7 +5,7 @@ import yaml
 
 from pumice.api.crds import all_crds
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.support.controlplane.cluster import ControlPlane
 from tests.unit.cluster.clocks import ManualClock
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import yaml
-
 from pumice.cluster.client import Object
 from tests.support.controlplane.cluster import ControlPlane
+from tests.tables import documents
 
 __all__ = ["rights"]
 
@@ -24,8 +23,8 @@ def rights(plane: ControlPlane, renamed: Callable[[str], str | None]) -> dict[st
     text = plane.helm("template", "pumice", str(CHART), "--show-only", TEMPLATE).stdout
     found = {
         each["kind"]: each["rules"]
-        for each in yaml.safe_load_all(text)
-        if each and each["kind"] in ("Role", "ClusterRole")
+        for each in documents(text)
+        if each["kind"] in ("Role", "ClusterRole")
     }
     assert set(found) == {"Role", "ClusterRole"}, text
     for rule in found["ClusterRole"]:

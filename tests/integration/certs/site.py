@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -30,11 +30,12 @@ from tests.integration.certs.probing import probe
 from tests.integration.certs.replica import Orders
 from tests.integration.certs.reviews import Load, loading
 from tests.integration.certs.rights import rights
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Process, wait_until
+from tests.support.controlplane.processes import Process
 from tests.support.ports import free_ports
 
-__all__ = ["SECRET_NAME", "Site", "eventually"]
+__all__ = ["SECRET_NAME", "Site"]
 
 SECRET_NAME = "pumice-webhook-certs"
 ACCOUNT = "keeper"
@@ -267,15 +268,3 @@ class Site:
     def kubeconfig(self) -> Path:
         """With which one is the replicas' service account."""
         return self._kubeconfig
-
-
-async def eventually(
-    condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 20
-) -> None:
-    """Ask again and again until something holds."""
-    try:
-        async with asyncio.timeout(seconds):
-            while not await condition():  # noqa: ASYNC110 - the condition is asked of a server
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise AssertionError(f"{what}: not after {seconds:g} s") from None

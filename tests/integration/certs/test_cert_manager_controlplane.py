@@ -19,7 +19,7 @@ from tests.builders import job
 from tests.chart.manifests import CHART, RELEASE, arguments_of
 from tests.integration.certs.probing import expiry, probe
 from tests.integration.certs.reviews import loading
-from tests.integration.certs.site import eventually
+from tests.kit.waiting import until
 from tests.support.cert_manager import CertManager
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Process
@@ -140,12 +140,12 @@ async def test_cert_manager_makes_renews_and_injects_and_the_webhook_follows(
         async def served() -> bool:
             return await asyncio.to_thread(expiry, ports[1]) != before
 
-        await eventually(served, "the renewed certificate is served", 15)
+        await until(served, "the renewed certificate is served", 15)
 
     refused = "[-]certificate: the API server would refuse what is served to 127.0.0.1: "
-    await eventually(lambda: says(503, refused), f"it is unready\n{webhook.tail()}", 40)
+    await until(lambda: says(503, refused), f"it is unready\n{webhook.tail()}", 40)
     await asyncio.to_thread(manager.inject)
-    await eventually(lambda: says(200), "it is ready", 10)
+    await until(lambda: says(200), "it is ready", 10)
     await asyncio.sleep(0.5)
 
     async with loading(review):
@@ -158,6 +158,6 @@ async def test_cert_manager_makes_renews_and_injects_and_the_webhook_follows(
             await own.get(SECRET, SERVED, home)
 
     await asyncio.to_thread(manager.inject, authority().certificate_pem)
-    await eventually(lambda: says(503, refused), "it is unready", 10)
+    await until(lambda: says(503, refused), "it is unready", 10)
     await asyncio.to_thread(manager.inject)
-    await eventually(lambda: says(200), "it is ready again", 10)
+    await until(lambda: says(200), "it is ready again", 10)

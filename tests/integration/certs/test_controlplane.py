@@ -15,8 +15,8 @@ from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import Forbidden
+from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.unit.cluster.clocks import until
 
 SECRETS = "pumice-webhook-certs"
 

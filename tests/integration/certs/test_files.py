@@ -20,9 +20,10 @@ from pumice.cluster.lifecycle import run_until_stopped
 from pumice.webhook.server import FileCertificates
 from tests.integration.certs.reviews import loading
 from tests.integration.certs.webhooks import bundles, configuration
+from tests.kit.waiting import until
 from tests.support.mounts import SecretMount
 from tests.unit.certs.keys import authority
-from tests.unit.cluster.clocks import ManualClock, until
+from tests.unit.cluster.clocks import ManualClock
 
 HOST = "webhook.default.svc"
 

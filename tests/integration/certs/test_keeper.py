@@ -1,19 +1,18 @@
 """Certificates that look after themselves: first start, loss, damage, reset."""
 
 import asyncio
-import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS
-from pumice.certs.bundle import Bundle
 from pumice.certs.injection import Injector
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import DAY
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
+from tests.integration.certs.faults import FAULTS
 from tests.integration.certs.webhooks import (
     CONFIGURATIONS,
     SETTINGS,
@@ -25,8 +24,8 @@ from tests.integration.certs.webhooks import (
     reset_bundles,
     secret_data,
 )
-from tests.unit.certs.keys import authority
-from tests.unit.cluster.clocks import FastClock, ManualClock, until
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import FastClock, ManualClock
 
 
 @pytest.fixture
@@ -138,30 +137,12 @@ async def test_a_new_replica_on_a_deleted_secret_does_not_cut_off_the_old_ones(
         assert len(leaf_issuers) == 1
 
 
-SPOILT: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
-    "the signing key is cut in half": lambda data: {
-        **data,
-        "ca.key": base64.b64encode(base64.b64decode(data["ca.key"])[:80]).decode(),
-    },
-    "the signing certificate is gone": lambda data: {**data, "ca.crt": ""},
-    "keys are swapped": lambda data: {
-        **data,
-        "ca.key": data["next.key"],
-        "next.key": data["ca.key"],
-    },
-    "everything is rubbish": lambda data: dict.fromkeys(data, "AAAA"),
-    "everything is empty": lambda _: {},
-    "it comes from another cluster": lambda _: Bundle(authority(), authority()).to_data(),
-    "only the signer is left": lambda data: {key: data[key] for key in ("ca.crt", "ca.key")},
-}
-
-
-@pytest.mark.parametrize("fault", SPOILT)
+@pytest.mark.parametrize("fault", FAULTS)
 async def test_a_spoilt_secret_is_mended_without_a_failed_call(
     client: Client, clock: ManualClock, pair: tuple[Replica, Replica], fault: str
 ) -> None:
     found = await client.get(SECRET, SETTINGS.secret, "default")
-    await client.update(SECRET, {**found, "data": SPOILT[fault](found["data"])})
+    await client.update(SECRET, {**found, "data": FAULTS[fault](found["data"])})
     for _ in range(3):
         for each in pair:
             await each.keeper.look()
@@ -175,12 +156,12 @@ async def test_a_spoilt_secret_is_mended_without_a_failed_call(
             await each.call(client, clock)
 
 
-@pytest.mark.parametrize("fault", SPOILT)
+@pytest.mark.parametrize("fault", FAULTS)
 async def test_a_new_process_can_start_on_a_spoilt_secret(
     client: Client, clock: ManualClock, pair: tuple[Replica, Replica], fault: str
 ) -> None:
     found = await client.get(SECRET, SETTINGS.secret, "default")
-    await client.update(SECRET, {**found, "data": SPOILT[fault](found["data"])})
+    await client.update(SECRET, {**found, "data": FAULTS[fault](found["data"])})
     async with replica(client, clock) as new:
         await new.keeper.look()
         for each in (*pair, new):
@@ -190,9 +171,11 @@ async def test_a_new_process_can_start_on_a_spoilt_secret(
 
 async def back(client: Client, trust: bytes) -> None:
     """Wait until each configuration trusts this again."""
-    async with asyncio.timeout(60):
-        while await bundles(client) != [trust] * 4:  # noqa: ASYNC110 - the server is asked
-            await asyncio.sleep(0.01)
+
+    async def trusted() -> bool:
+        return await bundles(client) == [trust] * 4
+
+    await until(trusted, "each configuration trusts this again")
 
 
 async def turns() -> None:

@@ -15,7 +15,8 @@ import pytest
 from pumice.cluster.client import Client
 from tests.integration.certs.balancer import balancing
 from tests.integration.certs.probing import expiry
-from tests.integration.certs.site import Site, eventually
+from tests.integration.certs.site import Site
+from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 
 BRISK = {
@@ -50,7 +51,7 @@ async def test_ten_rotations_under_load_fail_no_review(site: Site, api: Client) 
                 return len(signers) > 10
 
             async with site.load(api) as load:
-                await eventually(rotated, "ten rotations", 90)
+                await until(rotated, "ten rotations", 90)
             assert site.ready(*ports)
             assert load.reviews > 100
             leaves = sum(

@@ -20,7 +20,8 @@ from tests.integration.certs.webhooks import (
     create_configurations,
     replica,
 )
-from tests.unit.cluster.clocks import ManualClock, until
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import ManualClock
 
 
 class Load:

@@ -7,22 +7,23 @@ import json
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
-from pumice.api.crds import all_crds
 from pumice.api.kinds import JOB, LEASE, MUTATING_WEBHOOKS, SECRET
 from pumice.certs.authority import Authority, generate_key
 from pumice.cli.manifests import read_objects
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
+from pumice.embedded import EmbeddedCluster
 from pumice.webhook.registrations import configurations
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import job, queue
 from tests.integration.cli.running import Running, pumice, running
+from tests.kit.stage import quick_cluster
+from tests.kit.waiting import until
 from tests.support.ports import free_port
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -31,7 +32,7 @@ SECONDS = 60.0
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(all_crds(), timings=NodeTimings(start=0.0, stop=0.0)) as found:
+    async with quick_cluster() as found:
         yield found
 
 
@@ -40,14 +41,6 @@ def kubeconfig(cluster: EmbeddedCluster, tmp_path: Path) -> str:
     file = tmp_path / "kubeconfig"
     file.write_text(cluster.kubeconfig())
     return str(file)
-
-
-async def until(holds: Callable[[], object], what: str) -> None:
-    for _ in range(round(SECONDS / 0.02)):
-        if holds():
-            return
-        await asyncio.sleep(0.02)
-    pytest.fail(f"it did not come about that {what}")
 
 
 async def answer(url: str, method: str = "GET", **options: Any) -> tuple[int, str]:
@@ -62,19 +55,21 @@ async def answer(url: str, method: str = "GET", **options: Any) -> tuple[int, st
 
 
 async def ready(url: str, **options: Any) -> None:
-    for _ in range(round(SECONDS / 0.05)):
-        if (await answer(url, **options))[0] == 200:
-            return
-        await asyncio.sleep(0.05)
-    pytest.fail(f"{url} does not get ready")
+    async def status() -> bool:
+        return (await answer(url, **options))[0] == 200
+
+    await until(status, f"{url} is ready")
 
 
 async def shows(url: str, text: str) -> None:
-    for _ in range(round(SECONDS / 0.05)):
-        if text in (found := (await answer(url))[1]):
-            return
-        await asyncio.sleep(0.05)
-    pytest.fail(f"{text} is not among {found}")
+    found = ""
+
+    async def shown() -> bool:
+        nonlocal found
+        found = (await answer(url))[1]
+        return text in found
+
+    await until(shown, f"{url} shows {text}", around=lambda: found)
 
 
 async def stop(process: Running) -> tuple[int, str]:

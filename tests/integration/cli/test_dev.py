@@ -15,7 +15,8 @@ from pumice.api.kinds import EVENT, JOB, POD
 from pumice.cli.manifests import read_objects
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Invalid
-from tests.integration.cli.running import SECONDS, Running, kubectl_path, pumice, running
+from tests.integration.cli.running import Running, kubectl_path, pumice, running
+from tests.kit.waiting import until
 from tests.support.ports import free_port
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -50,13 +51,15 @@ def through_client(config: str) -> dict[str, Any]:
         async with Client.connect(config) as client:
             [job] = read_objects([EXAMPLES / "tensorflow.yaml"])
             await client.create(JOB, job, "default")
-            while True:
-                found = await client.get(JOB, "train", "default")
-                if found.get("status", {}).get("state", {}).get("phase") == "Completed":
-                    return await client.list(POD, "default")
-                await asyncio.sleep(0.05)
 
-    return asyncio.run(asyncio.wait_for(submit(), SECONDS))
+            async def completed() -> bool:
+                found = await client.get(JOB, "train", "default")
+                return bool(found.get("status", {}).get("state", {}).get("phase") == "Completed")
+
+            await until(completed, "the Job is completed")
+            return await client.list(POD, "default")
+
+    return asyncio.run(submit())
 
 
 async def refusal(config: str, file: Path) -> str:
@@ -107,16 +110,17 @@ def test_a_job_that_waits_is_explained(dev: tuple[Running, str]) -> None:
         async with Client.connect(config) as client:
             [job] = read_objects([EXAMPLES / "does-not-fit.yaml"])
             await client.create(JOB, job, "default")
-            while True:
+
+            async def explained() -> bool:
                 waiting = await client.get(JOB, "too-big", "default")
                 told = waiting.get("status", {}).get("state", {}).get("message", "")
                 events = (await client.list(EVENT, "default"))["items"]
                 about = [each for each in events if "too-big" in each["involvedObject"]["name"]]
-                if "Insufficient cpu" in told and about:
-                    return
-                await asyncio.sleep(0.05)
+                return "Insufficient cpu" in told and bool(about)
 
-    asyncio.run(asyncio.wait_for(submit(), SECONDS))
+            await until(explained, "why the Job waits is said")
+
+    asyncio.run(submit())
     ran = pumice("explain", "job/too-big", "-o", "json", KUBECONFIG=config)
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
@@ -161,6 +165,8 @@ def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
         assert process.line("export KUBECONFIG=") == f"export KUBECONFIG={config}"
         assert f"http://127.0.0.1:{port}" in config.read_text()
         assert config.stat().st_mode & 0o077 == 0
+        process.stop()
+        assert not config.exists()
     ran = pumice("dev", "--kubeconfig", str(tmp_path / "no" / "such"))
     assert ran.returncode == 2
     assert "Traceback" not in ran.stderr

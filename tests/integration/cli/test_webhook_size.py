@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pumice.certs.authority import Authority, generate_key
 from tests.builders import queue
-from tests.integration.cli.running import running, until
+from tests.integration.cli.running import running
+from tests.kit.waiting import wait_until
 from tests.support.ports import free_port
 
 MOST_MIB = 64
@@ -39,7 +40,7 @@ def test_a_webhook_with_files_is_small(tmp_path: Path) -> None:
 
     flags = ["--tls-cert-file", str(certificate), "--tls-private-key-file", str(key)]
     with running("webhook", "--state", str(state), "--port", str(port), *flags) as command:
-        until(is_ready, "the webhook does not become ready")
+        wait_until(is_ready, "the webhook does not become ready")
         process = Path(f"/proc/{command.process.pid}")
         mapped = process.joinpath("maps").read_text()
         assert [name for name in UNUSED if f"site-packages/{name}" in mapped] == []

@@ -13,10 +13,11 @@ from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client, Object
-from pumice.cluster.embedded import EmbeddedCluster
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import LeaderElection
-from tests.unit.cluster.clocks import ManualClock, until
+from pumice.embedded import EmbeddedCluster
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import ManualClock
 
 
 def pod(name: str) -> Object:

@@ -7,8 +7,8 @@ import pytest
 
 from pumice.api.kinds import CONFIG_MAP, NODE, POD
 from pumice.cluster.client import JSON_PATCH, MERGE_PATCH, Client, Object
-from pumice.cluster.embedded import EmbeddedCluster
 from pumice.cluster.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound
+from pumice.embedded import EmbeddedCluster
 
 
 def config_map(name: str, **data: str) -> Object:

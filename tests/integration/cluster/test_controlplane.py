@@ -13,8 +13,8 @@ from pumice.cluster.client import JSON_PATCH, Client, Object
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import LeaderElection
+from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.unit.cluster.clocks import until
 
 
 @pytest.fixture

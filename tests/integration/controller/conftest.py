@@ -5,32 +5,31 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pumice.api.crds import all_crds
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
+from pumice.embedded import EmbeddedCluster
 from tests.builders import queue
-from tests.integration.controller.stage import Stage
+from tests.integration.controller.stage import ControllerStage
+from tests.kit.stage import quick_cluster
 
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    timings = NodeTimings(start=0.0, stop=0.0)
-    async with EmbeddedCluster(all_crds(), timings=timings) as found:
+    async with quick_cluster() as found:
         found.add_node("node1", cpu="64")
         found.store.create(queue("default", state=""))
         yield found
 
 
 @pytest.fixture
-async def stage(cluster: EmbeddedCluster, client: Client) -> AsyncIterator[Stage]:
+async def stage(cluster: EmbeddedCluster, client: Client) -> AsyncIterator[ControllerStage]:
     """A stage on which a controller runs already."""
-    found = Stage(cluster, client)
+    found = ControllerStage(cluster, client)
     async with found.controller():
         yield found
 
 
 @pytest.fixture
-async def played(stage: Stage) -> AsyncIterator[Stage]:
+async def played(stage: ControllerStage) -> AsyncIterator[ControllerStage]:
     """The same with a scheduler that admits every group and binds every pod."""
     playing = asyncio.create_task(stage.schedule())
     yield stage

@@ -2,26 +2,19 @@
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from pumice.api import kinds
-from pumice.api.kinds import COMMAND, EVENT, JOB, POD, POD_GROUP, Kind
+from pumice.api.kinds import COMMAND, EVENT, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import ApiStatusError, EmbeddedCluster
 from pumice.controller.loop import ControllerSettings, ControllerWorker
+from pumice.embedded import ApiStatusError
 from pumice.plugins import Registry, builtin
-from tests.integration.workers import alive
+from tests.kit.stage import Stage
 
 Raw = dict[str, Any]
-
-SECONDS = 60.0
-"""How long anything may take to come about."""
-
-TURNS = 30
-"""Of the event loop, at least, before it is said that nothing happens: a machine that stands still for a
-moment says nothing."""
 
 LEFT_BEHIND = (
     POD,
@@ -34,16 +27,8 @@ LEFT_BEHIND = (
 )
 
 
-class Stage:
-    """A cluster, a client, and a namespace of one's own."""
-
-    def __init__(
-        self, cluster: EmbeddedCluster, client: Client, namespace: str = "default"
-    ) -> None:
-        self.cluster = cluster
-        self.store = cluster.store
-        self.client = client
-        self.namespace = namespace
+class ControllerStage(Stage):
+    """One for the controller, with a scheduler that says yes to everything."""
 
     @asynccontextmanager
     async def controller(
@@ -56,7 +41,7 @@ class Stage:
         """A controller for as long as the block lasts; it is cancelled without warning."""
         wanted = ControllerSettings(namespace=self.namespace, **settings)
         worker = ControllerWorker(client or self.client, registry or builtin(), wanted)
-        async with alive(worker.tasks()):
+        async with self.alive(worker):
             yield worker
 
     async def schedule(self) -> None:
@@ -96,19 +81,13 @@ class Stage:
             },
         )
 
-    def all(self, kind: Kind) -> list[Raw]:
-        return self.store.list(kind, self.namespace)
-
-    def names(self, kind: Kind) -> list[str]:
-        return [obj["metadata"]["name"] for obj in self.all(kind)]
-
     def job(self, name: str = "train") -> Raw:
-        found = self.store.get(JOB, name, self.namespace)
-        assert found is not None
+        found = self.find(JOB, name)
+        assert found
         return found
 
     def phase(self, name: str = "train") -> str:
-        found = self.store.get(JOB, name, self.namespace) or {}
+        found = self.find(JOB, name)
         return str(((found.get("status") or {}).get("state") or {}).get("phase", ""))
 
     def reason(self, name: str = "train") -> tuple[str, str]:
@@ -120,8 +99,7 @@ class Stage:
 
     def finish(self, name: str, exit_code: int = 0) -> None:
         """A pod ends by itself."""
-        pod = self.store.get(POD, name, self.namespace)
-        assert pod is not None
+        pod = self.find(POD, name)
         pod["status"]["phase"] = "Failed" if exit_code else "Succeeded"
         ended = {"terminated": {"exitCode": exit_code, "reason": "Error"}}
         pod["status"]["containerStatuses"] = [
@@ -139,25 +117,9 @@ class Stage:
     def events(self) -> list[tuple[str, str]]:
         return [(event["type"], event["reason"]) for event in self.all(EVENT)]
 
-    async def until(self, holds: Callable[[], bool], what: str = "") -> None:
-        """Wait for something to come about."""
-        try:
-            async with asyncio.timeout(SECONDS):
-                while not holds():  # noqa: ASYNC110 - whatever `holds` asks cannot wake us
-                    await asyncio.sleep(0.003)
-        except TimeoutError:
-            raise AssertionError(
-                f"{what or 'it'} did not come about; the Job is {self.phase() or 'gone'},"
-                f" pods are {self.pod_phases()}"
-            ) from None
-
-    async def calm(self, seconds: float = 0.15) -> None:
-        """Wait until nothing has changed for a while."""
-        seen = -1
-        while seen != self.store.storage.revision:
-            seen = self.store.storage.revision
-            for _ in range(TURNS):
-                await asyncio.sleep(seconds / TURNS)
+    def story(self) -> str:
+        jobs = (f"{name} {self.phase(name)}" for name in self.names(JOB))
+        return f"Jobs: {', '.join(jobs) or 'none'}; {super().story()}"
 
     def end(self) -> dict[str, Raw]:
         """Everything that there is, without what differs from one telling to the next."""

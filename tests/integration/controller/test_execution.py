@@ -7,7 +7,6 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, EVENT, JOB, POD
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
 from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.execution import Executor, Outcome
 from pumice.controller.loop.metrics import ControllerMetrics
@@ -21,6 +20,7 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
+from pumice.embedded import EmbeddedCluster
 from tests.builders import job
 
 Raw = dict[str, Any]

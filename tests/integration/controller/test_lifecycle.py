@@ -18,7 +18,7 @@ from pumice.api.kinds import (
     SERVICE,
 )
 from tests.builders import job, task
-from tests.integration.controller.stage import LEFT_BEHIND, Stage
+from tests.integration.controller.stage import LEFT_BEHIND, ControllerStage
 
 Raw = dict[str, Any]
 
@@ -30,12 +30,12 @@ def _job(*tasks: Raw, **fields: Any) -> Raw:
     )
 
 
-async def _running(stage: Stage, manifest: Raw) -> None:
+async def _running(stage: ControllerStage, manifest: Raw) -> None:
     await stage.submit(manifest)
     await stage.until(lambda: stage.phase() == "Running", "Running")
 
 
-async def test_a_job_is_taken_from_creation_to_completion(stage: Stage) -> None:
+async def test_a_job_is_taken_from_creation_to_completion(stage: ControllerStage) -> None:
     await stage.submit(_job())
     await stage.until(lambda: bool(stage.all(POD_GROUP)))
     await stage.calm()
@@ -70,7 +70,7 @@ async def test_a_job_is_taken_from_creation_to_completion(stage: Stage) -> None:
     assert ("Normal", "Completed") in stage.events()
 
 
-async def test_pods_carry_what_the_plugins_add(played: Stage) -> None:
+async def test_pods_carry_what_the_plugins_add(played: ControllerStage) -> None:
     await _running(played, _job())
     pod = played.all(POD)[2]
     env = {each["name"]: each.get("value") for each in pod["spec"]["containers"][0]["env"]}
@@ -79,7 +79,7 @@ async def test_pods_carry_what_the_plugins_add(played: Stage) -> None:
     assert pod["spec"]["subdomain"] == "train"
 
 
-async def test_pods_share_a_key_pair_that_outlives_each_of_them(played: Stage) -> None:
+async def test_pods_share_a_key_pair_that_outlives_each_of_them(played: ControllerStage) -> None:
     plugins: dict[str, list[str]] = {"svc": [], "ssh": []}
     await _running(played, _job(plugins=plugins))
     (secret,) = played.all(SECRET)
@@ -97,7 +97,7 @@ async def test_pods_share_a_key_pair_that_outlives_each_of_them(played: Stage) -
     assert played.all(SECRET)[0]["metadata"]["uid"] == secret["metadata"]["uid"]
 
 
-async def test_a_job_whose_pods_fail_is_failed(played: Stage) -> None:
+async def test_a_job_whose_pods_fail_is_failed(played: ControllerStage) -> None:
     ends = {keys.RUN_DURATION: "10ms", keys.EXIT_CODE: "2"}
     await played.submit(_job(task("worker", 2, annotations=ends)))
     await played.until(lambda: played.phase() == "Failed")
@@ -107,7 +107,9 @@ async def test_a_job_whose_pods_fail_is_failed(played: Stage) -> None:
     assert ("Warning", "Failed") in played.events()
 
 
-async def test_a_restart_policy_restarts_until_the_retries_are_used_up(played: Stage) -> None:
+async def test_a_restart_policy_restarts_until_the_retries_are_used_up(
+    played: ControllerStage,
+) -> None:
     policies = [{"event": "PodFailed", "action": "RestartJob"}]
     await _running(played, _job(policies=policies, maxRetry=2))
     first = {pod["metadata"]["uid"] for pod in played.all(POD)}
@@ -123,7 +125,7 @@ async def test_a_restart_policy_restarts_until_the_retries_are_used_up(played: S
     assert played.pod_phases() == {"train-worker-2": "Failed"}
 
 
-async def test_abort_and_resume_by_command(played: Stage) -> None:
+async def test_abort_and_resume_by_command(played: ControllerStage) -> None:
     await _running(played, _job())
     await played.command("AbortJob")
     await played.until(lambda: played.phase() == "Aborted")
@@ -136,7 +138,7 @@ async def test_abort_and_resume_by_command(played: Stage) -> None:
     assert played.names(COMMAND) == []
 
 
-async def test_a_job_grows_and_shrinks(played: Stage) -> None:
+async def test_a_job_grows_and_shrinks(played: ControllerStage) -> None:
     await _running(played, _job(policies=[{"event": "PodEvicted", "action": "TerminateJob"}]))
     for replicas in (5, 2):
         wanted = played.job()
@@ -153,7 +155,7 @@ async def test_a_job_grows_and_shrinks(played: Stage) -> None:
     assert played.phase() == "Running"
 
 
-async def test_a_pod_that_somebody_deletes_is_replaced(played: Stage) -> None:
+async def test_a_pod_that_somebody_deletes_is_replaced(played: ControllerStage) -> None:
     await _running(played, _job())
     before = played.store.get(POD, "train-worker-1", "default")
     assert before is not None
@@ -167,13 +169,13 @@ async def test_a_pod_that_somebody_deletes_is_replaced(played: Stage) -> None:
     await played.until(lambda: played.phase() == "Running")
 
 
-async def test_an_eviction_policy_sees_a_pod_that_somebody_deletes(played: Stage) -> None:
+async def test_an_eviction_policy_sees_a_pod_that_somebody_deletes(played: ControllerStage) -> None:
     await _running(played, _job(policies=[{"event": "PodEvicted", "action": "TerminateJob"}]))
     await played.client.delete(POD, "train-worker-1", "default", grace=0)
     await played.until(lambda: played.phase() == "Terminated")
 
 
-async def test_a_task_waits_for_another(stage: Stage) -> None:
+async def test_a_task_waits_for_another(stage: ControllerStage) -> None:
     worker = task("worker", 2, dependsOn={"name": ["master"]})
     await stage.submit(_job(task("master", 1), worker))
     await stage.until(lambda: bool(stage.all(POD_GROUP)))
@@ -187,7 +189,7 @@ async def test_a_task_waits_for_another(stage: Stage) -> None:
     await stage.until(lambda: stage.all(POD_GROUP)[0]["spec"]["minMember"] == 3)
 
 
-async def test_the_schedulers_reason_reaches_the_job(stage: Stage) -> None:
+async def test_the_schedulers_reason_reaches_the_job(stage: ControllerStage) -> None:
     await stage.submit(_job())
     await stage.until(lambda: bool(stage.all(POD_GROUP)))
     condition = {
@@ -203,7 +205,9 @@ async def test_the_schedulers_reason_reaches_the_job(stage: Stage) -> None:
     await stage.until(lambda: ("Warning", "PodGroupPending") in stage.events())
 
 
-async def test_a_service_of_somebody_else_is_reported_and_not_touched(stage: Stage) -> None:
+async def test_a_service_of_somebody_else_is_reported_and_not_touched(
+    stage: ControllerStage,
+) -> None:
     mine = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -224,7 +228,7 @@ async def test_a_service_of_somebody_else_is_reported_and_not_touched(stage: Sta
     assert await stage.client.get(SERVICE, "train", "default") == before
 
 
-async def test_a_pod_of_somebody_else_is_reported_and_not_touched(played: Stage) -> None:
+async def test_a_pod_of_somebody_else_is_reported_and_not_touched(played: ControllerStage) -> None:
     """It carries no label of ours, so that only the refused creation shows it."""
     containers = [{"name": "main", "image": "x"}]
     mine = {
@@ -241,7 +245,7 @@ async def test_a_pod_of_somebody_else_is_reported_and_not_touched(played: Stage)
     assert await played.client.get(POD, "train-worker-1", "default") == before
 
 
-async def test_deletion_leaves_nothing_behind(played: Stage) -> None:
+async def test_deletion_leaves_nothing_behind(played: ControllerStage) -> None:
     await _running(played, _job())
     await played.client.delete(JOB, "train", "default", propagation="Background")
     await played.until(lambda: not any(played.all(kind) for kind in LEFT_BEHIND), "an empty stage")
@@ -249,7 +253,9 @@ async def test_deletion_leaves_nothing_behind(played: Stage) -> None:
     assert not any(played.all(kind) for kind in LEFT_BEHIND)
 
 
-async def test_a_job_that_follows_one_of_the_same_name_starts_afresh(played: Stage) -> None:
+async def test_a_job_that_follows_one_of_the_same_name_starts_afresh(
+    played: ControllerStage,
+) -> None:
     await _running(played, _job())
     old = {pod["metadata"]["uid"] for pod in played.all(POD)}
     await played.client.delete(JOB, "train", "default", propagation="Background")
@@ -260,14 +266,14 @@ async def test_a_job_that_follows_one_of_the_same_name_starts_afresh(played: Sta
     assert len(played.all(POD)) == 3
 
 
-async def test_a_finished_job_goes_when_its_time_is_over(played: Stage) -> None:
+async def test_a_finished_job_goes_when_its_time_is_over(played: ControllerStage) -> None:
     ends = {keys.RUN_DURATION: "10ms"}
     await played.submit(_job(task("worker", 1, annotations=ends), ttlSecondsAfterFinished=1))
     await played.until(lambda: played.phase() == "Completed")
     await played.until(lambda: not any(played.all(kind) for kind in LEFT_BEHIND), "the deletion")
 
 
-async def test_what_the_server_refuses_is_told_and_tried_again(stage: Stage) -> None:
+async def test_what_the_server_refuses_is_told_and_tried_again(stage: ControllerStage) -> None:
     """A container name that is no DNS label: no pod of it can ever be created."""
     bad = task("worker", 2, spec={"containers": [{"name": "Not A Label", "image": "x"}]})
     await stage.submit(_job(bad))
@@ -279,7 +285,7 @@ async def test_what_the_server_refuses_is_told_and_tried_again(stage: Stage) -> 
     await stage.until(lambda: ("Warning", "FailedCreate") in stage.events())
 
 
-async def test_a_new_queue_is_opened(stage: Stage) -> None:
+async def test_a_new_queue_is_opened(stage: ControllerStage) -> None:
     def state() -> Any:
         found = stage.store.get(QUEUE, "default") or {}
         return (found.get("status") or {}).get("state")

@@ -10,12 +10,13 @@ from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.kinds import CONFIG_MAP, JOB, LEASE, POD, POD_GROUP, PRIORITY_CLASS, SERVICE
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
-from pumice.controller.loop import run_controller
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.controller.loop import ControllerWorker
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+from pumice.embedded import EmbeddedCluster
 from pumice.plugins import JobPlugin, PodEdits, Registry, Values, builtin
 from tests.builders import job, task
-from tests.integration.controller.stage import Stage
+from tests.integration.controller.stage import ControllerStage
 
 Raw = dict[str, Any]
 
@@ -23,7 +24,7 @@ Raw = dict[str, Any]
 async def test_starting_again_on_settled_jobs_writes_nothing(
     cluster: EmbeddedCluster, client: Client
 ) -> None:
-    stage = Stage(cluster, client)
+    stage = ControllerStage(cluster, client)
     playing = asyncio.create_task(stage.schedule())
     async with stage.controller():
         await stage.submit(job("runs", plugins={"svc": []}))
@@ -44,7 +45,7 @@ async def test_starting_again_on_settled_jobs_writes_nothing(
 async def test_one_of_two_leads_and_the_other_takes_over(
     cluster: EmbeddedCluster, client: Client
 ) -> None:
-    stage = Stage(cluster, client)
+    stage = ControllerStage(cluster, client)
 
     def leader() -> str:
         lease = cluster.store.get(LEASE, "pumice-controller", "default") or {"spec": {}}
@@ -63,7 +64,7 @@ async def test_one_of_two_leads_and_the_other_takes_over(
 async def test_a_successor_goes_on_where_a_leader_left(
     cluster: EmbeddedCluster, client: Client
 ) -> None:
-    stage = Stage(cluster, client)
+    stage = ControllerStage(cluster, client)
     async with stage.controller(leader_elect=True, identity="a"):
         await stage.submit(job("train"))
         await stage.until(lambda: bool(stage.all(POD_GROUP)))
@@ -75,7 +76,7 @@ async def test_a_successor_goes_on_where_a_leader_left(
 async def test_it_is_ready_when_the_caches_are_and_counts_what_it_does(
     cluster: EmbeddedCluster, client: Client
 ) -> None:
-    stage = Stage(cluster, client)
+    stage = ControllerStage(cluster, client)
     async with stage.controller() as worker:
         assert not worker.ready
         await stage.until(lambda: worker.ready)
@@ -90,9 +91,10 @@ async def test_it_is_ready_when_the_caches_are_and_counts_what_it_does(
 
 async def test_it_stops_when_told(cluster: EmbeddedCluster, client: Client) -> None:
     stop = asyncio.Event()
-    running = asyncio.create_task(run_controller(client, stop=stop))
+    tasks = ControllerWorker(client, builtin()).tasks()
+    running = asyncio.create_task(run_until_stopped(tasks, stop=stop, signals=()))
     await client.create(JOB, job("train"))
-    await Stage(cluster, client).until(lambda: bool(cluster.store.list(POD_GROUP)))
+    await ControllerStage(cluster, client).until(lambda: bool(cluster.store.list(POD_GROUP)))
     stop.set()
     async with asyncio.timeout(60):
         await running
@@ -121,7 +123,7 @@ class _Eager(JobPlugin):
 async def test_a_plugin_that_stumbles_stops_its_own_job_only(
     cluster: EmbeddedCluster, client: Client
 ) -> None:
-    stage = Stage(cluster, client)
+    stage = ControllerStage(cluster, client)
     registry = builtin().with_plugin(_Stumbling(), "here").with_plugin(_Eager(), "here")
     async with stage.controller(registry=registry):
         await stage.submit(job("bad", plugins={"stumbling": []}))
@@ -142,7 +144,7 @@ async def test_a_plugin_that_stumbles_stops_its_own_job_only(
 async def test_a_pass_that_stumbles_is_told_and_tried_again(
     cluster: EmbeddedCluster, client: Client
 ) -> None:
-    stage = Stage(cluster, client)
+    stage = ControllerStage(cluster, client)
     async with stage.controller(registry=cast("Registry", object())) as worker:
         await stage.submit(job("train", plugins={"svc": []}))
         await stage.until(lambda: ("Warning", "ReconcileError") in stage.events())
@@ -152,7 +154,7 @@ async def test_a_pass_that_stumbles_is_told_and_tried_again(
 async def test_what_is_refused_for_one_pod_is_not_tried_for_all(
     cluster: EmbeddedCluster, client: Client
 ) -> None:
-    stage = Stage(cluster, client)
+    stage = ControllerStage(cluster, client)
     bad = task("worker", 100, spec={"containers": [{"name": "Not A Label", "image": "x"}]})
     async with stage.controller() as worker:
         await stage.submit(job("train", [bad]))
@@ -163,14 +165,16 @@ async def test_what_is_refused_for_one_pod_is_not_tried_for_all(
     assert 1 <= refused < 10
 
 
-async def test_a_large_job_gets_all_its_pods(played: Stage) -> None:
+async def test_a_large_job_gets_all_its_pods(played: ControllerStage) -> None:
     await played.submit(job("train", [task("worker", 100)]))
     await played.until(lambda: played.phase() == "Running")
     await played.until(lambda: played.job()["status"].get("running") == 100)
     assert played.job()["status"]["taskStatusCount"] == {"worker": {"phase": {"Running": 100}}}
 
 
-async def test_a_claim_is_made_once_and_outlives_the_end_of_the_job(played: Stage) -> None:
+async def test_a_claim_is_made_once_and_outlives_the_end_of_the_job(
+    played: ControllerStage,
+) -> None:
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     volumes = [{"mountPath": "/data", "volumeClaim": claim}]
     ends = {keys.RUN_DURATION: "1ms"}
@@ -185,7 +189,7 @@ async def test_a_claim_is_made_once_and_outlives_the_end_of_the_job(played: Stag
     assert marks == {f"volume-pvc-{made['metadata']['name']}": made["metadata"]["name"]}
 
 
-async def test_what_volcano_made_for_the_job_is_taken_over(stage: Stage) -> None:
+async def test_what_volcano_made_for_the_job_is_taken_over(stage: ControllerStage) -> None:
     """It carries no label, so that only the refused creation shows it; the owner is the Job."""
     made = await stage.submit(job("train", plugins={"svc": []}, schedulerName="other"))
     await stage.until(lambda: bool(stage.all(POD_GROUP)))
@@ -219,7 +223,7 @@ async def test_priority_classes_decide_whose_resources_count(
         return task(name, 2, spec={"containers": [container], **spec})
 
     tasks: Sequence[Raw] = [of("a", "1"), of("b", "2", priorityClassName="high")]
-    stage = Stage(cluster, client)
+    stage = ControllerStage(cluster, client)
     async with stage.controller():
         await stage.submit(job("train", list(tasks), minAvailable=1))
         await stage.until(lambda: bool(stage.all(POD_GROUP)))

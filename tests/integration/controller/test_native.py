@@ -22,8 +22,8 @@ from pumice.api.kinds import (
     Kind,
 )
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
-from tests.integration.controller.stage import Stage
+from pumice.embedded import EmbeddedCluster
+from tests.integration.controller.stage import ControllerStage
 
 Raw = dict[str, Any]
 
@@ -83,7 +83,7 @@ def owner_of(obj: Raw) -> tuple[str, str, str, bool]:
     return owner["apiVersion"], owner["kind"], owner["uid"], owner["controller"]
 
 
-def messages(stage: Stage) -> list[str]:
+def messages(stage: ControllerStage) -> list[str]:
     return [each["message"] for each in stage.all(EVENT)]
 
 
@@ -91,7 +91,9 @@ async def submit(client: Client, kind: Kind, manifest: Raw) -> Raw:
     return await client.create(kind, manifest, "default")
 
 
-async def test_an_indexed_job_gets_what_its_plugins_want(stage: Stage, client: Client) -> None:
+async def test_an_indexed_job_gets_what_its_plugins_want(
+    stage: ControllerStage, client: Client
+) -> None:
     made = await submit(client, INDEXED_JOB, indexed_job("mpi"))
     await stage.until(lambda: "train-ssh" in stage.names(SECRET), "a Secret")
     await stage.until(lambda: "train-mpi" in stage.names(CONFIG_MAP), "hosts")
@@ -123,7 +125,7 @@ async def test_an_indexed_job_gets_what_its_plugins_want(stage: Stage, client: C
 
 
 async def test_a_change_is_followed_and_what_somebody_changes_is_mended(
-    stage: Stage, client: Client
+    stage: ControllerStage, client: Client
 ) -> None:
     await submit(client, INDEXED_JOB, indexed_job("mpi"))
     await stage.until(lambda: "train-ssh" in stage.names(SECRET), "a Secret")
@@ -151,7 +153,7 @@ async def test_a_change_is_followed_and_what_somebody_changes_is_mended(
     assert "y" not in str(stage.store.get(CONFIG_MAP, "train-svc", "default"))
 
 
-async def test_objects_go_with_their_owner(stage: Stage, client: Client) -> None:
+async def test_objects_go_with_their_owner(stage: ControllerStage, client: Client) -> None:
     await submit(client, INDEXED_JOB, indexed_job("svc"))
     await stage.until(lambda: "train" in stage.names(NETWORK_POLICY), "a policy")
     await client.delete(INDEXED_JOB, "train", "default")
@@ -162,7 +164,7 @@ async def test_objects_go_with_their_owner(stage: Stage, client: Client) -> None
 
 
 async def test_every_group_of_a_leader_worker_set_has_its_own_and_loses_it(
-    stage: Stage, client: Client
+    stage: ControllerStage, client: Client
 ) -> None:
     spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template("svc")}}
     manifest = {
@@ -185,7 +187,7 @@ async def test_every_group_of_a_leader_worker_set_has_its_own_and_loses_it(
 
 
 async def test_what_belongs_to_somebody_else_is_left_alone_and_told_once(
-    stage: Stage, client: Client
+    stage: ControllerStage, client: Client
 ) -> None:
     mine = {
         "apiVersion": "v1",
@@ -216,7 +218,7 @@ async def test_what_belongs_to_somebody_else_is_left_alone_and_told_once(
     ],
 )
 async def test_what_cannot_be_wired_is_told(
-    stage: Stage, client: Client, manifest: Raw, piece: str
+    stage: ControllerStage, client: Client, manifest: Raw, piece: str
 ) -> None:
     await submit(client, INDEXED_JOB, manifest)
     await stage.until(lambda: any(piece in each for each in messages(stage)), "an event")
@@ -229,22 +231,22 @@ async def test_a_server_without_these_kinds_is_nothing_to_speak_of(
     async with (
         EmbeddedCluster(all_crds()) as bare,
         Client.connect(server=bare.url) as client,
-        Stage(bare, client).controller() as worker,
+        ControllerStage(bare, client).controller() as worker,
     ):
-        await worker.caches.wait_synced()
-        await Stage(bare, client).calm()
+        await ControllerStage(bare, client).until(lambda: worker.ready)
+        await ControllerStage(bare, client).calm()
     assert "jobsets" not in "".join(
         each.getMessage() for each in caplog.records if each.levelno >= 30
     )
 
 
-async def test_doubts_are_told(stage: Stage, client: Client) -> None:
+async def test_doubts_are_told(stage: ControllerStage, client: Client) -> None:
     await submit(client, INDEXED_JOB, indexed_job("svc", parallelism=1))
     await stage.until(lambda: any("1 of 3 pods" in each for each in messages(stage)), "an event")
 
 
 async def test_a_job_that_has_ended_or_names_no_plugins_gets_nothing(
-    stage: Stage, client: Client
+    stage: ControllerStage, client: Client
 ) -> None:
     ended = indexed_job("svc", name="ended")
     await submit(client, INDEXED_JOB, indexed_job("", name="plain"))

@@ -6,18 +6,18 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, POD
 from tests.builders import job, task
-from tests.integration.controller.stage import Stage
+from tests.integration.controller.stage import ControllerStage
 
 Raw = dict[str, Any]
 
 
-async def _running(stage: Stage, manifest: Raw) -> None:
+async def _running(stage: ControllerStage, manifest: Raw) -> None:
     await stage.submit(manifest)
     await stage.until(lambda: stage.phase() == "Running", "Running")
     await stage.calm()
 
 
-async def _scale(stage: Stage, **sizes: int) -> None:
+async def _scale(stage: ControllerStage, **sizes: int) -> None:
     """What `kubectl edit` does to the replicas of tasks."""
     tasks = stage.job()["spec"]["tasks"]
     for each in tasks:
@@ -28,7 +28,7 @@ async def _scale(stage: Stage, **sizes: int) -> None:
     await stage.calm()
 
 
-def _mounted(stage: Stage, pod_name: str, path: str) -> dict[str, str]:
+def _mounted(stage: ControllerStage, pod_name: str, path: str) -> dict[str, str]:
     """Files that a pod finds in a directory, as the kubelet takes them from the ConfigMaps that it names."""
     pod = next(each for each in stage.all(POD) if each["metadata"]["name"] == pod_name)
     mounts = pod["spec"]["containers"][0]["volumeMounts"]
@@ -39,11 +39,11 @@ def _mounted(stage: Stage, pod_name: str, path: str) -> dict[str, str]:
     return found
 
 
-def _uids(stage: Stage) -> dict[str, str]:
+def _uids(stage: ControllerStage) -> dict[str, str]:
     return {each["metadata"]["name"]: each["metadata"]["uid"] for each in stage.all(POD)}
 
 
-async def test_the_masters_host_files_follow_the_workers(played: Stage) -> None:
+async def test_the_masters_host_files_follow_the_workers(played: ControllerStage) -> None:
     tasks = [task("master", 1, cpu="1"), task("worker", 2, cpu="2")]
     plugins: dict[str, list[str]] = {"svc": [], "ssh": [], "mpi": []}
     await _running(played, job("train", tasks, plugins=plugins))
@@ -58,7 +58,7 @@ async def test_the_masters_host_files_follow_the_workers(played: Stage) -> None:
     assert _uids(played).items() <= before.items(), "no pod was restarted for it"
 
 
-async def test_the_cluster_of_tensorflow_follows_its_tasks(played: Stage) -> None:
+async def test_the_cluster_of_tensorflow_follows_its_tasks(played: ControllerStage) -> None:
     tasks = [task("ps", 1), task("worker", 2)]
     await _running(played, job("train", tasks, plugins={"svc": [], "tensorflow": []}))
     before = _uids(played)
@@ -72,7 +72,7 @@ async def test_the_cluster_of_tensorflow_follows_its_tasks(played: Stage) -> Non
     assert _uids(played).items() <= before.items()
 
 
-async def test_variables_follow_where_the_job_asks_for_restarts(played: Stage) -> None:
+async def test_variables_follow_where_the_job_asks_for_restarts(played: ControllerStage) -> None:
     tasks = [task("master", 1), task("worker", 1)]
     asks = {keys.RESTART_ON_SCALING: "true"}
     plugins: dict[str, list[str]] = {"svc": [], "pytorch": []}

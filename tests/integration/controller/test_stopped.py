@@ -13,9 +13,9 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import EVENT, POD_GROUP, SERVICE, Kind
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import job, task
-from tests.integration.controller.stage import Stage
+from tests.integration.controller.stage import ControllerStage
 
 Raw = dict[str, Any]
 
@@ -67,7 +67,7 @@ class MortalClient(Client):
         )
 
 
-Story = Callable[[Stage], Awaitable[None]]
+Story = Callable[[ControllerStage], Awaitable[None]]
 
 
 def _job(**ends: str) -> Raw:
@@ -76,12 +76,12 @@ def _job(**ends: str) -> Raw:
     return job("train", [task("worker", 2, cpu="1", annotations=annotations)], plugins=plugins)
 
 
-async def _completes(stage: Stage) -> None:
+async def _completes(stage: ControllerStage) -> None:
     await stage.submit(_job(run="short"))
     await stage.until(lambda: stage.phase() == "Completed", "Completed")
 
 
-async def _is_aborted(stage: Stage) -> None:
+async def _is_aborted(stage: ControllerStage) -> None:
     await stage.submit(_job())
     await stage.until(lambda: stage.phase() == "Running", "Running")
     await stage.command("AbortJob")
@@ -100,7 +100,7 @@ async def _tell(
     ):
         assert isinstance(mortal, MortalClient)
         mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
-        stage = Stage(cluster, client, namespace)
+        stage = ControllerStage(cluster, client, namespace)
         playing = asyncio.create_task(stage.schedule())
         telling = asyncio.create_task(_to_the_end(stage, story))
         try:
@@ -119,7 +119,7 @@ async def _tell(
         return stage.end(), mortal
 
 
-async def _to_the_end(stage: Stage, story: Story) -> None:
+async def _to_the_end(stage: ControllerStage, story: Story) -> None:
     await story(stage)
     await stage.until(lambda: not stage.all(POD_GROUP) and not stage.all(SERVICE), "the clean-up")
     await stage.until(lambda: "plugin-svc" not in str(stage.job()["status"]), "the last status")

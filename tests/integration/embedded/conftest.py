@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from pumice.api.crds import all_crds
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
+from pumice.embedded import EmbeddedCluster, NodeTimings
 
 
 @pytest.fixture

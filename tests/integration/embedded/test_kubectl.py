@@ -11,12 +11,12 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, QUEUE
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import job, queue, task
 from tests.support.controlplane.builder import Builder
 
 # kubectl comes with the control plane's binaries; the server under test is the embedded one.
-pytestmark = pytest.mark.controlplane
+pytestmark = pytest.mark.binaries
 
 
 @dataclass

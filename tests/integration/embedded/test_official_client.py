@@ -1,6 +1,5 @@
 """The official Python client, unchanged, against the embedded server."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,8 +10,9 @@ from kubernetes import aio
 from kubernetes.aio import dynamic
 from kubernetes.aio.client.exceptions import ApiException
 
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import job, queue
+from tests.kit.waiting import until
 
 # The client's own annotations are partly missing and partly too narrow.
 client: Any = aio.client
@@ -69,12 +69,10 @@ async def test_a_pod_is_bound_runs_and_is_evicted(api: Any) -> None:
     eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="p"))
     await core.create_namespaced_pod_eviction("p", "default", eviction)
 
-    async with asyncio.timeout(60):
-        while True:
-            if not (await core.list_namespaced_pod("default")).items:
-                break
-            await asyncio.sleep(0.01)
+    async def evicted() -> bool:
+        return not (await core.list_namespaced_pod("default")).items
 
+    await until(evicted)
     assert phases[-1] == "Running"
 
 

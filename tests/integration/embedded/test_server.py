@@ -12,9 +12,10 @@ import yaml
 
 from pumice.api.crds import all_crds
 from pumice.api.kinds import CRD, POD, QUEUE, Kind
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import queue
 from tests.counting import counting
+from tests.kit.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
 QUEUES = QUEUE.collection()
@@ -155,11 +156,7 @@ async def test_a_watch_ends_with_its_connection(
     async with http.get(PODS, params={"watch": "true"}):
         assert len(table.watchers) == 1
 
-    async with asyncio.timeout(60):
-        while True:
-            if not table.watchers:
-                break
-            await asyncio.sleep(0.01)
+    await until(lambda: not table.watchers)
 
 
 async def test_a_page_can_be_too_old(cluster: EmbeddedCluster, http: aiohttp.ClientSession) -> None:

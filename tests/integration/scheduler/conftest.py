@@ -4,18 +4,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pumice.api.crds import all_crds
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster, NodeTimings
-from tests.integration.scheduler.stage import Stage
+from pumice.embedded import EmbeddedCluster
+from tests.integration.scheduler.stage import SchedulerStage
+from tests.kit.stage import quick_cluster
 
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(all_crds(), timings=NodeTimings(start=0.0, stop=0.0)) as found:
+    async with quick_cluster() as found:
         yield found
 
 
 @pytest.fixture
-def stage(cluster: EmbeddedCluster, client: Client) -> Stage:
-    return Stage(cluster, client)
+def stage(cluster: EmbeddedCluster, client: Client) -> SchedulerStage:
+    return SchedulerStage(cluster, client)

@@ -1,39 +1,24 @@
 """Where an integration test of the scheduler takes place."""
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
 from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 from tests.builders import pod, pod_group
-from tests.integration.workers import alive
+from tests.kit.stage import Stage
 
 Raw = dict[str, Any]
-
-SECONDS = 60.0
-"""How long anything may take to come about."""
 
 PERIOD = 0.05
 """Seconds between two cycles; short, so that a test sees many."""
 
-TURNS = 30
-"""Of the event loop, at least, before it is said that nothing happens: a machine that stands still for a
-moment says nothing."""
 
-
-class Stage:
-    """A cluster and a client."""
-
-    def __init__(self, cluster: EmbeddedCluster, client: Client) -> None:
-        self.cluster = cluster
-        self.store = cluster.store
-        self.client = client
+class SchedulerStage(Stage):
+    """One for the scheduler."""
 
     @asynccontextmanager
     async def scheduler(
@@ -42,7 +27,7 @@ class Stage:
         """A scheduler for as long as the block lasts; it is cancelled without warning."""
         wanted = WorkerSettings(**({"period": PERIOD} | settings))
         worker = SchedulerWorker(client or self.client, load_config(None), wanted)
-        async with alive(worker.tasks()):
+        async with self.alive(worker):
             yield worker
 
     def gang(
@@ -64,45 +49,26 @@ class Stage:
         """Nodes of the pods whose name begins so, in the order of their names; empty for none."""
         return [
             each["spec"].get("nodeName", "")
-            for each in self.store.list(POD)
+            for each in self.all(POD)
             if each["metadata"]["name"].startswith(f"{name}-")
         ]
 
     def phase(self, name: str) -> str:
-        group = self.store.get(POD_GROUP, name, "default") or {}
-        return str((group.get("status") or {}).get("phase", ""))
+        return str((self.find(POD_GROUP, name).get("status") or {}).get("phase", ""))
 
     def conditions(self, name: str) -> dict[str, Raw]:
         """Conditions of a PodGroup by type."""
-        group = self.store.get(POD_GROUP, name, "default") or {}
-        found = (group.get("status") or {}).get("conditions") or []
+        found = (self.find(POD_GROUP, name).get("status") or {}).get("conditions") or []
         return {each["type"]: each for each in found}
 
     def pod_condition(self, name: str) -> Raw:
         """The condition `PodScheduled` of a pod."""
-        found = self.store.get(POD, name, "default") or {}
-        conditions = (found.get("status") or {}).get("conditions") or []
+        conditions = (self.find(POD, name).get("status") or {}).get("conditions") or []
         return next((each for each in conditions if each["type"] == "PodScheduled"), {})
 
     def events(self, reason: str) -> list[Raw]:
-        return [each for each in self.store.list(EVENT) if each["reason"] == reason]
+        return [each for each in self.all(EVENT) if each["reason"] == reason]
 
-    async def until(self, holds: Callable[[], object], what: str = "") -> None:
-        """Wait until something holds."""
-        deadline = time.monotonic() + SECONDS
-        while not holds():
-            assert time.monotonic() < deadline, what or "it did not come about"
-            await asyncio.sleep(0.005)
-
-    async def still(self, seconds: float = 10 * PERIOD) -> bool:
-        """Whether nothing at all is written for some time, in which everybody has had a turn."""
-        before = self.store.storage.revision
-        for _ in range(TURNS):
-            await asyncio.sleep(seconds / TURNS)
-        return self.store.storage.revision == before
-
-    async def calm(self) -> None:
-        """Wait until nothing is written any more."""
-        deadline = time.monotonic() + SECONDS
-        while not await self.still(3 * PERIOD):
-            assert time.monotonic() < deadline, "writes do not end"
+    def story(self) -> str:
+        phases = (f"{name} {self.phase(name)}" for name in self.names(POD_GROUP))
+        return f"PodGroups: {', '.join(phases) or 'none'}; {super().story()}"

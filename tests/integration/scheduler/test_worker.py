@@ -7,15 +7,16 @@ import pytest
 
 from pumice.api.kinds import LEASE, NODE, POD, POD_GROUP, QUEUE, Kind
 from pumice.cluster.client import Client, Object
-from pumice.cluster.embedded import EmbeddedCluster
 from pumice.cluster.errors import Conflict, Forbidden, Unavailable
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.embedded import EmbeddedCluster
 from pumice.scheduler import CycleResult, load_config, run_cycle
-from pumice.scheduler.worker import WorkerSettings, loop, run_scheduler
+from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, loop
 from tests.builders import pod_group, queue
-from tests.integration.scheduler.stage import Stage
+from tests.integration.scheduler.stage import SchedulerStage
 
 
-async def test_a_gang_is_bound_and_its_group_follows(stage: Stage) -> None:
+async def test_a_gang_is_bound_and_its_group_follows(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="4")
     stage.gang("train", 3)
     async with stage.scheduler() as worker:
@@ -31,7 +32,7 @@ async def test_a_gang_is_bound_and_its_group_follows(stage: Stage) -> None:
         assert bound == 3
 
 
-async def test_a_gang_that_does_not_fit_waits_whole_and_says_why(stage: Stage) -> None:
+async def test_a_gang_that_does_not_fit_waits_whole_and_says_why(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="2")
     stage.gang("train", 3)
     async with stage.scheduler():
@@ -49,7 +50,7 @@ async def test_a_gang_that_does_not_fit_waits_whole_and_says_why(stage: Stage) -
         assert stage.pod_condition("train-0")["status"] == "True"
 
 
-async def test_nothing_is_written_where_nothing_changes(stage: Stage) -> None:
+async def test_nothing_is_written_where_nothing_changes(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="2")
     stage.gang("runs", 1)
     stage.gang("waits", 3)
@@ -60,7 +61,7 @@ async def test_nothing_is_written_where_nothing_changes(stage: Stage) -> None:
         assert await stage.still()
 
 
-async def test_a_new_process_goes_on_without_a_word(stage: Stage) -> None:
+async def test_a_new_process_goes_on_without_a_word(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="2")
     stage.gang("runs", 1)
     stage.gang("waits", 3)
@@ -75,7 +76,7 @@ async def test_a_new_process_goes_on_without_a_word(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.002, 0.005, 0.01, 0.02, 0.04])
-async def test_it_can_be_stopped_at_any_moment(stage: Stage, delay: float) -> None:
+async def test_it_can_be_stopped_at_any_moment(stage: SchedulerStage, delay: float) -> None:
     stage.cluster.add_node("node1", cpu="8")
     stage.gang("train", 8)
     async with stage.scheduler(concurrent_binds=1) as worker:
@@ -86,7 +87,7 @@ async def test_it_can_be_stopped_at_any_moment(stage: Stage, delay: float) -> No
         assert stage.nodes_of("train") == ["node1"] * 8
 
 
-async def test_the_queues_that_every_cluster_has_are_made(stage: Stage) -> None:
+async def test_the_queues_that_every_cluster_has_are_made(stage: SchedulerStage) -> None:
     async with stage.scheduler(default_queue="main"):
         await stage.until(lambda: len(stage.store.list(QUEUE)) == 2)
     made = {each["metadata"]["name"]: each["spec"] for each in stage.store.list(QUEUE)}
@@ -106,7 +107,7 @@ class Refusing(Client):
         return await super().create(*arguments, **named)
 
 
-async def test_queues_that_exist_are_left_alone(stage: Stage) -> None:
+async def test_queues_that_exist_are_left_alone(stage: SchedulerStage) -> None:
     stage.store.create(queue("root", state=""))
     stage.store.create(queue("default", state="", weight=7))
     before = stage.store.list(QUEUE)
@@ -118,7 +119,7 @@ async def test_queues_that_exist_are_left_alone(stage: Stage) -> None:
     assert stage.store.list(QUEUE) == before
 
 
-async def test_queues_are_tried_again_until_they_are_there(stage: Stage) -> None:
+async def test_queues_are_tried_again_until_they_are_there(stage: SchedulerStage) -> None:
     client = Refusing(stage.client.connection)
     stage.cluster.add_node("node1", cpu="1")
     stage.store.create(queue("mine", state=""))
@@ -146,7 +147,7 @@ class Unsteady(Client):
         return await super().patch(kind, *arguments, **named)
 
 
-async def test_what_could_not_be_written_is_written_later(stage: Stage) -> None:
+async def test_what_could_not_be_written_is_written_later(stage: SchedulerStage) -> None:
     stage.gang("train", 1)
     client = Unsteady(stage.client.connection)
     async with stage.scheduler(client) as worker:
@@ -177,7 +178,7 @@ class Failing(Client):
         await super().bind(namespace, pod, node, uid)
 
 
-async def test_a_binding_that_fails_is_undone_and_tried_again(stage: Stage) -> None:
+async def test_a_binding_that_fails_is_undone_and_tried_again(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="2")
     stage.gang("train", 2)
     client = Failing(stage.client.connection)
@@ -191,7 +192,7 @@ async def test_a_binding_that_fails_is_undone_and_tried_again(stage: Stage) -> N
     await client.close()
 
 
-async def test_a_lost_answer_is_looked_up(stage: Stage) -> None:
+async def test_a_lost_answer_is_looked_up(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="2")
     stage.gang("train", 2)
     client = Failing(stage.client.connection)
@@ -213,7 +214,7 @@ class Overtaken(Client):
         await super().bind(namespace, pod, node, uid)
 
 
-async def test_a_pod_that_somebody_else_bound_is_theirs(stage: Stage) -> None:
+async def test_a_pod_that_somebody_else_bound_is_theirs(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="4")
     stage.cluster.add_node("node2", cpu="4", taints=[{"key": "x", "effect": "NoSchedule"}])
     stage.gang("train", 1)
@@ -225,7 +226,7 @@ async def test_a_pod_that_somebody_else_bound_is_theirs(stage: Stage) -> None:
     await client.close()
 
 
-async def test_a_pod_that_is_gone_is_no_failure(stage: Stage) -> None:
+async def test_a_pod_that_is_gone_is_no_failure(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="4")
     stage.gang("train", 1)
 
@@ -242,7 +243,7 @@ async def test_a_pod_that_is_gone_is_no_failure(stage: Stage) -> None:
     await client.close()
 
 
-async def test_a_later_pod_of_the_same_name_is_another_pod(stage: Stage) -> None:
+async def test_a_later_pod_of_the_same_name_is_another_pod(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="1")
     stage.gang("train", 1)
     async with stage.scheduler():
@@ -253,7 +254,7 @@ async def test_a_later_pod_of_the_same_name_is_another_pod(stage: Stage) -> None
         await stage.until(lambda: stage.nodes_of("train") == ["node1"])
 
 
-async def test_pods_of_others_take_room_and_are_left_alone(stage: Stage) -> None:
+async def test_pods_of_others_take_room_and_are_left_alone(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="2")
     stage.store.create(stage.pod("other", node="node1", cpu="2", schedulerName="default-scheduler"))
     stage.store.create(stage.pod("alone", cpu="1", schedulerName="default-scheduler"))
@@ -269,7 +270,7 @@ async def test_pods_of_others_take_room_and_are_left_alone(stage: Stage) -> None
         await stage.until(lambda: stage.nodes_of("train") == ["node1"])
 
 
-async def test_conditions_of_others_on_a_waiting_pod_stay(stage: Stage) -> None:
+async def test_conditions_of_others_on_a_waiting_pod_stay(stage: SchedulerStage) -> None:
     stage.gang("train", 1)
     waiting = stage.store.get(POD, "train-0", "default")
     assert waiting is not None
@@ -284,7 +285,7 @@ async def test_conditions_of_others_on_a_waiting_pod_stay(stage: Stage) -> None:
     assert types == {"example.com/gate", "PodScheduled"}
 
 
-async def test_a_group_that_is_made_anew_is_judged_anew(stage: Stage) -> None:
+async def test_a_group_that_is_made_anew_is_judged_anew(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="1")
     stage.gang("train", 2)
     async with stage.scheduler():
@@ -294,7 +295,7 @@ async def test_a_group_that_is_made_anew_is_judged_anew(stage: Stage) -> None:
         await stage.until(lambda: sorted(stage.nodes_of("train")) == ["", "node1"])
 
 
-async def test_a_node_that_goes_takes_nobody_any_more(stage: Stage) -> None:
+async def test_a_node_that_goes_takes_nobody_any_more(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="4")
     async with stage.scheduler() as worker:
         await stage.until(worker.started.is_set)
@@ -305,7 +306,7 @@ async def test_a_node_that_goes_takes_nobody_any_more(stage: Stage) -> None:
 
 
 async def test_one_of_two_leads_and_the_other_takes_over(
-    stage: Stage, cluster: EmbeddedCluster
+    stage: SchedulerStage, cluster: EmbeddedCluster
 ) -> None:
     stage.cluster.add_node("node1", cpu="8")
     second = Client((stage.client).connection)
@@ -326,7 +327,9 @@ async def test_one_of_two_leads_and_the_other_takes_over(
     await second.close()
 
 
-async def test_evictions_are_carried_out(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_evictions_are_carried_out(
+    stage: SchedulerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stage.cluster.add_node("node1", cpu="8")
     stage.gang("victim", 1)
     async with stage.scheduler() as worker:
@@ -344,11 +347,10 @@ async def test_evictions_are_carried_out(stage: Stage, monkeypatch: pytest.Monke
         assert (sample("pumice_scheduler_evictions_total", {"result": "evicted"}) or 0) >= 1
 
 
-async def test_it_ends_when_it_is_told_to(stage: Stage) -> None:
+async def test_it_ends_when_it_is_told_to(stage: SchedulerStage) -> None:
     stop = asyncio.Event()
-    running = asyncio.create_task(
-        run_scheduler(stage.client, load_config(None), WorkerSettings(period=0.05), stop)
-    )
+    worker = SchedulerWorker(stage.client, load_config(None), WorkerSettings(period=0.05))
+    running = asyncio.create_task(run_until_stopped(worker.tasks(), stop=stop, signals=()))
     await stage.until(lambda: len(stage.store.list(QUEUE)) == 2)
     stop.set()
     await asyncio.wait_for(running, 60)

@@ -38,7 +38,7 @@ from pumice.webhook.resource_groups import ResourceGroups
 from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import QUICK, Raw, running
-from tests.unit.cluster.clocks import until
+from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import KINDS, Row, merged
 
 __all__ = ["JudgedCluster", "Verdict", "judging", "sent"]

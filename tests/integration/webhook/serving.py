@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -81,17 +81,6 @@ async def running(worker: WebhookWorker, *, only_ports: bool = False) -> AsyncIt
     finally:
         stop.set()
         await running
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait for something that will hold before long.
-
-    Raises:
-        TimeoutError: It does not.
-    """
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - whatever `holds` asks cannot wake us
-            await asyncio.sleep(0.005)
 
 
 @asynccontextmanager

@@ -17,8 +17,8 @@ from pumice.webhook.registrations import configurations
 from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import QUICK, Raw, running
+from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.unit.cluster.clocks import until
 
 __all__ = ["Stage", "answering", "forget"]
 

@@ -17,7 +17,8 @@ from pumice.webhook.server import FileCertificates, ServerSettings, WebhookWorke
 from pumice.webhook.server.connection import Connection
 from tests.builders import job
 from tests.integration.webhook.raw_http import post, talk
-from tests.integration.webhook.serving import Pair, offline, running, until
+from tests.integration.webhook.serving import Pair, offline, running
+from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import request, review
 
 PATH = "/jobs/validate"

@@ -23,11 +23,11 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from pumice.webhook.server.cached_view import CachedView
 from tests.builders import pod_group
 from tests.integration.webhook.serving import Raw
-from tests.unit.cluster.clocks import until
+from tests.kit.waiting import until
 
 HYPER_NODES = [each for each in all_crds() if each["metadata"]["name"] == HYPER_NODE.resource]
 OTHERS = [each for each in all_crds() if each not in HYPER_NODES]

@@ -21,14 +21,14 @@ from pumice.api.kinds import (
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook.registrations import configurations
 from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import job, pod_group, queue
 from tests.integration.webhook.serving import QUICK, Raw, running, session
-from tests.unit.cluster.clocks import until
+from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import operations, request, review
 
 JSON = {"Content-Type": "application/json"}

@@ -11,7 +11,8 @@ import pytest
 from pumice.webhook.server import FileCertificates, ServerSettings, WebhookWorker
 from tests.builders import job
 from tests.integration.webhook.raw_http import Reply, post, talk
-from tests.integration.webhook.serving import Pair, offline, running, until
+from tests.integration.webhook.serving import Pair, offline, running
+from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import request, review
 
 PATH = "/jobs/validate"

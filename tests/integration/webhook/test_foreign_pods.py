@@ -10,14 +10,14 @@ from pumice.api.crds import all_crds
 from pumice.api.kinds import INDEXED_JOB, JOB_SET, LEADER_WORKER_SET, Kind
 from pumice.api.reviews import PatchOperation
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook.patches import applied
 from pumice.webhook.server import Sight, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.controller.test_native import crd, indexed_job, template
 from tests.integration.webhook.serving import QUICK, Raw, running
-from tests.unit.cluster.clocks import until
+from tests.kit.waiting import until
 from tests.unit.plugins.test_native import pod_of
 from tests.unit.webhook.reviewing import operations, request, review
 

@@ -11,7 +11,8 @@ import structlog
 from pumice.webhook.server import FileCertificates, ServerSettings
 from tests.builders import job
 from tests.integration.webhook.raw_http import post, talk
-from tests.integration.webhook.serving import Pair, offline, running, until
+from tests.integration.webhook.serving import Pair, offline, running
+from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import UID, request, review
 
 JSON = {"Content-Type": "application/json"}

@@ -12,8 +12,8 @@ from pumice.webhook.server import FileCertificates, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.builders import pod
 from tests.integration.webhook.serving import Pair, Raw, offline, running
+from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.unit.cluster.clocks import until
 
 (MUTATION,) = [each for each in REGISTRATIONS if each.path == "/pods/mutate"]
 SETTINGS = AdmissionSettings(scheduling_gates_queue_admission=True)

@@ -15,8 +15,8 @@ from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.metrics import ServerMetrics
 from tests.builders import pod, queue
 from tests.integration.cli.running import running as command
-from tests.integration.cli.running import until
 from tests.integration.webhook.serving import Raw, offline, running
+from tests.kit.waiting import wait_until
 from tests.support.ports import free_port
 from tests.unit.cluster.clocks import ManualClock
 from tests.unit.webhook.reviewing import operations, request, review
@@ -224,12 +224,12 @@ def test_a_process_reads_the_file_again_within_seconds(tmp_path: Path) -> None:
         return {key: value for each in operations(response) for key, value in each["value"].items()}
 
     with command("webhook", *arguments) as process:
-        until(lambda: is_ready(url), "the webhook gets ready without the file")
+        wait_until(lambda: is_ready(url), "the webhook gets ready without the file")
         assert labels("gpu") == {}
         conf.write(groups("gpu"))
-        until(lambda: labels("gpu") == {"class": "gpu"}, "the file is read when it appears")
+        wait_until(lambda: labels("gpu") == {"class": "gpu"}, "the file is read when it appears")
         conf.write("resourceGroups:\n- resourceGroup: gpu\n  tolerations: [{operator: Never}]\n")
-        until(
+        wait_until(
             lambda: "pumice_admission_conf_unusable 1.0" in fetched(f"{url}/metrics"),
             "the mistake is noticed",
         )
@@ -238,7 +238,7 @@ def test_a_process_reads_the_file_again_within_seconds(tmp_path: Path) -> None:
         assert f"[!]resource groups: {conf.file}: line 3: resourceGroups[0].tolerations[0]" in said
         assert said.splitlines()[-1].endswith("the groups read before stay")
         conf.write(groups("gpu", "tpu"))
-        until(lambda: labels("tpu") == {"class": "tpu"}, "the file is read when it is mended")
+        wait_until(lambda: labels("tpu") == {"class": "tpu"}, "the file is read when it is mended")
         counted = fetched(f"{url}/metrics")
         assert "pumice_admission_conf_unusable 0.0" in counted
         assert "pumice_admission_resource_groups 2.0" in counted

@@ -15,7 +15,8 @@ import yaml
 
 from tests.builders import queue
 from tests.integration.webhook.caller import Caller, Service
-from tests.integration.webhook.serving import Pair, session, until
+from tests.integration.webhook.serving import Pair, session
+from tests.kit.waiting import until
 from tests.support.ports import free_port
 
 RATE = 300.0
@@ -81,9 +82,10 @@ class Deployment:
         return code
 
     async def _until_ready(self, replica: Replica, wanted: bool) -> None:
-        async with asyncio.timeout(60):
-            while await self._ready(replica) != wanted:  # noqa: ASYNC110 - the state of another process
-                await asyncio.sleep(0.02)
+        async def is_wanted() -> bool:
+            return await self._ready(replica) == wanted
+
+        await until(is_wanted, f"{replica.address} is {'' if wanted else 'not '}ready")
 
     async def _ready(self, replica: Replica) -> bool:
         assert replica.process.poll() is None, self.log.read_text()

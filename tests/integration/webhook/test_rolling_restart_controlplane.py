@@ -17,8 +17,9 @@ from tests.integration.certs.balancer import balancing
 from tests.integration.certs.probing import probe
 from tests.integration.certs.site import Site
 from tests.integration.webhook.serving import Pair
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Process, wait_until
+from tests.support.controlplane.processes import Process
 from tests.support.ports import free_ports
 
 DRAIN_SECONDS = 5.0

@@ -26,7 +26,8 @@ from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.builders import job
 from tests.integration.webhook.serving import QUICK, Pair, offline, running, session
-from tests.unit.cluster.clocks import ManualClock, until
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import ManualClock
 from tests.unit.webhook.reviewing import UID, request, review
 
 JSON = {"Content-Type": "application/json"}

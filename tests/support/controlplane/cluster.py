@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.pki import Authority
-from tests.support.controlplane.processes import wait_until
 
 __all__ = ["Answer", "ControlPlane"]
 

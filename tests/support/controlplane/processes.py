@@ -6,17 +6,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.controlplane.leash import leashed
 
-__all__ = ["NotReadyError", "Process", "wait_until"]
-
-
-class NotReadyError(RuntimeError):
-    """Something did not come up in time; the message ends with the tails of the logs."""
+__all__ = ["Process"]
 
 
 class Process:
@@ -62,24 +57,3 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
-
-
-def wait_until(
-    ready: Callable[[], bool], what: str, seconds: float, processes: Sequence[Process] = ()
-) -> None:
-    """Poll until `ready()`.
-
-    Raises:
-        NotReadyError: It took longer than `seconds`, or one of `processes` ended meanwhile.
-    """
-    deadline = time.monotonic() + seconds
-    while not ready():
-        for process in processes:
-            if not process.running:
-                raise NotReadyError(
-                    f"{process.name} ended while waiting for {what}:\n{process.tail()}"
-                )
-        if time.monotonic() > deadline:
-            tails = "\n".join(f"--- {process.name}\n{process.tail()}" for process in processes)
-            raise NotReadyError(f"{what}: not after {seconds:.0f} s\n{tails}")
-        time.sleep(0.05)

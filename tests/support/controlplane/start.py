@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tests.kit.waiting import wait_until
 from tests.support.controlplane import commands
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.pki import Authority, new_key, private_pem, public_pem
-from tests.support.controlplane.processes import Process, wait_until
+from tests.support.controlplane.processes import Process
 from tests.support.ports import free_ports
 
 __all__ = ["started"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.controlplane.processes import wait_until
+from tests.kit.waiting import wait_until
 from tests.support.pods.node import Node
 from tests.support.pods.pod import Pod
 from tests.support.pods.wired import Wired

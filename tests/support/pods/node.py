@@ -13,7 +13,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.support.controlplane.processes import NotReadyError, Process, wait_until
+from tests.kit.waiting import NotReadyError, wait_until
+from tests.support.controlplane.processes import Process
 
 __all__ = ["Node", "NodeError"]
 

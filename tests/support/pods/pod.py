@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.controlplane.processes import wait_until
+from tests.kit.waiting import wait_until
 from tests.support.images.finishing import HOMES
 from tests.support.pods.environment import command, environment
 from tests.support.pods.node import Node

@@ -13,8 +13,9 @@ from aiohttp import web
 
 from pumice.certs.authority import Authority, Leaf, generate_key
 from pumice.certs.reload import FileReloader, ServingCertificate
+from tests.kit.waiting import until
 from tests.unit.certs.keys import authority
-from tests.unit.cluster.clocks import ManualClock, until
+from tests.unit.cluster.clocks import ManualClock
 
 DAY = 86_400.0
 

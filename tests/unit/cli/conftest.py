@@ -5,13 +5,17 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import structlog
 
-from pumice.cli import main
+from pumice.cli import court, main
+from tests.support.installed import install
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @dataclass(frozen=True)
@@ -55,3 +59,12 @@ def pumice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         return Ran(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def example_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The example plugin is installed, as its README says."""
+    install(EXAMPLES / "job-plugin", tmp_path, monkeypatch)
+    court.registry.cache_clear()
+    yield
+    court.registry.cache_clear()

@@ -5,7 +5,7 @@ from typing import Any
 from pumice.api.crds import all_crds
 from pumice.api.kinds import HYPER_NODE, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from pumice.cli.dev_view import StoreView
-from pumice.cluster.embedded import EmbeddedCluster
+from pumice.embedded import EmbeddedCluster
 from tests.builders import pod_group, queue
 
 Raw = dict[str, Any]

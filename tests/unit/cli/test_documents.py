@@ -142,6 +142,62 @@ def test_what_is_wrong_is_told_with_its_place(
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("raw", "document", "line", "column"),
+    [
+        (b'{"a": 1,}', 1, 1, 8),
+        (b'{"a": [1,\n  2 ,\n]}', 1, 2, 5),
+        (b'{"a": 1}\n{"a": 1,\n}', 2, 2, 8),
+        (b'a: 1\n---\n{"a": {"b": 1, }}', 2, 3, 14),
+        ('{"é": "😀",}'.encode(), 1, 1, 10),
+    ],
+)
+def test_a_trailing_comma_in_json_is_refused(
+    raw: bytes, document: int, line: int, column: int
+) -> None:
+    with pytest.raises(DocumentError, match="found a trailing comma before") as caught:
+        list(parse(raw))
+    error = caught.value
+    assert (error.document, error.line, error.column) == (document, line, column)
+
+
+@pytest.mark.parametrize("text", ["{a: 1,}", "{'a': 1,}", "a: [1,]", '{"a": 1, # one\n}'])
+def test_a_trailing_comma_of_yaml_is_allowed(text: str) -> None:
+    assert value(text)["a"] in (1, [1])
+
+
+@pytest.mark.parametrize(
+    ("raw", "values", "failed"),
+    [
+        (b"a: 1\n---\nb: [1\n---\nc: 2\n---\n\td: 3\n---\ne: 4\n", "ace", [(2, 4), (4, 7)]),
+        (b'a: "x\n---\nb: 1\n', "b", [(1, 2)]),
+        (b"a: 1\na: 2\n--- {b: 1}\n", "b", [(1, 2)]),
+        (b"a: 1\n...\n---\n\tb\n---\nc: 1\n", "ac", [(2, 4)]),
+        (b"a: &x [*x]\n---\nb: 1\n", "b", [(1, None)]),
+        (b"a: \x00\n---\nb: 1\n", "b", [(1, None)]),
+        (b"a: {{ x }}\n---\nb: 1\n", "b", [(1, 1)]),
+        (b"{{- if x }}\na: 1\n{{- end }}\n", "", [(1, 1)]),
+        (b'{"a": 1,}\n{"b": 2}\n', "b", [(1, 1)]),
+        (b'{"a": 1}\n{"b": 2 x}\n{"c":\n  3}\n', "ac", [(2, 2)]),
+        (b'{"a": 1}\n---\n{"b": 2,}\n---\n{"c": 3}\n', "ac", [(2, 3)]),
+        ('é: "😀"\n---\n{"é": "😀",}\n---\nc: 3\n'.encode(), "éc", [(2, 3)]),
+        (b"a: 1\n---\n\xff\n", "", [(1, 3)]),
+    ],
+)
+def test_a_document_that_cannot_be_read_hides_no_other(
+    raw: bytes, values: str, failed: list[tuple[int, int | None]]
+) -> None:
+    problems: list[DocumentError] = []
+    found = list(parse(raw, problems.append))
+    assert "".join(key for _, _, each in found for key in each) == values
+    assert [(each.document, each.line) for each in problems] == failed
+    assert sorted([*(number for number, _, _ in found), *(at for at, _ in failed)]) == list(
+        range(1, len(found) + len(failed) + 1)
+    )
+    lines = raw.decode(errors="replace").split("\n")
+    assert all(next(iter(each)) in lines[line - 1] for _, line, each in found)
+
+
 def test_aliases_that_grow_beyond_measure_are_refused() -> None:
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]

@@ -1,27 +1,15 @@
 """Every manifest in `examples/` is linted, and none is refused or warned about that is not meant to be."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from pumice.cli import court
 from tests import tables
-from tests.support.installed import install
-from tests.unit.cli.conftest import Pumice
+from tests.unit.cli.conftest import EXAMPLES, Pumice
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
 VERDICTS = {file: word for word, files in tables.table("examples").items() for file in files}
 THERE_ALREADY = ("queues.yaml", "running.yaml")
 
 
-@pytest.fixture(autouse=True)
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The example plugin is installed, as its README says."""
-    install(EXAMPLES / "job-plugin", tmp_path, monkeypatch)
-    court.registry.cache_clear()
-    yield
-    court.registry.cache_clear()
+pytestmark = pytest.mark.usefixtures("example_plugin")
 
 
 def test_the_table_has_them_all() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pumice.cli import jobs
 from tests.builders import job, node, pod, pod_group, queue, task
 from tests.unit.cli.conftest import Pumice, Ran
 
@@ -140,6 +141,17 @@ def test_a_task_that_depends_on_another_comes_later(pumice: Pumice) -> None:
     )
     binds = [list(cycle["binds"]) for cycle in ran.json["cycles"]]
     assert binds == [["default/train-server-0"], ["default/train-client-0"], []]
+
+
+def test_a_job_that_does_not_settle_is_reported(
+    pumice: Pumice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "PASSES", 1)
+    ran = simulate(pumice, node("n", "4"), job(tasks=[task("w")]))
+    assert (ran.code, ran.json["cycles"][0]["binds"]) == (1, {})
+    assert ran.err.startswith(
+        "Job/default/train: the controller still plans changes after 1 passes"
+    )
 
 
 def test_pods_of_a_class_have_its_priority(pumice: Pumice) -> None:

@@ -1,7 +1,6 @@
 """A clock that moves when the test says so, or by exactly what is slept."""
 
 import asyncio
-from collections.abc import Callable
 
 
 class ManualClock:
@@ -70,10 +69,3 @@ async def settle() -> None:
         await asyncio.sleep(0)
     for _ in range(10):
         await asyncio.sleep(0.001)
-
-
-async def until(condition: Callable[[], object], timeout: float = 60.0) -> None:  # noqa: ASYNC109
-    """Wait in real time until a condition holds; the limit is for what never does."""
-    async with asyncio.timeout(timeout):
-        while not condition():  # noqa: ASYNC110 - the condition is anybody's state
-            await asyncio.sleep(0.005)

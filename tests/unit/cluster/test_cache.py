@@ -13,7 +13,8 @@ from pumice.api.kinds import POD
 from pumice.api.meta import ObjectMeta
 from pumice.cluster.cache import Change, WatchCache, wait_synced
 from pumice.cluster.client import Client
-from tests.unit.cluster.clocks import FastClock, until
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import FastClock
 from tests.unit.cluster.tiny import TinyApi, status
 
 PODS = "/api/v1/pods"

@@ -18,7 +18,8 @@ from pumice.cluster.errors import (
     TooManyRequests,
     Unavailable,
 )
-from tests.unit.cluster.clocks import FastClock, until
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import FastClock
 from tests.unit.cluster.tiny import TinyApi, status
 
 PODS = "/api/v1/namespaces/ns/pods"

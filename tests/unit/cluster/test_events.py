@@ -8,7 +8,8 @@ from pumice.api.kinds import JOB, NODE
 from pumice.api.meta import ObjectMeta
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder, Reference
-from tests.unit.cluster.clocks import FastClock, until
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import FastClock
 from tests.unit.cluster.tiny import TinyApi, status
 
 ABOUT = Reference(JOB, "train", "ns", "u-1", "42")

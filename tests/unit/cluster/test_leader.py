@@ -8,7 +8,8 @@ import pytest
 
 from pumice.cluster.client import Client
 from pumice.cluster.leader import LeaderElection
-from tests.unit.cluster.clocks import ManualClock, settle, until
+from tests.kit.waiting import until
+from tests.unit.cluster.clocks import ManualClock, settle
 from tests.unit.cluster.tiny import TinyApi, status
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/pumice"

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.workqueue import WorkQueue
-from tests.unit.cluster.clocks import until
+from tests.kit.waiting import until
 
 
 @pytest.fixture

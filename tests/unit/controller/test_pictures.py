@@ -2,7 +2,7 @@
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,20 +10,21 @@ import pytest
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP
+from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
-from pumice.cluster.embedded import ApiStatusError, EmbeddedCluster
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller import replicas
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
 from pumice.controller.restarts import restart_for
 from pumice.controller.subject import read
+from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.builders import job, pod_group, task
+from tests.kit.waiting import until
 from tests.tables import table
 from tests.unit.controller.rows import NAME, a_pod
 
 Raw = dict[str, Any]
 
-SECONDS = 60.0
 TOPOLOGY = {"mode": "hard", "highestTierAllowed": 1}
 POLICY = {"totalPartitions": 1, "partitionSize": 2, "networkTopology": TOPOLOGY}
 
@@ -71,7 +72,7 @@ class Picture:
         assert cache is not None
         if left is not None:
             await self._shows(left)
-        await _until(lambda: (cache.get(name, "default") is None) is (left is None))
+        await until(lambda: (cache.get(name, "default") is None) is (left is None))
 
     async def stale(self, **given: Any) -> None:
         manifest = self._manifest(given)
@@ -117,7 +118,7 @@ class Picture:
         meta = obj["metadata"]
         if kind != POD or keys.JOB_NAME in (meta.get("labels") or {}):
             version = meta["resourceVersion"]
-            await _until(lambda: _version(cache.get(meta["name"], "default")) == version)
+            await until(lambda: _version(cache.get(meta["name"], "default")) == version)
 
 
 def _job(phase: str, name: str = NAME) -> Raw:
@@ -143,18 +144,12 @@ def _version(stored: Any) -> str:
     return str(meta["resourceVersion"] if meta else stored.metadata.resource_version)
 
 
-async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not holds():  # noqa: ASYNC110 - a cache cannot wake us
-            await asyncio.sleep(0.001)
-
-
 @pytest.fixture
 async def picture() -> AsyncIterator[Picture]:
     async with EmbeddedCluster(all_crds()) as cluster, Client.connect(server=cluster.url) as client:
         caches = Caches(client)
         watching = [asyncio.create_task(cache.run()) for cache in caches.all]
-        await caches.wait_synced()
+        await wait_synced(*caches.all)
         yield Picture(cluster, caches)
         for each in watching:
             each.cancel()

@@ -9,12 +9,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.builder import MODULE, REPOSITORY, TOOLS, Builder
 
 # Writes down what it is asked to build, makes the first program, waits for the gate to open, and
@@ -102,13 +101,6 @@ def alive(pid: int) -> bool:
         return False
 
 
-def eventually(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline, "not within 60 seconds"
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     made = Machine(tmp_path)
@@ -176,7 +168,7 @@ def test_the_path_of_what_is_not_built_is_an_error(machine: Machine) -> None:
 def test_a_second_build_waits_for_the_first_and_builds_nothing(machine: Machine) -> None:
     machine.gate.unlink()
     with machine.start() as first:
-        eventually(machine.journal.exists)
+        wait_until(machine.journal.exists)
         with machine.start() as second:
             assert second.stderr is not None
             assert "waiting for another build…" in second.stderr.readline()
@@ -191,7 +183,7 @@ def test_a_second_build_waits_for_the_first_and_builds_nothing(machine: Machine)
 def test_a_build_that_is_killed_leaves_nothing_that_looks_finished(machine: Machine) -> None:
     machine.gate.unlink()
     with machine.start() as process:
-        eventually(lambda: bool(list(machine.builder.home.glob(".building-*/bin/server"))))
+        wait_until(lambda: bool(list(machine.builder.home.glob(".building-*/bin/server"))))
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
     assert machine.builder.missing() == list(TOOLS)
@@ -206,11 +198,11 @@ def test_the_compiler_ends_with_the_build(machine: Machine, how: signal.Signals)
     machine.gate.unlink()
     with machine.start() as process:
         pid_file = Path(f"{machine.journal}.pid")
-        eventually(lambda: pid_file.exists() and bool(pid_file.read_text().strip()))
+        wait_until(lambda: pid_file.exists() and bool(pid_file.read_text().strip()))
         compiler = int(pid_file.read_text())
         process.send_signal(how)
         process.communicate(timeout=60)
-    eventually(lambda: not alive(compiler))
+    wait_until(lambda: not alive(compiler))
 
 
 def test_a_compiler_error_is_shown_and_nothing_installed(machine: Machine) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.waiting import NotReadyError, wait_until
 from tests.support.controlplane.builder import REPOSITORY, TOOLS
-from tests.support.controlplane.processes import NotReadyError, Process, wait_until
+from tests.support.controlplane.processes import Process
 from tests.support.controlplane.start import started
 
 STARTER = """

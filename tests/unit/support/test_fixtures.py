@@ -1,4 +1,4 @@
-"""What asks for the control plane is marked and runs last; what is slow is named as it is called."""
+"""What asks for the control plane is marked and runs last; what is slow, or runs alone, is named as it is called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from tests.conftest import SLOW
+from tests.conftest import ALONE, SLOW
 from tests.support.controlplane.builder import REPOSITORY
 
 ON_IT = "tests/e2e/test_controlplane.py"
@@ -36,5 +36,11 @@ def test_tests_on_the_control_plane_can_be_left_out() -> None:
     assert collected("-m", "not controlplane", ON_IT, OFF_IT) == [OFF_IT]
 
 
-def test_what_is_named_as_slow_is_there() -> None:
-    assert [each for each in SLOW if not (REPOSITORY / each).exists()] == []
+def test_what_is_named_as_slow_or_runs_alone_is_there() -> None:
+    assert [each for each in (*SLOW, *ALONE) if not (REPOSITORY / each).exists()] == []
+
+
+def test_tests_that_run_alone_can_be_left_out_and_picked() -> None:
+    (measured,) = (each for each in ALONE if each.startswith("tests/e2e/"))
+    assert collected("-m", "not alone", measured, ON_IT) == [ON_IT]
+    assert collected("-m", "controlplane and alone", measured, ON_IT) == [measured]

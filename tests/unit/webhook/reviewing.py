@@ -2,7 +2,9 @@
 
 import base64
 import copy
+import functools
 import json
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,7 +134,17 @@ def merged(base: Any, patch: Any) -> Any:
 
 
 def rows() -> Iterator[Row]:
-    """Every row of every table."""
+    """Every row of every table, a copy for each caller."""
+    found: list[Row] = pickle.loads(_pickled())
+    return iter(found)
+
+
+@functools.cache
+def _pickled() -> bytes:
+    return pickle.dumps(list(_read()))
+
+
+def _read() -> Iterator[Row]:
     for file in sorted(FOLDER.glob("*.yaml")):
         table = tables.table(f"webhook/{file.stem}")
         for case in table["cases"]:
@@ -159,7 +171,7 @@ def _row(name: str, table: Raw, case: Raw) -> Row:
     state = {"queues": table["queues"]} | table.get("state", {}) | case.get("state", {})
     assignments = (*table.get("settings", ()), *case.get("settings", ()))
     settings = AdmissionSettings.from_assignments(assignments)
-    conf = yaml.safe_dump(case.get("conf", table.get("conf"))).encode()
+    conf = yaml.dump(case.get("conf", table.get("conf")), Dumper=yaml.CSafeDumper).encode()
     return Row(name, path, assignments, settings, list(_state(state)), conf, asked, case)
 
 

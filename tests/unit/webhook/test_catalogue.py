@@ -5,17 +5,12 @@ from pathlib import Path
 
 import pumice.plugins
 import pumice.webhook.rules
-from pumice.webhook.rules import (
-    catalogue,
-    cron_jobs,
-    hyper_nodes,
-    job_flows,
-    job_templates,
-    jobs,
-    pod_groups,
-    pods,
-    queues,
-)
+from pumice.webhook.rules import catalogue, hyper_nodes
+from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
+from pumice.webhook.rules.jobs import checks as job_checks
+from pumice.webhook.rules.pod_groups import checks as pod_group_checks
+from pumice.webhook.rules.pods import checks as pod_checks
+from pumice.webhook.rules.queues import checks as queue_checks
 
 CODE = re.compile(r'"((?:JOB|POL|PART|VOL|TPL|Q|PG|POD|CRON|FLOW|HN)-[A-Z-]+)"')
 
@@ -54,10 +49,10 @@ def test_every_check_fails_under_a_code_of_the_catalogue() -> None:
         hyper_nodes,
         job_flows,
         job_templates,
-        jobs,
-        pod_groups,
-        pods,
-        queues,
+        job_checks,
+        pod_group_checks,
+        pod_checks,
+        queue_checks,
     )
     for kind in kinds:
         for rule, _ in kind.CHECKS:

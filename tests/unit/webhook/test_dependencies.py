@@ -1,7 +1,7 @@
 import itertools
 import random
 
-from pumice.webhook.rules.dependencies import cycle
+from pumice.webhook.rules.jobs.depends_on import cycle
 from tests.counting import calls
 
 MOST_CALLS = 5

@@ -12,9 +12,10 @@ from pumice.api.jobs import Job, JobSpec, Task
 from pumice.api.meta import ObjectMeta
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
-from pumice.webhook.rules import embedded_jobs, jobs
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.embedded_jobs import Place, judge_job, judge_partial_job
+from pumice.webhook.rules.flows import job_templates
+from pumice.webhook.rules.flows.job_templates import Place, judge_job, judge_partial_job
+from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.builders import queue
@@ -86,8 +87,8 @@ def test_a_rule_that_fails_refuses_whatever_settings_say(monkeypatch: pytest.Mon
     def broken(case: Case, job: Job) -> None:
         raise ZeroDivisionError
 
-    rule, _ = jobs.CHECKS[0]
-    monkeypatch.setattr(jobs, "CHECKS", ((rule, broken),))
+    rule, _ = job_checks.CHECKS[0]
+    monkeypatch.setattr(job_checks, "CHECKS", ((rule, broken),))
     judging = case("strict-upstream=true")
     judge_partial_job(judging, JobSpec(queue="default"), PLACE)
     assert [each.code for each in judging.errors] == [rule.code]
@@ -113,7 +114,7 @@ def test_a_rule_that_fails_refuses_whatever_settings_say(monkeypatch: pytest.Mon
 )
 def test_whether_something_stands_at_a_path(path: str, stands: bool) -> None:
     value = {"a": {"b": [1, 2]}, "limits": {"nvidia.com/gpu": 1}, "n": None}
-    assert embedded_jobs._stands(value, path) is stands
+    assert job_templates._stands(value, path) is stands
 
 
 SCHEDULES = st.one_of(st.text(max_size=9), st.sampled_from(["* * * * *", "@daily", "@every 1s"]))

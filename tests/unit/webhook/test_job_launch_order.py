@@ -3,7 +3,7 @@ import pytest
 from pumice.plugins import TEXT, Argument, ArgumentSpec, JobPlugin, Registry, builtin
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftTask
-from pumice.webhook.rules.job_launch_order import launch_order
+from pumice.webhook.rules.jobs.depends_on import launch_order
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
-from pumice.webhook.rules import pod_templates
+from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
@@ -29,7 +29,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         paths.append(site.path)
         pod_template(site, template)
 
-    monkeypatch.setattr(pod_templates, "pod_template", watched)
+    monkeypatch.setattr(job_checks, "pod_template", watched)
     return paths
 
 

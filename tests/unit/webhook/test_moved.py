@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.webhook.rules.moved import Moved
+from pumice.webhook.rules.updates import Moved
 
 
 def at(old: list[Any], new: list[Any], index: int) -> str | None:

@@ -9,8 +9,8 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.queues import Queue, QueueSpec
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queue_overlay import Tree
-from pumice.webhook.rules.queues import validate_create, validate_update
+from pumice.webhook.rules.queues.checks import validate_create, validate_update
+from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 

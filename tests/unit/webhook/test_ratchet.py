@@ -5,8 +5,8 @@ import pytest
 
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.ratchet import judge_update
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.updates import judge_update
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.volume_claims import VOL_CLAIM, volume_claim
+from pumice.webhook.rules.jobs.volume_claims import VOL_CLAIM, volume_claim
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.unit.webhook.claim_rows import claim_rows

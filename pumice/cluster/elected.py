@@ -1,0 +1,145 @@
+"""A component of which any number of processes may run, and one works at a time.
+
+The controller and the scheduler are such components, and differ in their term: the work of a process
+from the moment it leads until it ends or leads no longer. The rest is here: watches that run from the
+start, so that a process that waits is ready to take over; events; the election; and what is shown of it.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.events import EventRecorder
+from pumice.cluster.leader import LeaderElection
+from pumice.cluster.lifecycle import Eternal
+
+__all__ = ["Candidacy", "ElectedMetrics", "ElectedWorker", "run_elected"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidacy:
+    """How a process comes to work.
+
+    Attributes:
+        lease_name: Name of the Lease.
+        lease_namespace: Its namespace.
+        identity: Name of this process among the candidates.
+        leader_elect: Whether to work only while holding the Lease.
+    """
+
+    lease_name: str
+    lease_namespace: str = "default"
+    identity: str
+    leader_elect: bool = False
+
+
+async def run_elected(
+    client: Client,
+    candidacy: Candidacy,
+    work: Callable[[], Awaitable[None]],
+    clock: Clock | None = None,
+) -> None:
+    """Work until cancelled: at once, or where an election is asked for, while this process leads."""
+    if not candidacy.leader_elect:
+        await work()
+        return
+    async with LeaderElection(
+        client, candidacy.lease_name, candidacy.lease_namespace, candidacy.identity, clock=clock
+    ) as election:
+        await election.run(work)
+
+
+class ElectedMetrics(Protocol):
+    """Counters of an elected component.
+
+    Attributes:
+        registry: Where they are registered.
+        leading: 1 while this process works.
+    """
+
+    registry: CollectorRegistry
+    leading: Gauge
+
+
+S = TypeVar("S", bound=Candidacy)
+M = TypeVar("M", bound=ElectedMetrics)
+
+
+class ElectedWorker(ABC, Generic[S, M]):
+    """One process of such a component; its `tasks` must run.
+
+    Attributes:
+        client: Session with the API server.
+        settings: How to work.
+        metrics: What it counts.
+        clock: Tells the time and waits.
+        recorder: Records events in the component's name.
+        started: Set while this process works: it leads, and its caches are current.
+    """
+
+    component: str
+    """Name of the component, under which it records events: `pumice-controller`."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: S,
+        metrics: M,
+        caches: Iterable[WatchCache[Any]],
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """Describe a process.
+
+        Args:
+            client: Session with the API server.
+            settings: How to work.
+            metrics: What to count in.
+            caches: What must be current before this process is ready, and before it works.
+            clock: Tells the time and waits.
+        """
+        self.client = client
+        self.settings = settings
+        self.metrics = metrics
+        self.clock = clock or SystemClock()
+        self.recorder = EventRecorder(
+            client, self.component, instance=settings.identity, clock=clock
+        )
+        self.started = asyncio.Event()
+        self._caches = tuple(caches)
+
+    @abstractmethod
+    async def term(self) -> None:
+        """Work until cancelled; called whenever this process leads and its caches are current."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether every cache is current; a process that waits to lead is ready, too."""
+        return all(cache.synced.is_set() for cache in self._caches)
+
+    def tasks(self) -> tuple[Eternal, ...]:
+        """Everything that must run, for `run_until_stopped`."""
+        watches = (Eternal(f"watch of {each.kind.resource}", each.run) for each in self._caches)
+        role = self.component.removeprefix("pumice-")
+        return (*watches, Eternal("events", self.recorder.run), Eternal(role, self.run))
+
+    async def run(self) -> None:
+        """Work until cancelled, once this process leads."""
+        await run_elected(self.client, self.settings, self._lead, self.clock)
+
+    async def _lead(self) -> None:
+        await wait_synced(*self._caches)
+        self.metrics.leading.set(1)
+        self.started.set()
+        try:
+            await self.term()
+        finally:
+            self.started.clear()
+            self.metrics.leading.set(0)

@@ -1,0 +1,159 @@
+"""Server-side apply: merge a configuration, keep to what one owns, say whom one would overrule.
+
+Source: Kubernetes documentation, "Server-Side Apply", sections on conflicts, merge strategy and
+transferring ownership.
+"""
+
+from collections.abc import Set
+from typing import Any
+
+from pumice.embedded import fieldsets, statuses
+from pumice.embedded.calls import Call
+from pumice.embedded.fieldsets import Path
+from pumice.embedded.fieldtypes import FieldType, element, field_type
+from pumice.embedded.metadata import check_shape
+from pumice.embedded.objects import Objects
+from pumice.embedded.ownership import ManagerKey, Managers, Owned
+from pumice.embedded.storage import Obj, Version
+from pumice.embedded.strategic import in_order
+
+__all__ = ["Applier", "merged"]
+
+
+class Applier:
+    """Applies configurations."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._ownership = objects.ownership
+
+    def apply(self, call: Call, config: Obj) -> tuple[Version, bool]:
+        """Apply a configuration.
+
+        Returns:
+            The object, and whether it was created.
+
+        Raises:
+            ApiStatusError: 409 naming the managers that own what the configuration changes, and
+                whatever a creation or an update may be answered.
+        """
+        check_shape(config, call.resource.kind, strict=call.resource.strategy.custom)
+        if config["metadata"].get("managedFields"):
+            raise statuses.bad_request("metadata.managedFields must be nil")
+        current = self._objects.storage.get(call.resource.key, call.namespace, call.name)
+        if current is None:
+            return self._create(call, config), True
+        version = self._objects.change(
+            call, lambda old: self._applied(call, old, config), records=False
+        )
+        return version, False
+
+    def _create(self, call: Call, config: Obj) -> Version:
+        if call.subresource:
+            raise statuses.not_found(call.resource.kind, call.name)
+        key = ManagerKey("Apply", call.manager)
+        record: Obj = {"metadata": {}}
+        fields = self._fields(call, config)
+        self._ownership.write(record, {key: self._ownership.owned(call, fields, None)})
+        config["metadata"].setdefault("name", call.name)
+        return self._objects.create(call, config, record["metadata"].get("managedFields"))
+
+    def _fields(self, call: Call, config: Obj) -> set[Path]:
+        """What the configuration claims: the status only through its subresource."""
+        fields = fieldsets.leaves(config, field_type(call.resource))
+        if call.subresource:
+            return {path for path in fields if path[0] == f"f:{call.subresource}"}
+        if call.resource.strategy.has_status:
+            return {path for path in fields if path[0] != "f:status"}
+        return fields
+
+    def _applied(self, call: Call, current: Version, config: Obj) -> Obj:
+        live, type_ = current.obj, field_type(call.resource)
+        managers = self._ownership.read(live) or self._ownership.first(call, live)
+        key = ManagerKey("Apply", call.manager, call.subresource)
+        fields, before = self._fields(call, config), managers.get(key)
+        taken = _taken(managers, key, fields, live, config, type_)
+        if taken and not call.force:
+            raise _conflict(taken, managers)
+        for other, paths in taken.items():
+            owned = managers[other]
+            managers[other] = Owned(owned.fields - paths, owned.api_version, owned.time)
+        obj: Obj = merged(current.copy(), config, type_)
+        if before is not None:
+            _prune(obj, type_, before.fields - fields, fields, managers, key)
+        managers[key] = self._ownership.owned(call, fields, before)
+        self._ownership.write(obj, managers)
+        return obj
+
+
+def _taken(
+    managers: Managers, key: ManagerKey, fields: set[Path], live: Obj, config: Obj, type_: FieldType
+) -> dict[ManagerKey, set[Path]]:
+    """Fields that others own and that the configuration would change, by owner."""
+    taken: dict[ManagerKey, set[Path]] = {}
+    for other in sorted(managers):
+        if other == key:
+            continue
+        paths = {
+            path
+            for path in fields & managers[other].fields
+            if path[-1][0] == "f"
+            and fieldsets.value_at(live, type_, path) != fieldsets.value_at(config, type_, path)
+        }
+        if paths:
+            taken[other] = paths
+    return taken
+
+
+def _conflict(taken: dict[ManagerKey, set[Path]], managers: Managers) -> statuses.ApiStatusError:
+    causes = []
+    for key, paths in taken.items():
+        below = f' with subresource "{key.subresource}"' if key.subresource else ""
+        using = f" using {managers[key].api_version}" if key.operation == "Update" else ""
+        who = f'"{key.manager}"{below}{using}'
+        causes += [(who, fieldsets.shown(path)) for path in sorted(paths)]
+    return statuses.apply_conflict(causes)
+
+
+def _prune(
+    obj: Obj,
+    type_: FieldType,
+    dropped: Set[Path],
+    kept: Set[Path],
+    managers: Managers,
+    key: ManagerKey,
+) -> None:
+    """Remove what the manager has owned, no longer mentions and nobody else owns."""
+    others = {path for other, owned in managers.items() if other != key for path in owned.fields}
+    # An item goes before its fields: without its keys it could not be found any more.
+    for path in sorted(dropped):
+        if not any(other[: len(path)] == path for other in others):
+            fieldsets.remove(obj, type_, path, kept)
+
+
+def merged(live: Any, config: Any, type_: FieldType) -> Any:
+    """A configuration merged into a value, which is edited where it can be.
+
+    Maps are merged field by field, keyed lists item by item, sets are united; scalars, and lists and
+    maps that count as one value, are replaced.
+    """
+    if isinstance(config, dict) and isinstance(live, dict) and not type_.atomic_map():
+        for name, value in config.items():
+            if value is not None:
+                live[name] = merged(live.get(name), value, type_.child(name))
+        return live
+    if isinstance(config, list) and isinstance(live, list):
+        return _merged_list(live, config, type_)
+    return config
+
+
+def _merged_list(live: list[Any], config: list[Any], type_: FieldType) -> list[Any]:
+    kind = type_.list_type().name
+    if kind == "atomic":
+        return config
+    items = {element(item, type_): item for item in live}
+    order = [element(item, type_) for item in config]
+    for step, item in zip(order, config, strict=True):
+        items[step] = merged(items.get(step), item, type_.item()) if kind == "map" else item
+    before = [element(item, type_) for item in live]
+    return [items[step] for step in in_order(list(items), before, order)]

@@ -1,0 +1,178 @@
+"""The kinds that the server knows without a CRD, one row each.
+
+Pods, nodes, namespaces, services, CRDs and a few more have rules of their own; the rest keeps what
+it is sent. Kinds of controllers that do not exist here (Deployment and so on) are kept too, so that
+a chart or a manifest which names them can be applied.
+"""
+
+from collections.abc import Sequence
+
+from pumice.api import kinds
+from pumice.api.kinds import Kind
+from pumice.embedded.naming import path_segment_problem
+from pumice.embedded.resources import STATUS, Resource, Subresource
+from pumice.embedded.strategies import Strategy
+from pumice.embedded.strategies_core import (
+    ConfigMapStrategy,
+    EventStrategy,
+    NamespaceStrategy,
+    NodeStrategy,
+    PriorityClassStrategy,
+    SecretStrategy,
+    ServiceStrategy,
+)
+from pumice.embedded.strategies_crd import CrdStrategy
+from pumice.embedded.strategies_pods import PodStrategy
+
+__all__ = ["builtin_resources"]
+
+POD_FIELDS = (
+    "spec.host",
+    "spec.hostNetwork",
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "status.nominatedNodeName",
+    "status.phase",
+    "status.podIP",
+)
+EVENT_FIELDS = (
+    "involvedObject.apiVersion",
+    "involvedObject.fieldPath",
+    "involvedObject.kind",
+    "involvedObject.name",
+    "involvedObject.namespace",
+    "involvedObject.resourceVersion",
+    "involvedObject.uid",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+)
+
+BINDING = Subresource("binding", kind="Binding", version="v1", verbs=("create",))
+EVICTION = Subresource("eviction", kind="Eviction", group="policy", version="v1", verbs=("create",))
+LOG = Subresource("log", verbs=("get",))
+EPHEMERAL = Subresource("ephemeralcontainers")
+FINALIZE = Subresource("finalize", verbs=("update",))
+
+
+def _row(
+    kind: Kind,
+    strategy: Strategy | None = None,
+    *,
+    categories: Sequence[str] = (),
+    subresources: Sequence[Subresource] = (),
+    fields: Sequence[str] = (),
+) -> Resource:
+    status = (STATUS,) if kind.status else ()
+    return Resource(
+        kind=kind,
+        strategy=strategy or Strategy(has_status=kind.status),
+        singular=kind.kind.lower(),
+        list_kind=f"{kind.kind}List",
+        categories=tuple(categories),
+        subresources=(*status, *subresources),
+        fields=tuple(fields),
+    )
+
+
+def _plain(
+    group: str,
+    version: str,
+    kind: str,
+    plural: str,
+    *short: str,
+    namespaced: bool = True,
+    status: bool = False,
+    rbac: bool = False,
+    categories: Sequence[str] = (),
+) -> Resource:
+    row = Kind(group, version, kind, plural, namespaced, short, status)
+    if rbac:
+        return _row(row, Strategy(name_problem=path_segment_problem), categories=categories)
+    strategy = Strategy(has_status=status, has_generation=status)
+    return _row(row, strategy, categories=categories)
+
+
+def builtin_resources() -> list[Resource]:
+    """All rows; made anew for each server."""
+    return [*_ruled(), *_kept(), *_access()]
+
+
+def _ruled() -> list[Resource]:
+    """Kinds of which more is known than their names."""
+    return [
+        _row(
+            kinds.NAMESPACE, NamespaceStrategy(), subresources=(FINALIZE,), fields=("status.phase",)
+        ),
+        _row(kinds.NODE, NodeStrategy(), fields=("spec.unschedulable",)),
+        _row(
+            kinds.POD,
+            PodStrategy(),
+            categories=("all",),
+            subresources=(BINDING, EVICTION, LOG, EPHEMERAL),
+            fields=POD_FIELDS,
+        ),
+        _row(
+            kinds.SERVICE,
+            ServiceStrategy(),
+            categories=("all",),
+            fields=("spec.clusterIP", "spec.type"),
+        ),
+        _row(kinds.CONFIG_MAP, ConfigMapStrategy()),
+        _row(kinds.SECRET, SecretStrategy(), fields=("type",)),
+        _row(kinds.EVENT, EventStrategy(), fields=EVENT_FIELDS),
+        _row(kinds.SERVICE_ACCOUNT),
+        _row(kinds.NETWORK_POLICY, Strategy(has_generation=True)),
+        _row(kinds.PRIORITY_CLASS, PriorityClassStrategy()),
+        _row(kinds.LEASE, Strategy(unconditional_update=False)),
+        _row(kinds.CRD, CrdStrategy()),
+        _row(
+            kinds.MUTATING_WEBHOOKS, Strategy(has_generation=True), categories=("api-extensions",)
+        ),
+        _row(
+            kinds.VALIDATING_WEBHOOKS, Strategy(has_generation=True), categories=("api-extensions",)
+        ),
+    ]
+
+
+def _kept() -> list[Resource]:
+    """Kinds that are kept as they are sent."""
+    return [
+        _plain("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", status=True),
+        _plain(
+            "", "v1", "PersistentVolume", "persistentvolumes", "pv", namespaced=False, status=True
+        ),
+        _plain("", "v1", "ResourceQuota", "resourcequotas", "quota", status=True),
+        _plain("", "v1", "LimitRange", "limitranges", "limits"),
+        _plain("", "v1", "Endpoints", "endpoints", "ep"),
+        *(
+            _plain("apps", "v1", kind, plural, *short, status=True, categories=("all",))
+            for kind, plural, *short in (
+                ("Deployment", "deployments", "deploy"),
+                ("ReplicaSet", "replicasets", "rs"),
+                ("StatefulSet", "statefulsets", "sts"),
+                ("DaemonSet", "daemonsets", "ds"),
+            )
+        ),
+        _plain("batch", "v1", "Job", "jobs", status=True, categories=("all",)),
+        _plain("batch", "v1", "CronJob", "cronjobs", "cj", status=True, categories=("all",)),
+        _plain("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
+        _plain("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
+        _plain("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", namespaced=False),
+    ]
+
+
+def _access() -> list[Resource]:
+    """Kinds of access control, which nobody here asks; their names may hold colons."""
+    return [
+        _plain("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced, rbac=True)
+        for kind, plural, namespaced in (
+            ("Role", "roles", True),
+            ("RoleBinding", "rolebindings", True),
+            ("ClusterRole", "clusterroles", False),
+            ("ClusterRoleBinding", "clusterrolebindings", False),
+        )
+    ]

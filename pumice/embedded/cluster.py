@@ -1,0 +1,225 @@
+"""The embedded cluster: the server with everything around it, started and stopped as one."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+import yaml
+from aiohttp import web
+
+from pumice.api import kinds
+from pumice.embedded.admission import Admission, AdmissionChain, Registration
+from pumice.embedded.builtin import builtin_resources
+from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority
+from pumice.embedded.crds import resource_of
+from pumice.embedded.deletion import Deletion
+from pumice.embedded.gc import GarbageCollector
+from pumice.embedded.handlers import Handlers
+from pumice.embedded.metadata import Identities
+from pumice.embedded.nodes import NodeTimings, SimulatedNodes
+from pumice.embedded.objects import Objects
+from pumice.embedded.rendering import Renderer
+from pumice.embedded.resources import Registry
+from pumice.embedded.server import ApiServer, make_request
+from pumice.embedded.storage import Change, Obj, Storage
+from pumice.embedded.store import Store
+from pumice.embedded.tables import Tables
+
+__all__ = ["EmbeddedCluster"]
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_PRIORITY_CLASSES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+_CRDS = (kinds.CRD.group, kinds.CRD.plural)
+
+
+_log = structlog.get_logger(__name__)
+
+
+class EmbeddedCluster:
+    """A Kubernetes API server in this process, on loopback, with simulated nodes.
+
+    The objects can be used as soon as it is constructed; entering it serves them over HTTP and
+    sets the garbage collector and the nodes going.
+
+    Args:
+        crds: CustomResourceDefinitions to begin with.
+        admission: The webhook's review function; None admits everything.
+        registrations: Which endpoints of it are asked about what, in order.
+        exempt_namespaces: Namespaces whose objects it is not asked about.
+        host: Address to listen on.
+        port: Port to listen on; 0 for any free one.
+        clock: Gives the moment in UNIX seconds.
+        history: Changes of a resource that a watch can go back.
+        bookmark_interval: Seconds between bookmarks.
+        timings: How long simulated nodes take.
+        seed: Makes uids and generated names the same in every run.
+    """
+
+    def __init__(
+        self,
+        crds: Sequence[Obj] = (),
+        *,
+        admission: Admission | None = None,
+        registrations: Sequence[Registration] = (),
+        exempt_namespaces: Sequence[str] = ("kube-system",),
+        host: str = "127.0.0.1",
+        port: int = 0,
+        clock: Callable[[], float] = time.time,
+        history: int = 20_000,
+        bookmark_interval: float = 60.0,
+        timings: NodeTimings | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._host, self._port = host, port
+        self._runner: web.ServerRunner | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._woken = asyncio.Event()
+        self._registry = Registry(builtin_resources())
+        storage = Storage(history)
+        identities = Identities(clock, seed)
+        chain = AdmissionChain(admission, registrations, identities, exempt_namespaces)
+        plugins = (namespace_lifecycle(storage), pod_priority(storage))
+        objects = Objects(storage, identities, chain, plugins)
+        deletion = Deletion(objects)
+        storage.listen(self._define)
+        self._collector = GarbageCollector(self._registry, objects, deletion, self._woken.set)
+        renderer = Renderer(Tables(clock))
+        handlers = Handlers(objects, deletion, renderer)
+        self._server = ApiServer(
+            self._registry, storage, handlers, renderer, bookmark_interval=bookmark_interval
+        )
+        self.store = Store(self._registry, objects, deletion)
+        self._nodes = SimulatedNodes(self.store, clock, timings or NodeTimings())
+        self._seed(crds)
+
+    def _seed(self, crds: Sequence[Obj]) -> None:
+        for name in NAMESPACES:
+            self.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for name, value in _PRIORITY_CLASSES.items():
+            self.store.create(
+                {
+                    "apiVersion": kinds.PRIORITY_CLASS.api_version,
+                    "kind": kinds.PRIORITY_CLASS.kind,
+                    "metadata": {"name": name},
+                    "value": value,
+                    "preemptionPolicy": "PreemptLowerPriority",
+                }
+            )
+        for crd in crds:
+            self.store.create(crd)
+
+    def _define(self, change: Change) -> None:
+        """Serve what a CRD defines from the moment when it is written."""
+        if change.resource != _CRDS:
+            return
+        if change.old is not None:
+            for resource in resource_of(change.old.obj):
+                self._registry.remove(resource)
+        if change.type != "DELETED":
+            for resource in resource_of(change.new.obj):
+                self._registry.add(resource)
+
+    async def __aenter__(self) -> Self:
+        runner = web.ServerRunner(
+            web.Server(
+                self._server.handle,
+                request_factory=make_request,
+                access_log=None,
+                handler_cancellation=True,  # a watch ends with its connection
+            ),
+            shutdown_timeout=1.0,
+        )
+        await runner.setup()
+        site = web.TCPSite(runner, self._host, self._port)
+        await site.start()
+        self._runner = runner
+        self._port = runner.addresses[0][1]
+        self._work = asyncio.create_task(self._collect(), name="embedded garbage collector")
+        self._nodes.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._nodes.stop()
+        if self._work is not None:
+            self._work.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._work
+        self.store.storage.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _collect(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            try:
+                self._collector.run_pending()
+            except Exception:
+                _log.exception("garbage collection failed; it goes on with the next change")
+
+    @property
+    def url(self) -> str:
+        """Address of the server: `http://host:port`."""
+        return f"http://{self._host}:{self._port}"
+
+    def kubeconfig(self, namespace: str = "default") -> str:
+        """A kubeconfig file's text for kubectl and clients."""
+        config: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "pumice", "cluster": {"server": self.url}}],
+            "users": [{"name": "pumice", "user": {"token": "pumice"}}],
+            "contexts": [
+                {
+                    "name": "pumice",
+                    "context": {"cluster": "pumice", "user": "pumice", "namespace": namespace},
+                }
+            ],
+            "current-context": "pumice",
+        }
+        return yaml.safe_dump(config, sort_keys=False)
+
+    def settle(self) -> None:
+        """Do at once what the garbage collector has to do."""
+        self._collector.run_pending()
+
+    def add_node(
+        self,
+        name: str,
+        cpu: str | int = "8",
+        memory: str | int = "32Gi",
+        pods: int = 110,
+        labels: dict[str, str] | None = None,
+        taints: list[Obj] | None = None,
+        resources: dict[str, str | int] | None = None,
+    ) -> Obj:
+        """Add a simulated node.
+
+        Args:
+            name: Its name, also in the label `kubernetes.io/hostname`.
+            cpu: Cores, as a quantity.
+            memory: Memory, as a quantity.
+            pods: Pods that it takes.
+            labels: Further labels.
+            taints: Taints.
+            resources: Further resources, such as GPUs.
+        """
+        return self._nodes.add(
+            name,
+            {"cpu": str(cpu), "memory": str(memory), "pods": str(pods)}
+            | {key: str(value) for key, value in (resources or {}).items()},
+            labels or {},
+            taints or [],
+        )

@@ -1,0 +1,104 @@
+"""From a CustomResourceDefinition to the resource that it defines."""
+
+import copy
+from typing import Any
+
+from pumice.api import structural
+from pumice.api.fields import FieldError
+from pumice.api.kinds import Kind
+from pumice.api.structural import Structural
+from pumice.embedded.resources import STATUS, Column, Resource
+from pumice.embedded.storage import Obj
+from pumice.embedded.strategies import Strategy
+
+__all__ = ["CustomStrategy", "resource_of"]
+
+_AGE = Column("Age", ".metadata.creationTimestamp", "date", "", 0)
+
+
+class CustomStrategy(Strategy):
+    """A kind of a CRD: its schema prunes, defaults and checks."""
+
+    custom = True
+
+    def __init__(self, schema: Structural, *, has_status: bool) -> None:
+        super().__init__(has_status=has_status, has_generation=True, unconditional_update=False)
+        self.schema = schema
+
+    def decode(self, obj: Obj) -> list[str]:
+        """Prune, then default."""
+        dropped = self.schema.prune_paths(obj)
+        self.schema.default(obj)
+        return dropped
+
+    def default(self, obj: Obj) -> None:
+        """Write the schema's defaults."""
+        self.schema.default(obj)
+
+    def prepare_status(self, new: Obj, old: Obj) -> Obj:
+        """All of the old object but its status; metadata is not written here."""
+        result = dict(old)
+        if "status" in new:
+            result["status"] = new["status"]
+        else:
+            result.pop("status", None)
+        return result
+
+    def wants_generation(self, new: Obj, old: Obj) -> bool:
+        """Anything but metadata counts, and but status where that is a subresource."""
+        ignored = {"metadata", "status"} if self.has_status else {"metadata"}
+        keys = (new.keys() | old.keys()) - ignored
+        return any(new.get(key) != old.get(key) for key in keys)
+
+    def validate(self, obj: Obj, /) -> list[FieldError]:
+        """All violations of the schema."""
+        return self.schema.validate(obj)
+
+
+def resource_of(crd: Obj) -> list[Resource]:
+    """The resources that a definition serves, one a version; all of them share their objects."""
+    spec = crd["spec"]
+    return [_version(crd, version) for version in spec["versions"] if version.get("served", True)]
+
+
+def _version(crd: Obj, version: dict[str, Any]) -> Resource:
+    spec = crd["spec"]
+    names = spec["names"]
+    has_status = "status" in (version.get("subresources") or {})
+    kind = Kind(
+        group=spec["group"],
+        version=version["name"],
+        kind=names["kind"],
+        plural=names["plural"],
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        status=has_status,
+    )
+    schema = copy.deepcopy(version["schema"]["openAPIV3Schema"])
+    columns = version.get("additionalPrinterColumns")
+    return Resource(
+        kind=kind,
+        strategy=CustomStrategy(structural.compile(schema), has_status=has_status),
+        singular=names.get("singular") or names["kind"].lower(),
+        list_kind=names.get("listKind") or f"{names['kind']}List",
+        categories=tuple(names.get("categories") or ()),
+        subresources=(STATUS,) if has_status else (),
+        columns=tuple(_column(each) for each in columns) if columns else (_AGE,),
+        schema=schema,
+        fields=tuple(
+            each["jsonPath"].removeprefix(".") for each in version.get("selectableFields") or ()
+        ),
+        crd=crd["metadata"]["name"],
+    )
+
+
+def _column(column: dict[str, Any]) -> Column:
+    return Column(
+        name=column["name"],
+        path=column["jsonPath"],
+        type=column["type"],
+        description=column.get("description")
+        or f"Custom resource definition column (in JSONPath format): {column['jsonPath']}",
+        priority=column.get("priority", 0),
+        format=column.get("format", ""),
+    )

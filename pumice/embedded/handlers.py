@@ -1,0 +1,367 @@
+"""Requests for objects: from a method, a path, a query and a body to an answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pumice.api.fields import FieldError
+from pumice.embedded import media, patches, pods, selectors, shapes, statuses
+from pumice.embedded.apply import Applier
+from pumice.embedded.calls import Call, FieldValidation
+from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
+from pumice.embedded.objects import Objects
+from pumice.embedded.rendering import Continue, Renderer
+from pumice.embedded.storage import Version, encode
+from pumice.embedded.strategies import field_required
+from pumice.embedded.targets import Target
+from pumice.embedded.watching import WatchRequest
+
+__all__ = ["Answer", "Ask", "Handlers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One HTTP request.
+
+    Attributes:
+        method: HTTP method.
+        target: What the path addresses.
+        query: Query parameters.
+        headers: Headers; looked up without regard to case.
+        body: Body.
+    """
+
+    method: str
+    target: Target
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    def form(self) -> media.Form:
+        """The form of answer that is wanted."""
+        return media.wanted_form(self.headers.get("Accept", ""))
+
+    def decoded(self) -> Any:
+        """The body's content."""
+        return media.decode(self.body, self.headers.get("Content-Type", ""))
+
+    def flag(self, name: str) -> bool:
+        """A boolean query parameter."""
+        return self.query.get(name, "").lower() in {"true", "1"}
+
+
+@dataclass(slots=True)
+class Answer:
+    """One HTTP response.
+
+    Attributes:
+        body: JSON.
+        code: HTTP status code.
+        warnings: Texts for `Warning` headers.
+        watch: A watch to be streamed instead of the body.
+    """
+
+    body: bytes = b""
+    code: int = 200
+    warnings: list[str] = field(default_factory=list)
+    watch: WatchRequest | None = None
+
+
+class Handlers:
+    """Answers requests for objects."""
+
+    def __init__(self, objects: Objects, deletion: Deletion, renderer: Renderer) -> None:
+        self._objects = objects
+        self._deletion = deletion
+        self._renderer = renderer
+        self._applier = Applier(objects)
+
+    def answer(self, ask: Ask) -> Answer:
+        """Answer a request.
+
+        Raises:
+            ApiStatusError: What went wrong.
+        """
+        target, method = ask.target, ask.method
+        if method == "GET":
+            if target.name and not target.watch:
+                return self._get(ask)
+            return self._watch(ask) if target.watch or ask.flag("watch") else self._list(ask)
+        call = _call(ask)
+        try:
+            return self._change(ask, call)
+        except statuses.ApiStatusError as error:
+            error.warnings = call.warnings
+            raise
+
+    def _change(self, ask: Ask, call: Call) -> Answer:
+        target, method = ask.target, ask.method
+        subresource = target.resource.subresource(target.subresource)
+        if target.subresource and subresource is None:
+            raise statuses.not_found(target.resource.kind, target.name)
+        verb = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method)
+        if verb is None or (subresource is not None and verb not in subresource.verbs):
+            raise statuses.method_not_allowed()
+        match verb:
+            case "create" if target.subresource:
+                return self._create_below(ask, call)
+            case "create" if not target.name:
+                return self._create(ask, call)
+            case "update" if target.name:
+                version = self._objects.update(call, _object(ask.decoded()))
+                return self._one(ask, call, version)
+            case "patch" if target.name:
+                return self._patch(ask, call)
+            case "delete" if target.name:
+                return self._delete(ask, call)
+            case "delete":
+                return self._delete_collection(ask, call)
+            case _:
+                raise statuses.method_not_allowed()
+
+    def _one(self, ask: Ask, call: Call, version: Version, code: int = 200) -> Answer:
+        body = self._renderer.one(
+            call.resource, version, ask.form(), ask.query.get("includeObject", "")
+        )
+        return Answer(body, code, call.warnings)
+
+    def _get(self, ask: Ask) -> Answer:
+        target = ask.target
+        if target.subresource:
+            subresource = target.resource.subresource(target.subresource)
+            if subresource is None:
+                raise statuses.not_found(target.resource.kind, target.name)
+            if "get" not in subresource.verbs:
+                raise statuses.method_not_allowed()
+        call = Call(target.resource, target.namespace, target.name)
+        version = self._objects.get(call)
+        if target.subresource == "log":
+            return Answer(b"")
+        return self._one(ask, call, version)
+
+    def _create(self, ask: Ask, call: Call) -> Answer:
+        obj = _object(ask.decoded())
+        if call.resource.kind.namespaced and not call.namespace:
+            raise statuses.method_not_allowed()
+        return self._one(ask, call, self._objects.create(call, obj), 201)
+
+    def _create_below(self, ask: Ask, call: Call) -> Answer:
+        body = _object(ask.decoded())
+        if call.subresource == "binding":
+            shapes.check(shapes.BINDING, body, "Binding", "v1")
+            pods.bind(self._objects, call, body)
+        else:
+            shapes.check(shapes.EVICTION, body, "Eviction", "v1")
+            options = _checked(body.get("deleteOptions") or {})
+            call.dry_run = _dry_run(ask, options.get("dryRun")) or call.dry_run
+            self._deletion.delete(call, DeleteOptions.read(options, {}))
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "code": 201,
+        }
+        return Answer(encode(status), 201, call.warnings)
+
+    def _patch(self, ask: Ask, call: Call) -> Answer:
+        kind = ask.headers.get("Content-Type", "").partition(";")[0].strip()
+        patches.check_type(call.resource, kind)
+        patch = ask.decoded()
+        if kind == patches.APPLY:
+            if "fieldManager" not in ask.query:
+                raise statuses.invalid_options(
+                    "PatchOptions", field_required("fieldManager", "is required for apply patch")
+                )
+            version, created = self._applier.apply(call, _object(patch))
+            return self._one(ask, call, version, 201 if created else 200)
+        version = self._objects.change(
+            call, lambda current: patches.patched(kind, current.copy(), patch)
+        )
+        return self._one(ask, call, version)
+
+    def _delete(self, ask: Ask, call: Call) -> Answer:
+        deleted = self._deletion.delete(call, self._options(ask, call))
+        if deleted.gone and not call.resource.strategy.returns_deleted:
+            uid = deleted.version.obj["metadata"]["uid"]
+            body = encode(statuses.success(call.resource.kind, call.name, uid))
+            return Answer(body, 200, call.warnings)
+        return self._one(ask, call, deleted.version)
+
+    def _delete_collection(self, ask: Ask, call: Call) -> Answer:
+        options = self._options(ask, call)
+        deleted: list[Deleted] = []
+        for version in self._selected(
+            ask, self._objects.storage.table(call.resource.key).items(_namespace(ask))
+        ):
+            metadata = version.obj["metadata"]
+            each = Call(
+                call.resource,
+                metadata.get("namespace", ""),
+                metadata["name"],
+                dry_run=call.dry_run,
+                warnings=call.warnings,
+            )
+            deleted.append(self._deletion.delete(each, options))
+        metadata = {"resourceVersion": str(self._objects.storage.revision)}
+        versions = [each.version for each in deleted]
+        body = self._renderer.many(call.resource, versions, ask.form(), metadata)
+        return Answer(body, 200, call.warnings)
+
+    def _options(self, ask: Ask, call: Call) -> DeleteOptions:
+        body = _checked(_object(ask.decoded())) if ask.body.strip() else {}
+        call.dry_run = _dry_run(ask, body.get("dryRun")) or call.dry_run
+        return DeleteOptions.read(body, ask.query)
+
+    def _selected(self, ask: Ask, versions: list[Version]) -> list[Version]:
+        selected = _selector(ask)
+        if selected is selectors.everything:
+            return versions
+        return [each for each in versions if selected(each.obj)]
+
+    def _list(self, ask: Ask) -> Answer:
+        storage, resource = self._objects.storage, ask.target.resource
+        table = storage.table(resource.key)
+        revision = storage.revision
+        after: tuple[str, str] | None = None
+        if ask.query.get("continue"):
+            token = Continue.decode(ask.query["continue"])
+            revision, after = token.revision, (token.namespace, token.name)
+        elif asked := _revision(ask):
+            if asked > revision:
+                raise statuses.too_large_version(asked, revision)
+            if ask.query.get("resourceVersionMatch") == "Exact":
+                revision = asked
+        try:
+            versions = table.items_at(revision, _namespace(ask))
+        except statuses.ApiStatusError as error:
+            raise statuses.expired(_EXPIRED_PAGE if after else _EXPIRED_LIST) from error
+        versions = self._selected(ask, versions)
+        if after is not None:
+            versions = [each for each in versions if _key(each) > after]
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        limit = _number(ask, "limit")
+        if limit and len(versions) > limit:
+            namespace, name = _key(versions[limit - 1])
+            metadata["continue"] = Continue(revision, namespace, name).encode()
+            metadata["remainingItemCount"] = len(versions) - limit
+            versions = versions[:limit]
+        include = ask.query.get("includeObject", "")
+        return Answer(self._renderer.many(resource, versions, ask.form(), metadata, include))
+
+    def _watch(self, ask: Ask) -> Answer:
+        target = ask.target
+        fields = ask.query.get("fieldSelector", "")
+        if target.name:
+            fields = ",".join(filter(None, (fields, f"metadata.name={target.name}")))
+        initial = ask.flag("sendInitialEvents")
+        if initial and ask.query.get("resourceVersionMatch") != "NotOlderThan":
+            message = (
+                "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            )
+            error = FieldError(
+                "resourceVersionMatch", message, "API-FORBIDDEN", "FieldValueForbidden"
+            )
+            raise statuses.invalid_options("ListOptions", error)
+        return Answer(
+            watch=WatchRequest(
+                resource=target.resource,
+                namespace=_namespace(ask),
+                revision=_revision(ask) or None,
+                selector=_selector(ask, fields),
+                bookmarks=ask.flag("allowWatchBookmarks"),
+                initial_events=initial,
+                timeout=float(_number(ask, "timeoutSeconds") or 1800),
+                form=ask.form(),
+                include=ask.query.get("includeObject", ""),
+            )
+        )
+
+
+def _call(ask: Ask) -> Call:
+    target, query = ask.target, ask.query
+    validation = query.get("fieldValidation", "") or "Warn"
+    if validation not in {"Ignore", "Warn", "Strict"}:
+        raise statuses.bad_request(f"invalid fieldValidation: {validation!r}")
+    agent = ask.headers.get("User-Agent", "").partition("/")[0]
+    return Call(
+        target.resource,
+        target.namespace,
+        target.name,
+        target.subresource,
+        dry_run=_dry_run(ask, [query["dryRun"]] if query.get("dryRun") else None),
+        manager=query.get("fieldManager") or agent or "unknown",
+        force=ask.flag("force"),
+        validation=_validation(validation),
+    )
+
+
+_EXPIRED_LIST = "The resourceVersion for the provided list is too old."
+_EXPIRED_PAGE = (
+    "The provided continue parameter is too old to display a consistent list result. You must start "
+    "a new list without the continue parameter."
+)
+_OPTIONS = {
+    "POST": "CreateOptions",
+    "PUT": "UpdateOptions",
+    "PATCH": "PatchOptions",
+    "DELETE": "DeleteOptions",
+}
+
+
+def _dry_run(ask: Ask, stages: Any) -> bool:
+    """Whether nothing may be written: a list of stages, of which there is only `All`."""
+    if not stages:
+        return False
+    if stages != ["All"]:
+        shown = encode(stages).decode()
+        message = f'Unsupported value: {shown}: supported values: "All"'
+        error = FieldError("dryRun", message, "API-ENUM", "FieldValueNotSupported")
+        raise statuses.invalid_options(_OPTIONS.get(ask.method, ""), error)
+    return True
+
+
+def _validation(text: str) -> FieldValidation:
+    return "Strict" if text == "Strict" else "Ignore" if text == "Ignore" else "Warn"
+
+
+def _object(body: Any) -> dict[str, Any]:
+    if not isinstance(body, dict):
+        raise statuses.bad_request("the body must be an object")
+    return body
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    shapes.check(shapes.DELETE_OPTIONS, options, "DeleteOptions", "v1")
+    return options
+
+
+def _selector(ask: Ask, fields: str | None = None) -> selectors.Selector:
+    return selectors.selector(
+        ask.query.get("labelSelector", ""),
+        ask.query.get("fieldSelector", "") if fields is None else fields,
+        ask.target.resource.fields,
+    )
+
+
+def _namespace(ask: Ask) -> str | None:
+    return ask.target.namespace or None
+
+
+def _key(version: Version) -> tuple[str, str]:
+    metadata = version.obj["metadata"]
+    return (metadata.get("namespace", ""), metadata["name"])
+
+
+def _number(ask: Ask, name: str) -> int:
+    text = ask.query.get(name, "")
+    try:
+        return msgspec.convert(text or 0, int, strict=False)
+    except msgspec.ValidationError as error:
+        raise statuses.bad_request(f"invalid {name}: {text!r}") from error
+
+
+def _revision(ask: Ask) -> int:
+    return _number(ask, "resourceVersion")

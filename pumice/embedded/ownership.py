@@ -1,0 +1,139 @@
+"""Who set which field: `metadata.managedFields`.
+
+Kubernetes records every write. Here the record begins with the first server-side apply to an object:
+until then nobody can conflict, and Kubernetes itself treats an object without a record as owned by
+`before-first-apply`. The many writes to pods that nobody applies cost nothing this way.
+"""
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+
+from pumice.embedded import fieldsets
+from pumice.embedded.calls import Call
+from pumice.embedded.fieldsets import Path
+from pumice.embedded.fieldtypes import field_type
+from pumice.embedded.storage import Obj
+
+__all__ = ["FIRST", "ManagerKey", "Managers", "Owned", "Ownership"]
+
+FIRST = "before-first-apply"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ManagerKey:
+    """Who owns, and by which kind of write.
+
+    Attributes:
+        operation: `Apply` or `Update`.
+        manager: Name of the manager.
+        subresource: Subresource written to, empty for the object.
+    """
+
+    operation: str
+    manager: str
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What one manager owns.
+
+    Attributes:
+        fields: The fields.
+        api_version: Version in which it wrote them.
+        time: When what it owns changed last.
+    """
+
+    fields: Set[Path]
+    api_version: str
+    time: str
+
+
+Managers = dict[ManagerKey, Owned]
+
+
+class Ownership:
+    """Keeps the record right.
+
+    Args:
+        now: Gives the moment as Kubernetes writes it.
+    """
+
+    def __init__(self, now: Callable[[], str]) -> None:
+        self._now = now
+
+    def read(self, obj: Obj) -> Managers:
+        """The record of an object."""
+        managers: Managers = {}
+        for entry in obj["metadata"].get("managedFields") or ():
+            key = ManagerKey(
+                entry.get("operation", "Update"),
+                entry.get("manager", ""),
+                entry.get("subresource", ""),
+            )
+            fields = fieldsets.decode(entry.get("fieldsV1") or {})
+            managers[key] = Owned(fields, entry.get("apiVersion", ""), entry.get("time", ""))
+        return managers
+
+    def write(self, obj: Obj, managers: Managers) -> None:
+        """Write the record into an object; managers that own nothing are dropped."""
+        entries = [_entry(key, managers[key]) for key in sorted(managers) if managers[key].fields]
+        if entries:
+            obj["metadata"]["managedFields"] = entries
+        else:
+            obj["metadata"].pop("managedFields", None)
+
+    def owned(self, call: Call, fields: Set[Path], before: Owned | None) -> Owned:
+        """What the caller owns now; the time stays when nothing changes."""
+        api_version = call.resource.kind.api_version
+        if before is not None and before.fields == fields and before.api_version == api_version:
+            return before
+        return Owned(fields, api_version, self._now())
+
+    def first(self, call: Call, obj: Obj) -> Managers:
+        """The record of an object that has none: all of it belongs to whoever came before."""
+        fields = fieldsets.leaves(obj, field_type(call.resource))
+        return {ManagerKey("Update", FIRST): self.owned(call, fields, None)}
+
+    def created(self, obj: Obj, managed: list[Obj] | None) -> None:
+        """Keep of a new object's record only what an apply has made of it."""
+        obj["metadata"].pop("managedFields", None)
+        if managed:
+            obj["metadata"]["managedFields"] = managed
+
+    def changed(self, call: Call, new: Obj, old: Obj) -> None:
+        """Record an update, if the object has a record."""
+        recorded = old["metadata"].get("managedFields")
+        if recorded is None:
+            new["metadata"].pop("managedFields", None)
+            return
+        if new["metadata"].get("managedFields") == []:
+            # Emptying the list is how a client asks for the record to be dropped.
+            new["metadata"].pop("managedFields")
+            return
+        new["metadata"]["managedFields"] = recorded
+        changed, removed = fieldsets.differences(old, new, field_type(call.resource))
+        if not changed and not removed:
+            return
+        managers = self.read(old)
+        for key, owned in managers.items():
+            managers[key] = Owned(owned.fields - changed - removed, owned.api_version, owned.time)
+        mine = ManagerKey("Update", call.manager, call.subresource)
+        before = managers.get(mine)
+        fields = changed | (before.fields if before else set())
+        managers[mine] = self.owned(call, fields, before)
+        self.write(new, managers)
+
+
+def _entry(key: ManagerKey, owned: Owned) -> Obj:
+    entry: Obj = {
+        "manager": key.manager,
+        "operation": key.operation,
+        "apiVersion": owned.api_version,
+        "time": owned.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fieldsets.encode(owned.fields),
+    }
+    if key.subresource:
+        entry["subresource"] = key.subresource
+    return entry

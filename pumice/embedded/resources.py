@@ -1,0 +1,173 @@
+"""Which resources the server has: the built-in ones and those that CRDs define.
+
+A resource is its kind plus what the request handlers ask about it: verbs, subresources, strategy
+(what happens to an object on its way in) and how it is shown in tables. The registry is a value of
+one server; nothing registers itself by being imported.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.api.kinds import Kind
+from pumice.embedded.storage import ResourceKey
+from pumice.embedded.strategies import Strategy
+
+__all__ = ["ALL_VERBS", "Column", "Registry", "Resource", "Subresource"]
+
+ALL_VERBS = (
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One printer column.
+
+    Attributes:
+        name: Heading, as the table carries it.
+        path: JSONPath of a CRD's `additionalPrinterColumns`.
+        type: `string`, `integer`, `number`, `boolean` or `date`.
+        description: What the column shows.
+        priority: 0 is always shown, more only with `-o wide`.
+        format: OpenAPI format.
+    """
+
+    name: str
+    path: str = ""
+    type: str = "string"
+    description: str = ""
+    priority: int = 0
+    format: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A resource under an object, such as `pods/binding`.
+
+    Attributes:
+        name: Last part of the path.
+        kind: Kind of what is sent and received; empty for that of the object.
+        group: API group of that kind.
+        version: Version of that kind.
+        verbs: What can be done with it.
+    """
+
+    name: str
+    kind: str = ""
+    group: str = ""
+    version: str = ""
+    verbs: tuple[str, ...] = ("get", "patch", "update")
+
+
+STATUS = Subresource("status")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource in one version.
+
+    Attributes:
+        kind: Group, version, names and scope.
+        strategy: What happens to objects on their way in.
+        singular: Lower-case singular for kubectl.
+        list_kind: Kind of a list of them.
+        categories: kubectl's collective names, such as `all`.
+        verbs: What can be done with objects.
+        subresources: What hangs below an object.
+        columns: Printer columns of a CRD; None for built-in resources.
+        schema: OpenAPI schema of a CRD; None for built-in resources.
+        fields: Field selectors beyond `metadata.name` and `metadata.namespace`.
+        crd: Name of the CRD behind it, empty for built-in resources.
+    """
+
+    kind: Kind
+    strategy: Strategy
+    singular: str
+    list_kind: str
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    columns: tuple[Column, ...] | None = None
+    schema: dict[str, Any] | None = field(default=None, hash=False, compare=False)
+    fields: tuple[str, ...] = ()
+    crd: str = ""
+
+    @property
+    def key(self) -> ResourceKey:
+        """Where its objects are stored."""
+        return (self.kind.group, self.kind.plural)
+
+    def subresource(self, name: str) -> Subresource | None:
+        """The subresource of that name."""
+        return next((each for each in self.subresources if each.name == name), None)
+
+
+class Registry:
+    """The resources of one server, found by path or by kind."""
+
+    def __init__(self, resources: Iterable[Resource] = ()) -> None:
+        self._by_path: dict[tuple[str, str, str], Resource] = {}
+        self._by_kind: dict[tuple[str, str], Resource] = {}
+        for resource in resources:
+            self.add(resource)
+
+    def add(self, resource: Resource) -> None:
+        """Add a resource, or replace it."""
+        kind = resource.kind
+        self._by_path[kind.group, kind.version, kind.plural] = resource
+        self._by_kind[kind.api_version, kind.kind] = resource
+
+    def remove(self, resource: Resource) -> None:
+        """Remove a resource."""
+        kind = resource.kind
+        self._by_path.pop((kind.group, kind.version, kind.plural), None)
+        self._by_kind.pop((kind.api_version, kind.kind), None)
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource that a path names."""
+        return self._by_path.get((group, version, plural))
+
+    def of_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of a manifest's kind."""
+        return self._by_kind.get((api_version, kind))
+
+    def of_key(self, key: ResourceKey) -> Resource | None:
+        """A resource stored under that key, in whichever version comes first."""
+        for (group, _, plural), resource in self._by_path.items():
+            if (group, plural) == key:
+                return resource
+        return None
+
+    def all(self) -> list[Resource]:
+        """All resources, by group, version and plural."""
+        return [self._by_path[path] for path in sorted(self._by_path)]
+
+    def versions(self, group: str) -> list[str]:
+        """Versions of a group, the preferred one first; empty for an unknown group."""
+        found = dict.fromkeys(version for name, version, _ in self._by_path if name == group)
+        return sorted(found, key=_preference)
+
+    def groups(self) -> list[str]:
+        """Names of all groups but the core one."""
+        return sorted({group for group, _, _ in self._by_path if group})
+
+
+def _preference(version: str) -> tuple[int, int, int, str]:
+    """Order in which Kubernetes prefers versions: v2, v1, v1beta2, v1beta1, v1alpha1, others."""
+    head, _, rest = version.partition("alpha")
+    stage = 2
+    if not rest:
+        head, _, rest = version.partition("beta")
+        stage = 1 if rest else 0
+    number = head.removeprefix("v")
+    if not (version.startswith("v") and number.isdigit() and (not rest or rest.isdigit())):
+        return (3, 0, 0, version)
+    return (stage, -int(number), -int(rest or 0), version)

@@ -1,0 +1,240 @@
+"""The types of what the server reads in built-in kinds, so that nonsense is refused at the door.
+
+Not their whole schemas: fields that are not named are kept as they are. A shape is written as nested
+literals: `{}` is an object, `{"*": x}` a map, `[x]` a list, a word a type.
+"""
+
+from typing import Any
+
+from pumice.api import structural
+from pumice.api.structural import Structural
+from pumice.embedded import statuses
+
+__all__ = [
+    "BINDING",
+    "CONFIG_MAP",
+    "CRD",
+    "DELETE_OPTIONS",
+    "EVENT",
+    "EVICTION",
+    "METADATA",
+    "NAMESPACE",
+    "NODE",
+    "PLAIN",
+    "POD",
+    "PRIORITY_CLASS",
+    "SECRET",
+    "SERVICE",
+    "check",
+]
+
+_QUANTITY = "quantity"
+_QUANTITIES = {"*": _QUANTITY}
+_TEXTS = {"*": "string"}
+_SPECIAL: dict[str, dict[str, Any]] = {
+    "int-or-string": {"x-kubernetes-int-or-string": True},
+    _QUANTITY: {"anyOf": [{"type": "number"}, {"type": "string"}]},
+}
+
+
+def _schema(shape: Any) -> dict[str, Any]:
+    if isinstance(shape, str):
+        return _SPECIAL.get(shape, {"type": shape})
+    if isinstance(shape, list):
+        return {"type": "array", "items": _schema(shape[0])}
+    if "*" in shape:
+        return {"type": "object", "additionalProperties": _schema(shape["*"])}
+    return {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "properties": {name: _schema(field) for name, field in shape.items()},
+    }
+
+
+def _texts(*names: str) -> dict[str, Any]:
+    return dict.fromkeys(names, "string")
+
+
+def _whole(**fields: Any) -> Structural:
+    return structural.compile(_schema({"spec": {}, "status": {}, **fields}))
+
+
+METADATA = Structural(
+    _schema(
+        {
+            **_texts("name", "generateName", "namespace", "uid", "resourceVersion"),
+            "labels": _TEXTS,
+            "annotations": _TEXTS,
+            "finalizers": ["string"],
+            "ownerReferences": [
+                {
+                    **_texts("apiVersion", "kind", "name", "uid"),
+                    "controller": "boolean",
+                    "blockOwnerDeletion": "boolean",
+                }
+            ],
+            "managedFields": [{}],
+        }
+    )
+)
+"""`metadata` of any object."""
+
+PLAIN = _whole()
+"""A kind of which nothing in particular is read."""
+
+_CONDITIONS = [_texts("type", "status", "reason")]
+_CONTAINERS = [
+    {
+        **_texts("name", "image", "imagePullPolicy"),
+        "ports": [
+            {"containerPort": "integer", "hostPort": "integer", **_texts("name", "protocol")}
+        ],
+        "env": [_texts("name", "value")],
+        "resources": {"limits": _QUANTITIES, "requests": _QUANTITIES},
+    }
+]
+_STATE = {
+    "waiting": _texts("reason"),
+    "running": {},
+    "terminated": {"exitCode": "integer", "reason": "string"},
+}
+POD = _whole(
+    spec={
+        **_texts(
+            "dnsPolicy",
+            "nodeName",
+            "preemptionPolicy",
+            "priorityClassName",
+            "restartPolicy",
+            "schedulerName",
+            "serviceAccountName",
+        ),
+        "affinity": {},
+        "containers": _CONTAINERS,
+        "initContainers": _CONTAINERS,
+        "hostNetwork": "boolean",
+        "nodeSelector": _TEXTS,
+        "priority": "integer",
+        "readinessGates": [_texts("conditionType")],
+        "schedulingGates": [_texts("name")],
+        "securityContext": {},
+        "terminationGracePeriodSeconds": "integer",
+        "tolerations": [
+            {**_texts("key", "operator", "value", "effect"), "tolerationSeconds": "integer"}
+        ],
+        "volumes": [_texts("name")],
+    },
+    status={
+        **_texts("nominatedNodeName", "phase", "podIP", "qosClass", "reason"),
+        "conditions": _CONDITIONS,
+        "containerStatuses": [
+            {"name": "string", "ready": "boolean", "restartCount": "integer", "state": _STATE}
+        ],
+    },
+)
+NAMESPACE = _whole(spec={"finalizers": ["string"]}, status={"phase": "string"})
+NODE = _whole(
+    spec={"unschedulable": "boolean", "taints": [_texts("key", "value", "effect")]},
+    status={
+        "capacity": _QUANTITIES,
+        "allocatable": _QUANTITIES,
+        "conditions": _CONDITIONS,
+        "addresses": [_texts("type", "address")],
+        "nodeInfo": {},
+    },
+)
+SERVICE = _whole(
+    spec={
+        **_texts("clusterIP", "externalName", "sessionAffinity", "type"),
+        "ports": [
+            {
+                **_texts("name", "protocol"),
+                "port": "integer",
+                "nodePort": "integer",
+                "targetPort": "int-or-string",
+            }
+        ],
+        "selector": _TEXTS,
+    }
+)
+CONFIG_MAP = _whole(data=_TEXTS, binaryData=_TEXTS)
+SECRET = _whole(data=_TEXTS, stringData=_TEXTS, type="string")
+EVENT = _whole(
+    **_texts(
+        "eventTime",
+        "firstTimestamp",
+        "lastTimestamp",
+        "message",
+        "reason",
+        "reportingComponent",
+        "type",
+    ),
+    count="integer",
+    involvedObject=_texts("apiVersion", "fieldPath", "kind", "name", "namespace", "uid"),
+    series={"count": "integer", "lastObservedTime": "string"},
+    source=_texts("component", "host"),
+)
+PRIORITY_CLASS = _whole(value="integer", globalDefault="boolean", preemptionPolicy="string")
+CRD = _whole(
+    spec={
+        **_texts("group", "scope"),
+        "names": {
+            **_texts("kind", "listKind", "plural", "singular"),
+            "shortNames": ["string"],
+            "categories": ["string"],
+        },
+        "versions": [
+            {
+                "name": "string",
+                "served": "boolean",
+                "storage": "boolean",
+                "schema": {"openAPIV3Schema": {}},
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": [
+                    {
+                        **_texts("name", "type", "jsonPath", "description", "format"),
+                        "priority": "integer",
+                    }
+                ],
+                "selectableFields": [_texts("jsonPath")],
+            }
+        ],
+    },
+    status={"conditions": _CONDITIONS},
+)
+
+DELETE_OPTIONS = Structural(
+    _schema(
+        {
+            "dryRun": ["string"],
+            "gracePeriodSeconds": "integer",
+            "orphanDependents": "boolean",
+            "preconditions": _texts("uid", "resourceVersion"),
+            "propagationPolicy": "string",
+        }
+    )
+)
+BINDING = Structural(
+    _schema(
+        {
+            "metadata": {**_texts("name", "uid", "resourceVersion"), "annotations": _TEXTS},
+            "target": _texts("kind", "name"),
+        }
+    )
+)
+EVICTION = Structural(_schema({"deleteOptions": {}}))
+
+
+def check(shape: Structural, value: Any, kind: str, version: str, path: str = "") -> None:
+    """Refuse what has the wrong types; null counts as left out.
+
+    Raises:
+        ApiStatusError: 400.
+    """
+    shape.default(value)
+    errors = shape.validate(value, path)
+    if errors:
+        raise statuses.bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {kind}: '
+            + ", ".join(f"{error.path}: {error.message}" for error in errors)
+        )

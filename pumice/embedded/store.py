@@ -1,0 +1,126 @@
+"""Direct reads and writes for tests and for the server's own parts: no HTTP, no await.
+
+Objects go through the same steps as requests do (defaults, schemas, versions), but for the webhook,
+which is only asked when `admit=True`. What comes back is a private copy.
+"""
+
+from typing import Any
+
+from pumice.api.kinds import Kind
+from pumice.embedded import statuses
+from pumice.embedded.calls import Call
+from pumice.embedded.deletion import DeleteOptions, Deletion
+from pumice.embedded.objects import Objects
+from pumice.embedded.resources import Registry, Resource
+from pumice.embedded.selectors import selector
+from pumice.embedded.storage import Obj, Storage, Version
+
+__all__ = ["Store"]
+
+
+class Store:
+    """Synchronous access to the objects of an embedded server.
+
+    Attributes:
+        objects: What is under it, for requests with options.
+    """
+
+    def __init__(self, registry: Registry, objects: Objects, deletion: Deletion) -> None:
+        self._registry = registry
+        self.objects = objects
+        self._deletion = deletion
+
+    @property
+    def storage(self) -> Storage:
+        """The versions behind it; `storage.revision` is the newest."""
+        return self.objects.storage
+
+    def create(self, obj: Obj, *, admit: bool = False) -> Obj:
+        """Create an object, in the namespace that it names or in `default`.
+
+        Raises:
+            ApiStatusError: As a request would be answered.
+        """
+        call = self.call_of(obj, named=False, admit=admit)
+        return self.objects.create(call, _private(obj)).copy()
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Obj | None:
+        """An object, or None."""
+        version = self.storage.get(self.resource(kind).key, namespace, name)
+        return version.copy() if version else None
+
+    def list(
+        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> list[Obj]:
+        """Objects by namespace and name; without a namespace, all of them."""
+        resource = self.resource(kind)
+        selected = selector(labels, fields, resource.fields)
+        versions = self.storage.table(resource.key).items(namespace)
+        return [version.copy() for version in versions if selected(version.obj)]
+
+    def update(self, obj: Obj, *, subresource: str = "", admit: bool = False) -> Obj:
+        """Replace an object; one without `resourceVersion` replaces whichever there is.
+
+        Raises:
+            ApiStatusError: As a request would be answered.
+        """
+        call = self.call_of(obj, named=True, admit=admit)
+        call.subresource = subresource
+        copied = _private(obj)
+        current = self.objects.get(call)
+        if not copied["metadata"].get("resourceVersion"):
+            copied["metadata"]["resourceVersion"] = current.obj["metadata"]["resourceVersion"]
+        return self.objects.update(call, copied).copy()
+
+    def update_status(self, obj: Obj) -> Obj:
+        """Replace an object's status.
+
+        Raises:
+            ApiStatusError: As a request would be answered.
+        """
+        return self.update(obj, subresource="status")
+
+    def delete(
+        self, kind: Kind, name: str, namespace: str = "", *, propagation: str = "", grace: int = 0
+    ) -> None:
+        """Delete an object; a pod at once, unless a grace is given.
+
+        Raises:
+            ApiStatusError: As a request would be answered.
+        """
+        call = Call(self.resource(kind), namespace, name, admit=False)
+        self._deletion.delete(call, DeleteOptions(propagation=propagation, grace=grace))
+
+    def resource(self, kind: Kind) -> Resource:
+        """The resource of a kind.
+
+        Raises:
+            ApiStatusError: 404 when the server does not have it.
+        """
+        resource = self._registry.find(kind.group, kind.version, kind.plural)
+        if resource is None:
+            raise statuses.not_found(kind, "")
+        return resource
+
+    def call_of(self, obj: Obj, *, named: bool = False, admit: bool = False) -> Call:
+        """The request that a manifest means.
+
+        Args:
+            obj: The manifest.
+            named: Whether it means the object of its name, not the collection.
+            admit: Whether admission is to be asked.
+
+        Raises:
+            ApiStatusError: 400 for a kind that the server does not have.
+        """
+        api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
+        resource = self._registry.of_kind(api_version, kind)
+        if resource is None:
+            raise statuses.bad_request(f'no matches for kind "{kind}" in version "{api_version}"')
+        metadata: dict[str, Any] = obj.get("metadata") or {}
+        namespace = metadata.get("namespace") or "default" if resource.kind.namespaced else ""
+        return Call(resource, namespace, metadata.get("name", "") if named else "", admit=admit)
+
+
+def _private(obj: Obj) -> Obj:
+    return Version(obj, 0).copy()

@@ -1,0 +1,1 @@
+"""Rules on CronJobs, JobFlows and JobTemplates, which all hold Jobs."""

@@ -1,0 +1,166 @@
+"""CronJobs: when they make Jobs, and whether the Jobs could be made."""
+
+from pumice.api.cronjobs import CronJob, job_name
+from pumice.api.fields import Reason
+from pumice.api.jobs import Job
+from pumice.api.meta import ObjectMeta
+from pumice.api.names import qualified_name_problem
+from pumice.api.schedules import ScheduleError, parse_schedule
+from pumice.api.time_zones import time_zone_problem
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.flows.job_templates import Place, judge_job
+from pumice.webhook.rules.jobs.names import expected_name
+from pumice.webhook.rules.labels import annotation_problems, label_problems
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.updates import judge_update
+
+__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+
+NAME_LENGTH = 52
+"""A Job's name has at most 63 characters, of which Kubernetes reserves 11 for the time of the run."""
+
+CRON_NAME = Rule(
+    "CRON-NAME",
+    "a CronJob's name has at most 52 characters",
+    "Its Jobs are named after it, with the time of the run behind.",
+    "metadata: {name: a-name-of-more-than-fifty-two-characters-…}",
+)
+CRON_SCHEDULE = Rule(
+    "CRON-SCHEDULE",
+    "the schedule is one",
+    "Nobody could tell when the Jobs are due.",
+    "schedule: 0 20 * *",
+)
+CRON_SCHEDULE_ODD = Rule(
+    "CRON-SCHEDULE-ODD",
+    "all that the schedule says counts",
+    "`*-5` runs at any time, and `@every 0s` each second; probably something else was meant.",
+    "schedule: '*-5 * * * *'",
+    stricter=True,
+)
+CRON_NEVER = Rule(
+    "CRON-NEVER",
+    "the schedule is due at some time",
+    "No Job would ever be made.",
+    "schedule: 0 0 30 2 *",
+    level="warn",
+)
+CRON_TZ = Rule(
+    "CRON-TZ",
+    "the schedule does not name a time zone",
+    "There is a field for it, spec.timeZone; the two could contradict each other.",
+    "schedule: TZ=UTC 0 20 * * *",
+)
+CRON_ZONE = Rule(
+    "CRON-ZONE",
+    "the time zone exists",
+    "Nobody could tell when the Jobs are due.",
+    "timeZone: Amerrica/New_York",
+)
+CRON_LABELS = Rule(
+    "CRON-LABELS",
+    "labels and annotations of the Jobs are valid",
+    "The API server would refuse every Job.",
+    "jobTemplate: {metadata: {labels: {team: a b}}}",
+    stricter=True,
+)
+
+RULES = (
+    CRON_NAME,
+    CRON_SCHEDULE,
+    CRON_SCHEDULE_ODD,
+    CRON_NEVER,
+    CRON_TZ,
+    CRON_ZONE,
+    CRON_LABELS,
+)
+
+
+def _name_problem(name: str) -> str | None:
+    if len(name) > NAME_LENGTH:
+        return f"must be at most {NAME_LENGTH} characters, found {len(name)}"
+    return qualified_name_problem(name)
+
+
+def _name(case: Case, cron_job: CronJob) -> None:
+    name = expected_name(cron_job.metadata)
+    if problem := _name_problem(name):
+        reason: Reason | None = "FieldValueTooLong" if len(name) > NAME_LENGTH else None
+        case.report(CRON_NAME, "metadata.name", problem, reason)
+
+
+def _schedule(case: Case, cron_job: CronJob) -> None:
+    text, path = cron_job.spec.schedule, "spec.schedule"
+    if not text:
+        message = 'must be set, for example "*/5 * * * *" or "@daily"'
+        case.report(CRON_SCHEDULE, path, message, "FieldValueRequired")
+    elif "TZ" in text:
+        case.report(CRON_TZ, path, f'must not name a time zone, found "{text}"; use spec.timeZone')
+    else:
+        try:
+            schedule = parse_schedule(text)
+        except ScheduleError as error:
+            case.report(CRON_SCHEDULE, path, str(error))
+            return
+        for oddity in schedule.oddities:
+            case.report(CRON_SCHEDULE_ODD, path, oddity)
+        if not schedule.possible:
+            case.report(CRON_NEVER, path, f'no day of any year is one of "{text}"')
+
+
+def _time_zone(case: Case, cron_job: CronJob) -> None:
+    zone = cron_job.spec.time_zone
+    if zone is not None and (problem := time_zone_problem(zone)):
+        case.report(CRON_ZONE, "spec.timeZone", problem)
+
+
+def _labels(case: Case, cron_job: CronJob) -> None:
+    meta, path = cron_job.spec.job_template.metadata, "spec.jobTemplate.metadata"
+    for where, problem in label_problems(meta.labels):
+        case.report(CRON_LABELS, f"{path}.labels{where}", problem)
+    for where, problem in annotation_problems(meta.annotations):
+        case.report(CRON_LABELS, f"{path}.annotations{where}", problem)
+
+
+def _job(case: Case, cron_job: CronJob) -> None:
+    """Judge the Job of one run; the names of all runs have the same length."""
+    template, name = cron_job.spec.job_template, expected_name(cron_job.metadata)
+    if _name_problem(name):
+        name = _SHORT  # what follows from a bad name goes without saying
+    meta = ObjectMeta(
+        name=job_name(name, _RUN),
+        namespace=cron_job.metadata.namespace,
+        labels=template.metadata.labels,
+        annotations=template.metadata.annotations,
+    )
+    judge_job(case, Job(metadata=meta, spec=template.spec), _TEMPLATE)
+
+
+_TEMPLATE = Place("spec.jobTemplate.spec", "spec.jobTemplate.metadata")
+_SHORT = "x"
+_RUN = 10_000_000 * 60
+"""UNIX seconds of a run whose minutes have the eight digits that they will have until 2160."""
+
+CHECKS: tuple[Check[CronJob], ...] = (
+    (CRON_NAME, _name),
+    (CRON_SCHEDULE, _schedule),
+    (CRON_ZONE, _time_zone),
+    (CRON_LABELS, _labels),
+    (CRON_LABELS, _job),
+)
+"""What is judged about a CronJob, in the order in which problems are told."""
+
+
+def validate_create(case: Case, cron_job: CronJob) -> None:
+    """Judge a new CronJob."""
+    run(case, CHECKS, cron_job)
+
+
+def validate_update(case: Case, cron_job: CronJob, old: CronJob) -> None:
+    """Judge a change of a CronJob; every part of its spec may change."""
+    if cron_job.metadata.deletion_timestamp or cron_job.spec == old.spec:
+        return
+    # Two bad schedules may be told of in the same words; the new one is wrong nevertheless.
+    same = cron_job.spec.schedule == old.spec.schedule
+    standing = CHECKS if same else [check for check in CHECKS if check[1] is not _schedule]
+    judge_update(case, CHECKS, cron_job, old, standing=standing)

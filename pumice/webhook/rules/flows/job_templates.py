@@ -1,0 +1,202 @@
+"""Jobs within other objects: JobTemplates, and the Jobs that CronJobs and JobFlows embed.
+
+They are checked as they will be when they are created. Volcano does not check them: a CronJob with a mistake
+in its template is admitted, and fails at every run. So whatever refuses a Job is stricter here. Queues only
+warn, because the Jobs are for later and queues change.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pumice.api.fields import FieldError
+from pumice.api.jobflows import JobTemplate, job_name
+from pumice.api.jobs import Job, JobSpec
+from pumice.api.meta import ObjectMeta
+from pumice.webhook.patches import applied
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.drafts import draft_of
+from pumice.webhook.rules.jobs import checks as job_checks
+from pumice.webhook.rules.jobs import names as job_names
+from pumice.webhook.rules.jobs.defaults import job_defaults
+from pumice.webhook.rules.jobs.names import expected_name
+from pumice.webhook.rules.queue_references import JOB_QUEUE
+from pumice.webhook.rules.rule import Level, Rule
+from pumice.webhook.rules.updates import judge_update
+
+__all__ = [
+    "CHECKS",
+    "RULES",
+    "Place",
+    "judge_job",
+    "judge_partial_job",
+    "validate_create",
+    "validate_update",
+]
+
+Raw = dict[str, Any]
+
+JOB_QUEUE_LATER = Rule(
+    "JOB-QUEUE-LATER",
+    "the queue of Jobs that are yet to be made is a leaf, and open",
+    "Unless that changes in time, every Job will be refused; it is no reason to refuse the CronJob, "
+    "the JobTemplate or the JobFlow. A queue that was made a second ago may count as missing yet.",
+    "jobTemplate: {spec: {queue: closed-for-maintenance}}",
+    level="warn",
+)
+
+RULES = (JOB_QUEUE_LATER,)
+
+_FOR_LATER = frozenset(
+    rule.code for rule in (JOB_QUEUE.missing, JOB_QUEUE.not_open, JOB_QUEUE.not_leaf)
+)
+_COMPARING = frozenset(rule.code for rule in job_checks.RULES if rule.compares)
+_OF_THE_RUN = frozenset(("JOB-PODNAME", "JOB-PODNAME-INDEX"))
+"""Rules about names that end in the moment of a run: the limit on a CronJob's own name, which is Kubernetes'
+for its CronJobs, leaves them too little room, so that whoever keeps to it is only warned."""
+
+_IN_MESSAGE = re.compile(r"\bspec\.(?=tasks|volumes|policies)")
+_NAME = "metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the parts of a Job stand in the object that holds it.
+
+    Attributes:
+        spec: Path of its spec, for example `spec.jobTemplate.spec`.
+        metadata: Path of its labels and annotations; its name always comes from the object's.
+    """
+
+    spec: str = "spec"
+    metadata: str = "metadata"
+
+    def of(self, found: FieldError) -> FieldError:
+        """A problem of the Job, where it stands in the object."""
+        message = found.message
+        if self.spec != "spec":
+            message = _IN_MESSAGE.sub(f"{self.spec}.", message)
+        return msgspec.structs.replace(found, path=self.path(found.path), message=message)
+
+    def path(self, path: str) -> str:
+        """A path of the Job, as one of the object."""
+        if path == "spec" or path.startswith(("spec.", "spec[")):
+            return self.spec + path.removeprefix("spec")
+        if path.startswith("metadata.") and path != _NAME:
+            return self.metadata + path.removeprefix("metadata")
+        return path
+
+
+def judge_job(case: Case, job: Job, place: Place) -> None:
+    """Judge a Job that an object will make, defaults written.
+
+    Args:
+        case: Where problems go, under the paths of the object.
+        job: The Job, named as it will be.
+        place: Where it stands.
+    """
+    _judge(case, job, place, None)
+
+
+def judge_partial_job(case: Case, spec: JobSpec, place: Place) -> None:
+    """Judge a part of a Job, which something is yet to be added to.
+
+    Only what is there is judged, and each field for itself: what is missing, or does not fit
+    another field, may be mended by the rest. Problems of pod templates, where most fields depend on
+    others, only warn.
+
+    Args:
+        case: Where problems go, under the paths of the object.
+        spec: What is there of the Job's spec.
+        place: Where it stands.
+    """
+    _judge(case, Job(spec=spec), place, {"spec": msgspec.to_builtins(spec)})
+
+
+def _judge(case: Case, job: Job, place: Place, part: Raw | None) -> None:
+    """Judge a Job of which a part is there, or all when the part is None."""
+    raw: Raw = msgspec.to_builtins(job)
+    defaulting, judging = case.sibling(), case.sibling()
+    judging.creating = True  # the Jobs will be new, whatever becomes of the object
+    job_defaults(defaulting, draft_of(raw))
+    whole = msgspec.convert(applied(raw, defaulting.patch.operations), Job)
+    job_checks.validate_create(judging, whole)
+    case.crashes.extend(judging.crashes)
+    case.missing_queues.extend(judging.missing_queues)
+    for found in judging.errors:
+        if judging.is_crash(found):
+            case.errors.append(found)
+        elif _holds(found, part):
+            mendable = found.code in _OF_THE_RUN or (
+                part is not None and found.code.startswith("TPL-")
+            )
+            _refused(case, place.of(found), "warn" if mendable else "enforce")
+    for found in (*defaulting.warnings, *judging.warnings):
+        if _holds(found, part) and found.code in _FOR_LATER:
+            _refused(case, place.of(found), "warn")
+        elif _holds(found, part):
+            case.warnings.append(place.of(found))
+    for (code, path), excess in judging.excesses.items():
+        case.excesses[code, place.path(path)] = excess
+
+
+def _refused(case: Case, found: FieldError, level: Level) -> None:
+    """Something refuses the Job."""
+    if found.code in _FOR_LATER:
+        case.report(JOB_QUEUE_LATER, found.path, found.message)
+    else:
+        case.add(found, level, stricter=True)
+
+
+def _holds(found: FieldError, part: Raw | None) -> bool:
+    """Whether what was found in a part of a Job will hold for the whole."""
+    if part is None:
+        return True
+    return found.code not in _COMPARING and _stands(part, f".{found.path}")
+
+
+def _stands(value: Any, rest: str) -> bool:
+    """Whether something stands at a path; keys of maps may have dots."""
+    if not rest:
+        return value is not None
+    if isinstance(value, list) and rest.startswith("["):
+        index, _, after = rest[1:].partition("]")
+        return index.isdecimal() and int(index) < len(value) and _stands(value[int(index)], after)
+    if not isinstance(value, dict) or not rest.startswith("."):
+        return False
+    named = rest[1:]
+    return any(
+        _stands(item, named[len(key) :])
+        for key, item in value.items()
+        if named.startswith(key) and named[len(key) : len(key) + 1] in ("", ".", "[")
+    )
+
+
+_SHORTEST = "x"
+"""Stands for the JobFlow, whose name comes first in the Job's."""
+
+
+def _job(case: Case, template: JobTemplate) -> None:
+    meta = ObjectMeta(
+        name=job_name(_SHORTEST, expected_name(template.metadata)),
+        namespace=template.metadata.namespace,
+    )
+    judge_job(case, Job(metadata=meta, spec=template.spec), Place())
+
+
+CHECKS: tuple[Check[JobTemplate], ...] = ((job_names.JOB_NAME, _job),)
+"""What is judged about a JobTemplate."""
+
+
+def validate_create(case: Case, template: JobTemplate) -> None:
+    """Judge a new JobTemplate."""
+    run(case, CHECKS, template)
+
+
+def validate_update(case: Case, template: JobTemplate, old: JobTemplate) -> None:
+    """Judge a change of a JobTemplate; Jobs that were made of it stay as they are."""
+    if template.metadata.deletion_timestamp or template.spec == old.spec:
+        return
+    judge_update(case, CHECKS, template, old)

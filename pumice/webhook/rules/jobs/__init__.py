@@ -1,0 +1,1 @@
+"""Rules on Jobs (batch.volcano.sh)."""

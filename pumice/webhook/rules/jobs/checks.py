@@ -1,0 +1,104 @@
+"""Jobs: which rules apply when."""
+
+from pumice.api.jobs import Job
+from pumice.webhook.rules import network_topology, priority_classes, queue_references
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.jobs import (
+    annotation_sizes,
+    defaults,
+    depends_on,
+    min_available,
+    names,
+    numa,
+    partitions,
+    plugins,
+    policies,
+    updates,
+    volumes,
+)
+from pumice.webhook.rules.pods.foreign import volcano_template
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates import pod
+from pumice.webhook.rules.templates.containers import TPL_CONTAINERS
+from pumice.webhook.rules.templates.plain import without_plain
+from pumice.webhook.rules.templates.pod import pod_template
+from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.updates import judge_update
+
+__all__ = ["CHECKS", "RULES", "pod_templates", "validate_create", "validate_update"]
+
+
+RULES: tuple[Rule, ...] = (
+    *min_available.RULES,
+    *names.RULES,
+    *annotation_sizes.RULES,
+    *defaults.RULES,
+    *updates.RULES,
+    *policies.RULES,
+    *pod.RULES,
+    *numa.RULES,
+    *partitions.RULES,
+    *network_topology.RULES,
+    *plugins.RULES,
+    *volumes.RULES,
+    *depends_on.RULES,
+    *queue_references.RULES,
+    *priority_classes.RULES,
+)
+"""Every rule about Jobs; those that hold for PodGroups, too, stand beside theirs."""
+
+
+def pod_templates(case: Case, job: Job) -> None:
+    """Check the pod template of every task."""
+    # Namespaces with levels of their own see other problems, so what is in order for one is not for all.
+    known = case.known if case.levels is case.settings.cluster_levels else None
+    for index, task in enumerate(job.tasks):
+        path = f"spec.tasks[{index}].template"
+        template = without_plain(task.template or {})
+        key = known.key(template) if known is not None else b""
+        if known is not None and key in known:
+            continue
+        before = len(case.errors) + len(case.warnings)
+        pod_template(Site(case, path), template)
+        volcano_template(case, path, template)
+        if known is not None and before == len(case.errors) + len(case.warnings):
+            known.add(key)
+
+
+CHECKS: tuple[Check[Job], ...] = (
+    (min_available.JOB_NO_TASKS, min_available.task_list),
+    (names.JOB_NAME, names.names),
+    (annotation_sizes.JOB_ANNOTATIONS, annotation_sizes.handed_on),
+    (min_available.JOB_MINAVAIL_TOTAL, min_available.counts),
+    (policies.POL_NOTHING, policies.lifecycle_policies),
+    (TPL_CONTAINERS, pod_templates),
+    (numa.JOB_NUMA_CPU, numa.numa),
+    (partitions.PART_PRODUCT, partitions.partitions),
+    (network_topology.JOB_TOPO_BOTH, network_topology.job_topologies),
+    (plugins.JOB_PLUGIN, plugins.job_plugins),
+    (volumes.VOL_PATH, volumes.volumes),
+    (depends_on.JOB_NOT_DAG, depends_on.dependencies),
+    (queue_references.JOB_QUEUE.missing, queue_references.job_queue),
+    (priority_classes.JOB_PRIORITY, priority_classes.job_priorities),
+)
+"""What is judged about a Job, in the order in which problems are told."""
+
+
+def validate_create(case: Case, job: Job) -> None:
+    """Judge a new Job."""
+    run(case, CHECKS, job)
+
+
+def validate_update(case: Case, job: Job, old: Job) -> None:
+    """Judge a change of a Job.
+
+    A Job that is being deleted, and one whose spec does not change, may change as it likes: finalizers
+    must go and annotations come, whatever rules there are by now.
+    """
+    if job.metadata.deletion_timestamp or job.spec == old.spec:
+        return
+    before, after = updates.normal(case, old), updates.normal(case, job, old)
+    if after.spec == before.spec:
+        return
+    covered = updates.frozen_changes(case, before, after)
+    judge_update(case, CHECKS, after, before, covered=covered)

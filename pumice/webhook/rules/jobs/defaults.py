@@ -1,0 +1,218 @@
+"""Defaults of a Job, written when it is created and again when it is updated.
+
+An update is the whole object, as the user has it; where the stored Job has a default that the
+user never wrote, the update lacks it and would look like a change of an immutable field. So what
+is missing in the update *and set in the stored Job* is defaulted again; what was never set stays
+unset, so that an update of one field touches no other.
+
+One default changes with what it was computed from. `minAvailable` is what the tasks need together. A
+manifest without it that is applied again with other replicas leaves the stored value alone, which then
+is too large or too small, though the user never wrote it. The API server records in the managed fields
+who has set a field, and admission owns none: as long as no manager owns `minAvailable`, it follows the tasks.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from pumice import plugins
+from pumice.api import keys
+from pumice.api.names import default_task_name
+from pumice.webhook.patches import Patch, escape
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftJob, DraftMeta, DraftPodSpec, DraftSpec, DraftTask
+from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
+from pumice.webhook.rules.jobs.min_available import MAX_INT32
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["DEFAULT_RETRIES", "RULES", "follows", "job_defaults"]
+
+DEFAULT_RETRIES = 3
+CLUSTER_DNS_FOR_HOST_NETWORK = "ClusterFirstWithHostNet"
+
+JOB_ZERO = Rule(
+    "JOB-ZERO",
+    "maxRetry and minAvailable are not written as 0",
+    "Volcano cannot tell 0 from a missing value and puts the default in its place; so does Pumice.",
+    "maxRetry: 0",
+    level="warn",
+)
+
+RULES = (JOB_ZERO,)
+
+_NO_SPEC = DraftSpec()
+_NO_TASK = DraftTask()
+_NO_POD_SPEC = DraftPodSpec()
+
+
+def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None:
+    """Write defaults into the case's patch.
+
+    Args:
+        case: Where the patch and the warnings go.
+        job: The Job as it came.
+        old: The Job as it is stored, when it is an update.
+    """
+    spec, patch = job.spec or _NO_SPEC, case.patch
+    stored = None if old is None else old.spec or _NO_SPEC
+    if job.spec is None:
+        patch.missing("/spec")
+    if not spec.queue and (stored is None or stored.queue):
+        patch.set("/spec/queue", keys.DEFAULT_QUEUE)
+    if not spec.scheduler_name and (stored is None or stored.scheduler_name):
+        # Which name is the default may have changed since; the Job stays where it is.
+        kept = stored.scheduler_name if stored is not None else None
+        patch.set("/spec/schedulerName", kept or case.settings.scheduler_names[0])
+    if not spec.max_retry and (stored is None or stored.max_retry):
+        _zero(case, "spec.maxRetry", spec.max_retry, DEFAULT_RETRIES)
+        patch.set("/spec/maxRetry", DEFAULT_RETRIES)
+    tasks = spec.tasks or ()
+    before: Sequence[DraftTask] | None = None if stored is None else stored.tasks or ()
+    minimum = 0
+    names = _names(tasks)
+    for index, task in enumerate(tasks):
+        was = None if before is None else before[index] if index < len(before) else _NO_TASK
+        minimum += _task(case, task, was, index, names)
+    if spec.plugins and PLUGIN in spec.plugins:
+        named = names or [task.name or "" for task in tasks]
+        launch_order(case, spec.plugins[PLUGIN], named, tasks, before)
+    _min_available(case, job, stored, minimum)
+    if spec.plugins:
+        _plugins(case, spec, stored, patch)
+
+
+def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum: int) -> None:
+    """Default what the Job needs: what its tasks need together."""
+    spec, default = job.spec or _NO_SPEC, _count(minimum)
+    if spec.min_available in (minimum, default):
+        return
+    if spec.min_available:
+        if stored is None or not stored.tasks:
+            return
+        minima = [_minimum_of(task) for task in stored.tasks]
+        if follows(job.metadata, spec, stored, minima):
+            case.patch.set("/spec/minAvailable", default)
+    # A stored 0 is either what tasks without pods add up to, or older than admission.
+    elif stored is None or stored.min_available not in (None, spec.min_available):
+        _zero(case, "spec.minAvailable", spec.min_available, default)
+        case.patch.set("/spec/minAvailable", default)
+
+
+def _task(
+    case: Case, task: DraftTask, was: DraftTask | None, index: int, names: list[str] | None
+) -> int:
+    """Default one task; the number of its pods that the gang waits for."""
+    patch = case.patch
+    if names is not None and not task.name and (was is None or was.name):
+        patch.set(f"/spec/tasks/{index}/name", names[index])
+    template = task.template
+    if template is not None and template.spec is not None and template.spec.host_network is True:
+        pod = template.spec
+        before = None if was is None else (was.template and was.template.spec) or _NO_POD_SPEC
+        if not pod.dns_policy and (before is None or before.dns_policy):
+            pointer = f"/spec/tasks/{index}/template/spec/dnsPolicy"
+            patch.set(pointer, CLUSTER_DNS_FOR_HOST_NETWORK)
+    minimum = _minimum_of(task)
+    if task.min_available is None and (was is None or was.min_available is not None):
+        patch.set(f"/spec/tasks/{index}/minAvailable", minimum)
+    if not task.max_retry and (was is None or was.max_retry):
+        _zero(case, f"spec.tasks[{index}].maxRetry", task.max_retry, DEFAULT_RETRIES)
+        patch.set(f"/spec/tasks/{index}/maxRetry", DEFAULT_RETRIES)
+    return minimum
+
+
+def _minimum_of(task: DraftTask) -> int:
+    """The number of a task's pods that the gang waits for.
+
+    Its default is never negative, nor more than 32 bits hold where it is the replicas, so that such a
+    count is told once, where it was written.
+    """
+    if task.min_available is not None:
+        return task.min_available
+    partitions = task.partition_policy
+    if partitions is not None and partitions.min_partitions > 0:
+        return max(partitions.min_partitions * partitions.partition_size, 0)
+    return _count(task.replicas or 0)
+
+
+def _count(number: int) -> int:
+    """A number, or the closest one that is not negative and has 32 bits."""
+    return number if 0 <= number <= MAX_INT32 else 0 if number < 0 else MAX_INT32
+
+
+def _names(tasks: Sequence[DraftTask]) -> list[str] | None:
+    """Names of all tasks, those without one named by position; None when all have one.
+
+    A name that another task bears already is passed over, so no two become equal.
+    """
+    if all(task.name for task in tasks):
+        return None
+    taken = {task.name for task in tasks if task.name}
+    return list(_free_names(tasks, taken))
+
+
+def _free_names(tasks: Sequence[DraftTask], taken: set[str]) -> Iterator[str]:
+    for index, task in enumerate(tasks):
+        name, number = task.name, index
+        while not name:
+            if (candidate := default_task_name(number)) not in taken:
+                name = candidate
+                taken.add(name)
+            number += 1
+        yield name
+
+
+def _zero(case: Case, path: str, value: int | None, default: int) -> None:
+    if value == 0 and default:
+        case.report(JOB_ZERO, path, f"0 counts as not set and becomes {default}")
+
+
+def _plugins(case: Case, spec: DraftSpec, stored: DraftSpec | None, patch: Patch) -> None:
+    named = {name: arguments or [] for name, arguments in (spec.plugins or {}).items()}
+    before = None if stored is None else stored.plugins or {}
+    for name, arguments in plugins.dependencies(named, case.plugins).items():
+        if before is None or name in before:
+            patch.set(f"/spec/plugins/{escape(name)}", arguments)
+
+
+class _OwnedSpec(msgspec.Struct, frozen=True):
+    min_available: dict[str, msgspec.Raw] | None = msgspec.field(
+        default=None, name="f:minAvailable"
+    )
+
+
+class _Owned(msgspec.Struct, frozen=True):
+    """Fields that somebody has set."""
+
+    spec: _OwnedSpec | None = msgspec.field(default=None, name="f:spec")
+
+
+_owned = msgspec.json.Decoder(_Owned)
+
+
+def follows(
+    metadata: DraftMeta | None, spec: DraftSpec, stored: DraftSpec, minima: Sequence[int]
+) -> bool:
+    """Whether an update leaves `minAvailable` alone, and it is the default that admission wrote.
+
+    Args:
+        metadata: Of the Job as it came.
+        spec: The Job's spec as it came.
+        stored: Its spec as it is stored.
+        minima: What each stored task needs.
+    """
+    if spec.min_available is None or spec.min_available != stored.min_available:
+        return False
+    if sum(minima) != stored.min_available:
+        return False
+    entries = (metadata.managed_fields if metadata is not None else None) or ()
+    return bool(entries) and not any(_sets(entry.fields_v1) for entry in entries)
+
+
+def _sets(fields: msgspec.Raw) -> bool:
+    """Whether fields that somebody owns include `spec.minAvailable`; unreadable ones may."""
+    try:
+        owned = _owned.decode(fields)
+    except (ValueError, RecursionError):
+        return True
+    return owned.spec is not None and owned.spec.min_available is not None

@@ -1,0 +1,175 @@
+"""`dependsOn`: every dependency exists, there is no cycle, and an MPI master can wait for its workers.
+
+The cycle is found by a depth-first search with three colours, so every task and every edge is visited
+once, however the tasks depend on each other.
+
+The master of an MPI Job starts processes on the workers, so it fails when it runs first. Volcano has this
+default in its code and does not use it, since its gang counts the pods that are held back, so that
+nothing would ever start. Here a setting switches it on.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pumice.api.jobs import Job, Task
+from pumice.plugins import Registry
+from pumice.plugins.applied import read_arguments
+from pumice.plugins.arguments import ArgumentSpec
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftTask
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["JOB_NOT_DAG", "PLUGIN", "RULES", "cycle", "dependencies", "launch_order"]
+
+JOB_NOT_DAG = Rule(
+    "JOB-NOT-DAG",
+    "tasks depend on other tasks of the Job, once each, and not in a circle",
+    "A task that waits for itself, or for one that does not exist, never starts.",
+    "tasks: [{name: a, dependsOn: {name: [b]}}, {name: b, dependsOn: {name: [a]}}]",
+    compares=True,
+)
+JOB_DEP_ITERATION = Rule(
+    "JOB-DEP-ITERATION",
+    "dependsOn.iteration is any or all",
+    "Any other word counts as all.",
+    "dependsOn: {name: [a, b], iteration: some}",
+    reason="FieldValueNotSupported",
+    level="warn",
+)
+
+RULES = (JOB_NOT_DAG, JOB_DEP_ITERATION)
+
+
+def dependencies(case: Case, job: Job) -> None:
+    """Check `dependsOn` of all tasks."""
+    if all(task.depends_on is None for task in job.tasks):
+        return
+    names = {task.name: index for index, task in reversed(list(enumerate(job.tasks)))}
+    edges: dict[str, list[str]] = {}
+    for index, task in enumerate(job.tasks):
+        found = _targets(case, task, f"spec.tasks[{index}].dependsOn", names)
+        edges.setdefault(task.name, []).extend(found)
+    for circle in cycle(edges):
+        path = f"spec.tasks[{names[circle[0]]}].dependsOn.name"
+        shown = " → ".join([*circle, circle[0]])
+        case.report(JOB_NOT_DAG, path, f"tasks wait for each other in a circle: {shown}")
+
+
+def _targets(case: Case, task: Task, path: str, names: dict[str, int]) -> list[str]:
+    """Tasks that a task waits for, leaving out those that are problems of their own."""
+    if task.depends_on is None:
+        return []
+    iteration = task.depends_on.iteration
+    if iteration not in ("", "any", "all"):
+        message = f'must be any or all, found "{iteration}", which counts as all'
+        case.report(JOB_DEP_ITERATION, f"{path}.iteration", message)
+    found: dict[str, int] = {}
+    for index, name in enumerate(task.depends_on.name or ()):
+        where = f"{path}.name[{index}]"
+        if name in found:
+            message = f'"{name}" is already listed at {path}.name[{found[name]}]'
+            case.report(JOB_NOT_DAG, where, message)
+        elif name == task.name:
+            case.report(JOB_NOT_DAG, where, f'task "{name}" waits for itself')
+        elif name not in names:
+            hint = case.did_you_mean(name, names)
+            case.report(JOB_NOT_DAG, where, f'there is no task "{name}"{hint}')
+        found.setdefault(name, index)
+    return [name for name in found if name in names and name != task.name]
+
+
+def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
+    """Circles of a graph that have no node in common, in the order in which a search meets them.
+
+    Of nodes that all lead to each other at least one circle is told, so that a graph without any has
+    none, and one that is mended circle by circle needs no round for each that was there. Takes time
+    by nodes and edges, however many circles there are.
+
+    Args:
+        edges: Node to the nodes it leads to; every target is a node itself.
+
+    Yields:
+        The nodes of a circle, each leading to the next and the last to the first.
+    """
+    done: set[str] = set()
+    told: set[str] = set()
+    for start in edges:
+        if start in done:
+            continue
+        trail: dict[str, None] = {start: None}
+        ahead = [iter(edges[start])]
+        while ahead:
+            node = next(ahead[-1], None)
+            if node is None:
+                ahead.pop()
+                done.add(trail.popitem()[0])
+            elif node in trail:
+                if circle := _untold(trail, node, told):
+                    yield circle
+            elif node not in done:
+                trail[node] = None
+                ahead.append(iter(edges[node]))
+
+
+def _untold(trail: dict[str, None], first: str, told: set[str]) -> list[str]:
+    """The circle from a node of a trail to its end; nothing where a circle through it is told.
+
+    Nodes that lead into a circle that is told, and back, count as told: so each is walked over once.
+    """
+    circle: list[str] = []
+    for node in reversed(trail):
+        if node in told:
+            told.update(circle)
+            return []
+        circle.append(node)
+        if node == first:
+            break
+    told.update(circle)
+    return circle[::-1]
+
+
+PLUGIN = "mpi"
+
+
+def launch_order(
+    case: Case,
+    vector: Sequence[str] | None,
+    names: Sequence[str],
+    tasks: Sequence[DraftTask],
+    before: Sequence[DraftTask] | None,
+) -> None:
+    """Let the master task depend on the worker task, unless it says itself what it depends on.
+
+    Args:
+        case: Where the patch goes.
+        vector: Arguments of the plugin, which say what the two tasks are named.
+        names: The tasks' names, defaults written.
+        tasks: The tasks.
+        before: The stored tasks, when it is an update. What they have by default is written again,
+            whatever the setting is by now; what they do not have is not added.
+    """
+    spec = _arguments(case.plugins)
+    if spec is None:
+        return
+    strict = case.settings.strict_upstream
+    values = read_arguments(spec, vector, strict_upstream=strict).values
+    master, worker = values["master"], values["worker"]
+    if master == worker or master not in names or worker not in names:
+        return
+    index = names.index(master)
+    if tasks[index].depends_on is not None:
+        return
+    if before is not None:
+        stored = before[index].depends_on if index < len(before) else None
+        wanted = stored is not None and stored.name == [worker] and not stored.iteration
+    else:
+        wanted = case.settings.mpi_depends_on
+    if wanted:
+        case.patch.set(f"/spec/tasks/{index}/dependsOn", {"name": [worker]})
+
+
+def _arguments(registry: Registry) -> ArgumentSpec | None:
+    """Arguments of the plugin, if there is one that names the two tasks."""
+    plugin = registry.get(PLUGIN)
+    if plugin is None or not {"master", "worker"} <= set(plugin.arguments.names):
+        return None
+    return plugin.arguments

@@ -1,0 +1,169 @@
+"""How many pods a Job has and how many it needs: `replicas`, `minAvailable`, `minSuccess`, `maxRetry`.
+
+Totals are plain integers of any size, so nothing overflows here; what would overflow in the API, whose
+counts have 32 bits, is reported.
+"""
+
+from pumice.api.jobs import Job, Task
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = [
+    "JOB_MINAVAIL_TOTAL",
+    "JOB_NEGATIVE",
+    "JOB_NO_TASKS",
+    "JOB_OVERFLOW",
+    "MAX_INT32",
+    "RULES",
+    "bounds",
+    "counts",
+    "task_list",
+]
+
+MAX_INT32 = 2**31 - 1
+
+JOB_NO_TASKS = Rule(
+    "JOB-NO-TASKS",
+    "a Job has tasks",
+    "Without tasks there are no pods to run.",
+    "tasks: []",
+    reason="FieldValueRequired",
+)
+JOB_NEGATIVE = Rule(
+    "JOB-NEGATIVE",
+    "counts and durations are not negative",
+    "There is no pod fewer than none.",
+    "tasks: [{name: worker, replicas: -1}]",
+)
+JOB_OVERFLOW = Rule(
+    "JOB-OVERFLOW",
+    "counts fit into 32 bits, and so do the replicas of all tasks together",
+    "The API has no larger numbers; they would overflow into negative ones.",
+    "tasks: [{name: a, replicas: 2000000000}, {name: b, replicas: 2000000000}]",
+)
+JOB_TASK_MINAVAIL = Rule(
+    "JOB-TASK-MINAVAIL",
+    "minAvailable of a task is at most its replicas",
+    "The gang would wait for pods that nobody creates.",
+    "tasks: [{name: worker, replicas: 2, minAvailable: 3}]",
+    compares=True,
+)
+JOB_MINAVAIL_TOTAL = Rule(
+    "JOB-MINAVAIL-TOTAL",
+    "minAvailable of a Job is at most the replicas of all its tasks",
+    "The gang would wait for pods that nobody creates.",
+    "minAvailable: 5, tasks: [{name: worker, replicas: 4}]",
+    compares=True,
+)
+JOB_MINAVAIL_SUM = Rule(
+    "JOB-MINAVAIL-SUM",
+    "minAvailable of a Job is the sum of its tasks' minAvailable",
+    "Otherwise the Job starts when some of its tasks are not complete, or waits though all are.",
+    "minAvailable: 2, tasks: [{name: worker, replicas: 4, minAvailable: 4}]",
+    level="warn",
+    compares=True,
+)
+JOB_REPLICAS = Rule(
+    "JOB-REPLICAS",
+    "a task says how many pods it has",
+    "A task without replicas has no pods.",
+    "tasks: [{name: worker, template: …}]",
+    reason="FieldValueRequired",
+    level="warn",
+)
+JOB_MIN_SUCCESS = Rule(
+    "JOB-MIN-SUCCESS",
+    "minSuccess is at most the replicas of all tasks",
+    "The Job could never reach it.",
+    "minSuccess: 9, tasks: [{name: worker, replicas: 4}]",
+    level="warn",
+    compares=True,
+)
+
+RULES = (
+    JOB_NO_TASKS,
+    JOB_NEGATIVE,
+    JOB_OVERFLOW,
+    JOB_TASK_MINAVAIL,
+    JOB_MINAVAIL_TOTAL,
+    JOB_MINAVAIL_SUM,
+    JOB_REPLICAS,
+    JOB_MIN_SUCCESS,
+)
+
+
+def task_list(case: Case, job: Job) -> None:
+    """Check that there are tasks."""
+    if not job.spec.tasks:
+        case.report(JOB_NO_TASKS, "spec.tasks", "must have at least one task, found none")
+
+
+def counts(case: Case, job: Job) -> None:
+    """Check the numbers of the Job and of its tasks."""
+    spec = job.spec
+    total = least = 0
+    for index, task in enumerate(job.tasks):
+        replicas, minimum = task.replicas or 0, task.minimum
+        total += replicas
+        least += minimum
+        if (
+            not 0 < replicas <= MAX_INT32
+            or not 0 <= minimum <= replicas
+            or not 0 <= (task.max_retry or 0) <= MAX_INT32
+        ):
+            _doubtful(case, task, f"spec.tasks[{index}]")
+    for name, value in (
+        ("minAvailable", spec.min_available),
+        ("maxRetry", spec.max_retry),
+        ("ttlSecondsAfterFinished", spec.ttl_seconds_after_finished),
+        ("minSuccess", spec.min_success),
+    ):
+        if value is not None and not 0 <= value <= MAX_INT32:
+            bounds(case, f"spec.{name}", value)
+    if job.tasks:
+        _totals(case, job, total, least)
+
+
+def _totals(case: Case, job: Job, total: int, least: int) -> None:
+    """Check the Job's numbers against what its tasks add up to."""
+    if total > MAX_INT32 >= max(task.size for task in job.tasks):
+        message = f"must have at most {MAX_INT32} replicas together, found {total}"
+        case.report(JOB_OVERFLOW, "spec.tasks", message, excess=total)
+    minimum, success = job.spec.min_available or 0, job.spec.min_success or 0
+    if minimum > total:
+        message = f"must be at most {total}, the replicas of all tasks, found {minimum}"
+        case.report(JOB_MINAVAIL_TOTAL, "spec.minAvailable", message, excess=minimum - total)
+    elif minimum > 0 and least <= MAX_INT32 and minimum != least:
+        message = f"is {minimum}, while the tasks' minAvailable add up to {least}"
+        excess = abs(minimum - least)
+        case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message, excess=excess)
+    if success > max(total, 0):
+        message = f"cannot be reached, since it is more than the replicas of all tasks ({total}), found {success}"
+        case.report(JOB_MIN_SUCCESS, "spec.minSuccess", message, excess=success - max(total, 0))
+
+
+def bounds(case: Case, path: str, value: int | None) -> None:
+    """Check that a count, if it is there, is not negative and fits into 32 bits."""
+    if value is None:
+        return
+    if value < 0:
+        message = f"must be 0 or more, found {value}"
+        case.report(JOB_NEGATIVE, path, message, excess=-value)
+    elif value > MAX_INT32:
+        message = f"must be at most {MAX_INT32}, found {value}"
+        case.report(JOB_OVERFLOW, path, message, excess=value)
+
+
+def _doubtful(case: Case, task: Task, path: str) -> None:
+    """Say what is wrong with the numbers of a task that has something wrong with them."""
+    bounds(case, f"{path}.replicas", task.replicas)
+    bounds(case, f"{path}.minAvailable", task.min_available)
+    bounds(case, f"{path}.maxRetry", task.max_retry)
+    minimum, most = task.min_available or 0, max(task.size, 0)
+    if minimum > most:
+        message = f"must be at most replicas ({task.size}), found {minimum}"
+        case.report(JOB_TASK_MINAVAIL, f"{path}.minAvailable", message, excess=minimum - most)
+    if task.replicas is None:
+        case.report(JOB_REPLICAS, f"{path}.replicas", "is not set, so the task has no pods")
+    elif task.replicas == 0:
+        case.report(JOB_REPLICAS, f"{path}.replicas", "is 0, so the task has no pods")

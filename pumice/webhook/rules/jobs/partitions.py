@@ -1,0 +1,104 @@
+"""Partition policies: a task divided into partitions of equal size.
+
+The size of a partition is fixed when the Job is made; how many there are follows the replicas, so a
+divided task is scaled by changing both (`job_updates`). Numbers are of any size, so products do not
+overflow.
+"""
+
+from pumice.api.jobs import Job, Task
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["PART_PRODUCT", "RULES", "partitions"]
+
+PART_TOTAL = Rule(
+    "PART-TOTAL",
+    "partitionPolicy.totalPartitions is at least 1",
+    "A task that is divided has parts.",
+    "partitionPolicy: {totalPartitions: 0, partitionSize: 4}",
+)
+PART_SIZE = Rule(
+    "PART-SIZE",
+    "partitionPolicy.partitionSize is at least 1",
+    "A partition without pods cannot be placed.",
+    "partitionPolicy: {totalPartitions: 2, partitionSize: 0}",
+)
+PART_MIN_TOTAL = Rule(
+    "PART-MIN-TOTAL",
+    "minPartitions is at most totalPartitions",
+    "The gang would wait for partitions that do not exist.",
+    "partitionPolicy: {totalPartitions: 2, partitionSize: 4, minPartitions: 3}",
+    stricter=True,
+    compares=True,
+)
+PART_PRODUCT = Rule(
+    "PART-PRODUCT",
+    "a divided task has totalPartitions × partitionSize replicas",
+    "Pods left over would belong to no partition.",
+    "replicas: 8, partitionPolicy: {totalPartitions: 2, partitionSize: 3}",
+    compares=True,
+)
+PART_MIN = Rule(
+    "PART-MIN",
+    "minAvailable of a divided task is minPartitions × partitionSize",
+    "The gang would start with half a partition.",
+    "minAvailable: 4, partitionPolicy: {totalPartitions: 4, partitionSize: 2, minPartitions: 1}",
+    compares=True,
+)
+
+RULES = (PART_TOTAL, PART_SIZE, PART_MIN_TOTAL, PART_PRODUCT, PART_MIN)
+
+
+def partitions(case: Case, job: Job) -> None:
+    """Check the partition policy of every task that has one."""
+    for index, task in enumerate(job.tasks):
+        if task.partition_policy is not None:
+            _partition(case, task, f"spec.tasks[{index}]")
+
+
+def _partition(case: Case, task: Task, path: str) -> None:
+    policy = task.partition_policy
+    if policy is None:
+        return
+    total, size, least = policy.total_partitions, policy.partition_size, policy.min_partitions
+    within = f"{path}.partitionPolicy"
+    if total <= 0:
+        where = f"{within}.totalPartitions"
+        case.report(PART_TOTAL, where, f"must be at least 1, found {total}", excess=1 - total)
+    else:
+        bounds(case, f"{within}.totalPartitions", total)
+    if size <= 0:
+        where = f"{within}.partitionSize"
+        case.report(PART_SIZE, where, f"must be at least 1, found {size}")
+    else:
+        bounds(case, f"{within}.partitionSize", size)
+    bounds(case, f"{within}.minPartitions", least)
+    if total <= 0 or size <= 0 or max(total, size, least) > MAX_INT32:
+        return
+    if least > total:
+        message = f"must be at most totalPartitions ({total}), found {least}"
+        case.report(PART_MIN_TOTAL, f"{within}.minPartitions", message, excess=least - total)
+    if task.size != total * size:
+        _product(case, task.size, total, size, path)
+    minimum = task.min_available
+    if least > 0 and minimum is not None and minimum != least * size:
+        case.report(
+            PART_MIN,
+            f"{path}.minAvailable",
+            f"must be minPartitions × partitionSize = {least} × {size} = {least * size}, found "
+            f"{minimum}; leave it out to get this value",
+            excess=abs(minimum - least * size),
+        )
+
+
+def _product(case: Case, replicas: int, total: int, size: int, path: str) -> None:
+    """Say that the partitions do not make up the replicas, and how many would."""
+    message = (
+        f"must be totalPartitions × partitionSize = {total} × {size} = {total * size}, found "
+        f"{replicas}"
+    )
+    fitting, rest = divmod(replicas, size)
+    if fitting > 0 and not rest:
+        message += f"; with totalPartitions: {fitting} it would be"
+    case.report(PART_PRODUCT, f"{path}.replicas", message, excess=abs(replicas - total * size))

@@ -1,0 +1,217 @@
+"""Job plugins of a Job: names, arguments, what they need, and the annotations that they write.
+
+The plugins check their arguments themselves; here are the codes of these checks, for the rule pages. The
+annotations are for the scheduler.
+"""
+
+import msgspec
+
+from pumice import plugins
+from pumice.api.jobs import Job
+from pumice.plugins import JobPlugin, PluginError, Registry
+from pumice.webhook.patches import escape
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftJob
+from pumice.webhook.rules.jobs.names import expected_name
+from pumice.webhook.rules.jobs.updates import normal
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "RULES", "annotating", "job_annotations", "job_plugins"]
+
+JOB_PLUGIN = Rule(
+    "JOB-PLUGIN",
+    "plugins exist",
+    "A plugin that does not exist wires nothing, and the Job fails in a way that is hard to trace.",
+    "plugins: {tensorflw: []}",
+    reason="FieldValueNotSupported",
+)
+JOB_MPI_MASTER = Rule(
+    "JOB-MPI-MASTER",
+    "a Job with plugin mpi has the master task",
+    "Nobody would start the computation.",
+    "plugins: {mpi: [--master=launcher]}, tasks: [{name: worker}]",
+    reason="FieldValueNotFound",
+    compares=True,
+)
+JOB_RAY_HEAD = Rule(
+    "JOB-RAY-HEAD",
+    "a Job with plugin ray has the head task",
+    "The workers would have nobody to join; Volcano makes no pod of such a Job, and ends it.",
+    "plugins: {ray: [--head=leader]}, tasks: [{name: worker}]",
+    reason="FieldValueNotFound",
+    stricter=True,
+    compares=True,
+)
+JOB_MXNET_SCHEDULER = Rule(
+    "JOB-MXNET-SCHEDULER",
+    "a Job with plugin mxnet has the scheduler task",
+    "Every other process connects to the scheduler first.",
+    "plugins: {mxnet: []}, tasks: [{name: server}, {name: worker}]",
+    reason="FieldValueNotFound",
+    compares=True,
+)
+JOB_PLUGIN_NAME = Rule(
+    "JOB-PLUGIN-NAME",
+    "names that plugins make of the Job's name are valid",
+    "Plugin svc names a Service after the Job; a Service's name is stricter than a Job's.",
+    "metadata: {name: 3d-render}, plugins: {svc: []}",
+    stricter=True,
+    compares=True,
+)
+JOB_PLUGIN_ARGUMENT = Rule(
+    "JOB-PLUGIN-ARGUMENT",
+    "arguments of a plugin can be read",
+    "An argument that cannot be read keeps its default.",
+    "plugins: {tensorflow: [--prot=2223]}",
+    level="warn",
+)
+JOB_PLUGIN_ROLE = Rule(
+    "JOB-PLUGIN-ROLE",
+    "a Job has the tasks that its plugins look for",
+    "Pods of tasks that a plugin does not know are not part of the computation.",
+    "plugins: {tensorflow: [--worker=wrkr]}, tasks: [{name: worker}]",
+    reason="FieldValueNotFound",
+    level="warn",
+    compares=True,
+)
+JOB_PLUGIN_HOSTNAME = Rule(
+    "JOB-PLUGIN-HOSTNAME",
+    "pods that plugins address one by one have host names of their own",
+    "A name of several pods leads to any of them; where svc alone names pods that is a warning.",
+    "plugins: {mpi: []}, replicas: 2, template: {spec: {hostname: worker}}",
+    stricter=True,
+    compares=True,
+)
+JOB_PLUGIN_SUBDOMAIN = Rule(
+    "JOB-PLUGIN-SUBDOMAIN",
+    "pods that plugins address are in the Job's subdomain",
+    "There is no Service of another name that would resolve them.",
+    "template: {spec: {subdomain: mine}}",
+    level="warn",
+    compares=True,
+)
+JOB_PLUGIN_SIZE = Rule(
+    "JOB-PLUGIN-SIZE",
+    "what plugins write into a pod fits",
+    "Linux refuses an environment variable of more than 128 KiB.",
+    "a task of 5,000 replicas with plugin svc",
+    level="warn",
+    compares=True,
+)
+JOB_PLUGIN_OVERWRITTEN = Rule(
+    "JOB-PLUGIN-OVERWRITTEN",
+    "what a plugin replaces is not there",
+    "Plugin ray starts its containers with a command of its own, so the one in the template is lost.",
+    "plugins: {ray: []}, containers: [{name: head, command: [python, train.py]}]",
+    level="warn",
+)
+JOB_PLUGIN_PORTS = Rule(
+    "JOB-PLUGIN-PORTS",
+    "ports of plugin ray differ from each other",
+    "The API server refuses a Service that has a port twice, and so the Job would wait for ever.",
+    "plugins: {ray: [--port=10001]}",
+    reason="FieldValueDuplicate",
+    stricter=True,
+)
+JOB_PLUGIN_VARIABLE = Rule(
+    "JOB-PLUGIN-VARIABLE",
+    "variables of plugin roles refer to fields and roles that there are",
+    "There is nothing to put in the place of what does not exist.",
+    'plugins: {roles: ["--roles=server", "--env=URL={adress:server}"]}',
+)
+JOB_PLUGIN_SECRET = Rule(
+    "JOB-PLUGIN-SECRET",
+    "keys are given by a Secret, both halves of a pair together, and are their user's alone",
+    "Whoever may read Jobs reads their arguments; half a pair opens nothing; and OpenSSH refuses a private key "
+    "of root's that an fsGroup may read.",
+    'plugins: {ssh: ["--ssh-private-key=-----BEGIN …"]}',
+    level="warn",
+)
+JOB_PLUGIN_KEPT = Rule(
+    "JOB-PLUGIN-KEPT",
+    "what a plugin would write is not there already with another value",
+    "What the Job carries stays, so the plugin's argument has no effect.",
+    "an annotation volcano.sh/task-topology-affinity beside --affinity of plugin task-topology",
+    level="warn",
+    compares=True,
+)
+
+RULES = (
+    JOB_PLUGIN,
+    JOB_MPI_MASTER,
+    JOB_RAY_HEAD,
+    JOB_MXNET_SCHEDULER,
+    JOB_PLUGIN_NAME,
+    JOB_PLUGIN_ARGUMENT,
+    JOB_PLUGIN_ROLE,
+    JOB_PLUGIN_HOSTNAME,
+    JOB_PLUGIN_SUBDOMAIN,
+    JOB_PLUGIN_SIZE,
+    JOB_PLUGIN_OVERWRITTEN,
+    JOB_PLUGIN_PORTS,
+    JOB_PLUGIN_VARIABLE,
+    JOB_PLUGIN_SECRET,
+    JOB_PLUGIN_KEPT,
+)
+
+
+def job_plugins(case: Case, job: Job) -> None:
+    """Let the Job's plugins judge it, under the name that it will have."""
+    if not job.spec.plugins:
+        return
+    if not job.metadata.name and job.metadata.generate_name:
+        meta = msgspec.structs.replace(job.metadata, name=expected_name(job.metadata))
+        job = msgspec.structs.replace(job, metadata=meta)
+    strict = case.settings.strict_upstream
+    errors, warnings = plugins.problems(job, case.plugins, strict_upstream=strict)
+    for found in (*errors, *warnings):
+        if found.code == JOB_PLUGIN_SIZE.code:
+            # What is too large is measured in pods, though the message counts bytes.
+            case.excesses[found.code, found.path] = job.replicas
+    for error in errors:
+        # What is far beyond all bounds is refused; Volcano has no bounds.
+        case.add(error, "enforce", stricter=error.code == JOB_PLUGIN_SIZE.code)
+    refused = {(each.code, each.path) for each in errors}
+    for warning in warnings:
+        if (warning.code, warning.path) not in refused:
+            case.add(warning, "warn")
+
+
+_ANNOTATIONS = "/metadata/annotations"
+
+
+def annotating(registry: Registry) -> frozenset[str]:
+    """Names of the plugins that write annotations; Jobs without any need not be read whole."""
+    return frozenset(
+        plugin.name
+        for plugin in registry.plugins
+        if type(plugin).job_annotations is not JobPlugin.job_annotations
+    )
+
+
+def job_annotations(case: Case, job: Job, draft: DraftJob, old: DraftJob | None = None) -> None:
+    """Write annotations into the case's patch: those that the Job lacks.
+
+    Args:
+        case: Where the patch goes.
+        job: The Job as it came.
+        draft: The same, as far as defaulting reads it.
+        old: The Job as it is stored, when it is an update; only what it has is written again.
+    """
+    if any(not task.name for task in job.tasks):
+        job = normal(case, job)
+    strict = case.settings.strict_upstream
+    try:
+        wanted = plugins.job_annotations(job, case.plugins, strict_upstream=strict)
+    except PluginError as error:
+        case.report(JOB_PLUGIN, "spec.plugins", str(error))
+        return
+    if old is not None:
+        stored = (old.metadata.annotations if old.metadata is not None else None) or {}
+        wanted = {key: value for key, value in wanted.items() if key in stored}
+    if draft.metadata is None:
+        case.patch.missing("/metadata")
+    if draft.metadata is None or draft.metadata.annotations is None:
+        case.patch.missing(_ANNOTATIONS)
+    for key, value in wanted.items():
+        case.patch.set(f"{_ANNOTATIONS}/{escape(key)}", value)

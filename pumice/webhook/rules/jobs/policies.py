@@ -1,0 +1,317 @@
+"""Lifecycle policies: what to do when something happens, said once and with words that exist."""
+
+from collections.abc import Iterator, Sequence
+
+from pumice.api.durations import duration_problem, parse_nanoseconds
+from pumice.api.jobs import ACTIONS, Job, LifecyclePolicy
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.jobs.min_available import JOB_OVERFLOW, MAX_INT32
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["EVENTS", "POL_NOTHING", "RULES", "lifecycle_policies"]
+
+EVENTS = (
+    "*",
+    "PodFailed",
+    "PodEvicted",
+    "PodPending",
+    "Unknown",
+    "TaskCompleted",
+    "TaskFailed",
+    "JobUpdated",
+)
+"""Events that a user may name; `OutOfSync`, `CommandIssued` and `PodRunning` are the controller's."""
+
+_INTERNAL = ("OutOfSync", "CommandIssued", "PodRunning")
+_INTERNAL_ACTIONS = ("SyncJob", "EnqueueJob", "SyncQueue", "OpenQueue", "CloseQueue")
+_ANY = "*"
+_PENDING = "PodPending"
+_NEVER = "JobUpdated"
+
+POL_NOTHING = Rule(
+    "POL-NOTHING",
+    "a policy says when it applies: event, events or exitCode",
+    "A policy without a trigger never does anything.",
+    "policies: [{action: AbortJob}]",
+    reason="FieldValueRequired",
+)
+POL_EVENT_AND_CODE = Rule(
+    "POL-EVENT-AND-CODE",
+    "a policy applies to events or to an exit code, not both",
+    "An exit code is a failure of its own; write two policies.",
+    "policies: [{event: PodFailed, exitCode: 3, action: AbortJob}]",
+    reason="FieldValueForbidden",
+)
+POL_BAD_EVENT = Rule(
+    "POL-BAD-EVENT",
+    "events of a policy exist",
+    "An event that never happens hides the mistake until the Job hangs.",
+    "policies: [{event: PodFaild, action: RestartJob}]",
+    reason="FieldValueNotSupported",
+)
+POL_BAD_ACTION = Rule(
+    "POL-BAD-ACTION",
+    "actions of a policy exist",
+    "What is not known is not done.",
+    "policies: [{event: PodFailed, action: RestartAll}]",
+    reason="FieldValueNotSupported",
+)
+POL_BAD_CODE_ACTION = Rule(
+    "POL-BAD-CODE-ACTION",
+    "actions of an exit-code policy exist",
+    "Volcano does not look at the action of an exit-code policy, and then does nothing.",
+    "policies: [{exitCode: 3, action: RestartAll}]",
+    reason="FieldValueNotSupported",
+    stricter=True,
+)
+POL_NO_ACTION = Rule(
+    "POL-NO-ACTION",
+    "an exit-code policy names an action",
+    "Without one nothing is done when the code is seen.",
+    "policies: [{exitCode: 3}]",
+    reason="FieldValueRequired",
+    level="warn",
+)
+POL_DUP_EVENT = Rule(
+    "POL-DUP-EVENT",
+    "no two policies of a list apply to the same event",
+    "Only one of them could be carried out.",
+    "policies: [{event: PodFailed, action: AbortJob}, {event: PodFailed, action: RestartJob}]",
+    reason="FieldValueDuplicate",
+)
+POL_ANY_ALONE = Rule(
+    "POL-ANY-ALONE",
+    'beside the event "*" a list names no other event',
+    "`*` already stands for every event.",
+    'policies: [{event: "*", action: AbortJob}, {event: PodFailed, action: RestartJob}]',
+    reason="FieldValueForbidden",
+)
+POL_CODE_ZERO = Rule(
+    "POL-CODE-ZERO",
+    "exitCode is not 0",
+    "A pod that exits with 0 has succeeded.",
+    "policies: [{exitCode: 0, action: AbortJob}]",
+)
+POL_DUP_CODE = Rule(
+    "POL-DUP-CODE",
+    "no two policies of a list apply to the same exit code",
+    "Only one of them could be carried out.",
+    "policies: [{exitCode: 3, action: AbortJob}, {exitCode: 3, action: RestartJob}]",
+    reason="FieldValueDuplicate",
+)
+POL_CODE_RANGE = Rule(
+    "POL-CODE-RANGE",
+    "exitCode is one that a process can exit with: 1 to 255",
+    "Linux keeps eight bits of an exit code, so that the policy would never apply.",
+    "policies: [{exitCode: 256, action: RestartJob}]",
+    level="warn",
+)
+POL_PENDING = Rule(
+    "POL-PENDING",
+    "a policy for PodPending has a timeout",
+    "Every pod is pending at first; without a timeout the policy never applies.",
+    "policies: [{event: PodPending, action: RestartJob}]",
+    level="warn",
+    compares=True,
+)
+POL_NEVER = Rule(
+    "POL-NEVER",
+    "policies do not wait for JobUpdated",
+    "The event can be named and is never raised, in Volcano neither.",
+    "policies: [{event: JobUpdated, action: RestartJob}]",
+    level="warn",
+)
+POL_TIMEOUT = Rule(
+    "POL-TIMEOUT",
+    "durations are written like 90s, 10m or 1h30m",
+    "A duration that cannot be read stops the controller from reading the Job.",
+    "policies: [{event: PodPending, action: AbortJob, timeout: 10 minutes}]",
+    stricter=True,
+)
+POL_AT_ONCE = Rule(
+    "POL-AT-ONCE",
+    "durations are longer than nothing",
+    "The action would be taken at once, as it is without a timeout.",
+    "policies: [{event: PodFailed, action: AbortJob, timeout: 0s}]",
+    level="warn",
+)
+POL_PARTITION = Rule(
+    "POL-PARTITION",
+    "RestartPartition is used where there are partitions",
+    "Without a partitionPolicy there is nothing to restart.",
+    "policies: [{event: PodFailed, action: RestartPartition}]",
+    level="warn",
+    compares=True,
+)
+
+RULES = (
+    POL_NOTHING,
+    POL_EVENT_AND_CODE,
+    POL_BAD_EVENT,
+    POL_BAD_ACTION,
+    POL_BAD_CODE_ACTION,
+    POL_NO_ACTION,
+    POL_DUP_EVENT,
+    POL_ANY_ALONE,
+    POL_CODE_ZERO,
+    POL_DUP_CODE,
+    POL_CODE_RANGE,
+    POL_PENDING,
+    POL_NEVER,
+    POL_TIMEOUT,
+    POL_AT_ONCE,
+    POL_PARTITION,
+)
+
+
+def lifecycle_policies(case: Case, job: Job) -> None:
+    """Check the policies of the Job and of each task; the lists do not know each other."""
+    if job.spec.running_estimate is not None:
+        _duration(case, "spec.runningEstimate", job.spec.running_estimate, "no time at all")
+    if job.spec.policies and not _plain(job.spec.policies):
+        divided = any(task.partition_policy is not None for task in job.tasks)
+        _List(case, "spec.policies", partitioned=divided).judge(job.spec.policies)
+    for index, task in enumerate(job.tasks):
+        if task.policies and not _plain(task.policies):
+            path, divided = f"spec.tasks[{index}].policies", task.partition_policy is not None
+            _List(case, path, partitioned=divided).judge(task.policies)
+
+
+def _duration(case: Case, path: str, text: str, otherwise: str) -> None:
+    """Check that a duration can be read, and that it is one."""
+    if problem := duration_problem(text):
+        case.report(POL_TIMEOUT, path, problem)
+    elif (parse_nanoseconds(text) or 0) <= 0:
+        case.report(POL_AT_ONCE, path, f'"{text}" stands for {otherwise}')
+
+
+def _plain(policies: Sequence[LifecyclePolicy]) -> bool:
+    """Whether a list is of the common sort in which nothing can be wrong.
+
+    Nearly all lists are, and this costs a tenth of judging them.
+    """
+    events = set()
+    for policy in policies:
+        if (
+            policy.events is not None
+            or policy.exit_code is not None
+            or policy.timeout is not None
+            or policy.event not in _PLAIN_EVENTS
+            or policy.action not in _PLAIN_ACTIONS
+        ):
+            return False
+        events.add(policy.event)
+    return len(events) == len(policies)
+
+
+_PLAIN_EVENTS = frozenset(EVENTS) - {_ANY, _PENDING, _NEVER}
+_PLAIN_ACTIONS = frozenset(ACTIONS) - {"RestartPartition"}
+
+
+class _List:
+    """One list of policies, and what its earlier policies have claimed."""
+
+    def __init__(self, case: Case, path: str, *, partitioned: bool) -> None:
+        self._case = case
+        self._report = case.report
+        self._path = path
+        self._partitioned = partitioned
+        self._events: dict[str, str] = {}
+        self._codes: dict[int, str] = {}
+
+    def judge(self, policies: Sequence[LifecyclePolicy]) -> None:
+        """Check all policies, then what they are together."""
+        for index, policy in enumerate(policies):
+            self._policy(policy, f"{self._path}[{index}]")
+        others = [event for event in self._events if event not in ("", _ANY)]
+        if _ANY in self._events and others:
+            message = (
+                f"stands for every event, so it must stand alone; also found: {', '.join(others)}"
+            )
+            self._report(POL_ANY_ALONE, self._events[_ANY], message)
+
+    def _policy(self, policy: LifecyclePolicy, path: str) -> None:
+        named = dict(_events(policy, path))
+        if policy.timeout is not None:
+            _duration(self._case, f"{path}.timeout", policy.timeout, "acting at once")
+        if policy.action == "RestartPartition" and not self._partitioned:
+            message = "RestartPartition has no effect here: no partitionPolicy divides the pods"
+            self._report(POL_PARTITION, f"{path}.action", message)
+        if named and policy.exit_code is not None:
+            message = f"must not be set together with {', '.join(named)}; write two policies"
+            self._report(POL_EVENT_AND_CODE, f"{path}.exitCode", message)
+        elif policy.exit_code is not None:
+            self._exit_code(policy, policy.exit_code, path)
+        elif not named:
+            self._report(POL_NOTHING, path, "must have event, events or exitCode, found none")
+            if policy.action:
+                self._action(POL_BAD_ACTION, policy.action, path)
+        if named:
+            self._event(policy, named)
+            self._action(POL_BAD_ACTION, policy.action, path)
+
+    def _event(self, policy: LifecyclePolicy, named: dict[str, str]) -> None:
+        for event, where in named.items():
+            if event in _INTERNAL:
+                message = (
+                    f'"{event}" is for the controller only, expected one of {", ".join(EVENTS)}'
+                )
+                self._report(POL_BAD_EVENT, where, message)
+            elif event not in EVENTS:
+                self._report(POL_BAD_EVENT, where, _unknown(self._case, "an event", event, EVENTS))
+            elif event in self._events:
+                message = f'"{event}" is already handled at {self._events[event]}'
+                self._report(POL_DUP_EVENT, where, message)
+            elif event == _PENDING and policy.timeout is None:
+                message = f'"{event}" has no effect without a timeout, such as timeout: 10m'
+                self._report(POL_PENDING, where, message)
+            elif event == _NEVER:
+                self._report(POL_NEVER, where, f'"{event}" is never raised, so nothing is done')
+            self._events.setdefault(event, where)
+
+    def _action(self, rule: Rule, action: str, path: str) -> None:
+        if action not in ACTIONS:
+            if action in _INTERNAL_ACTIONS:
+                message = (
+                    f'"{action}" is for controllers only, expected one of {", ".join(ACTIONS)}'
+                )
+            else:
+                message = _unknown(self._case, "an action", action, ACTIONS)
+            self._report(rule, f"{path}.action", message)
+
+    def _exit_code(self, policy: LifecyclePolicy, code: int, path: str) -> None:
+        where = f"{path}.exitCode"
+        if code == 0:
+            self._report(
+                POL_CODE_ZERO, where, "must not be 0: a pod that exits with 0 has succeeded"
+            )
+        elif code in self._codes:
+            self._report(POL_DUP_CODE, where, f"{code} is already handled at {self._codes[code]}")
+        elif not -MAX_INT32 - 1 <= code <= MAX_INT32:
+            self._report(JOB_OVERFLOW, where, f"must fit into 32 bits, found {code}")
+        elif not 0 < code < 256:
+            message = f"{code} is no exit code of a process, those are 1 to 255"
+            self._report(POL_CODE_RANGE, where, message)
+        self._codes.setdefault(code, where)
+        if not policy.action:
+            message = (
+                f"nothing will be done on exit code {code}, expected one of {', '.join(ACTIONS)}"
+            )
+            self._report(POL_NO_ACTION, f"{path}.action", message)
+        else:
+            self._action(POL_BAD_CODE_ACTION, policy.action, path)
+
+
+def _events(policy: LifecyclePolicy, path: str) -> Iterator[tuple[str, str]]:
+    """Events of a policy with their paths; one that is named twice counts where it stands last."""
+    for index, event in enumerate(policy.events or ()):
+        yield event, f"{path}.events[{index}]"
+    if policy.event:
+        yield policy.event, f"{path}.event"
+
+
+def _unknown(case: Case, noun: str, found: str, known: tuple[str, ...]) -> str:
+    if not found:
+        return f"must be {noun} ({', '.join(known)}), found none"
+    hint = case.did_you_mean(found, known) or f", expected one of {', '.join(known)}"
+    return f'"{found}" is not {noun} that a policy may name{hint}'

@@ -1,0 +1,183 @@
+"""Updates of a Job: what may change once its pods may exist, and what may not.
+
+Both sides are compared with their defaults written, so that a default which one side lacks is no
+change. Counts may change: `minAvailable`, a task's `replicas` and `minAvailable`, and with them the
+number of its partitions, which Volcano pins so that a divided task cannot be scaled. The size of a
+partition stays, since pods carry the number of theirs.
+"""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from pumice.api.jobs import Job
+from pumice.webhook.patches import applied
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.differences import Difference, differences, shown_change
+from pumice.webhook.rules.drafts import draft_of
+from pumice.webhook.rules.jobs.defaults import job_defaults
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["JOB_IMMUTABLE", "RULES", "frozen_changes", "normal"]
+
+Raw = dict[str, Any]
+
+JOB_IMMUTABLE = Rule(
+    "JOB-IMMUTABLE",
+    "of a Job's spec only counts and priority change",
+    "Pods that exist would not follow; make a new Job instead.",
+    "queue: research, where the stored Job has queue: default",
+    reason="FieldValueForbidden",
+)
+JOB_TASK_COUNT = Rule(
+    "JOB-TASK-COUNT",
+    "tasks are neither added nor removed",
+    "Pods and their addresses are made of the tasks that were there at the start.",
+    "one more item in tasks than the stored Job has",
+    reason="FieldValueForbidden",
+)
+
+RULES = (JOB_IMMUTABLE, JOB_TASK_COUNT)
+
+_TASKS = "spec.tasks"
+_MUTABLE = (
+    "only priorityClassName and counts may be changed: minAvailable, and of a task replicas, "
+    "minAvailable, totalPartitions and minPartitions"
+)
+
+
+def normal(case: Case, job: Job, old: Job | None = None) -> Job:
+    """A Job with its defaults written, without asking who should have written them.
+
+    Args:
+        case: Settings and plugins, on which some defaults depend.
+        job: The Job.
+        old: The stored Job, whose scheduler counts where the Job names none.
+    """
+    raw: Raw = msgspec.to_builtins(job)
+    if old is not None and not job.spec.scheduler_name and old.spec.scheduler_name:
+        raw.setdefault("spec", {})["schedulerName"] = old.spec.scheduler_name
+    writing = case.sibling()
+    job_defaults(writing, draft_of(raw))
+    return msgspec.convert(applied(raw, writing.patch.operations), Job)
+
+
+def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
+    """Report every change of what must not change.
+
+    Args:
+        case: Where the changes are reported.
+        old: The stored Job, defaults written.
+        new: The Job as it would be, defaults written.
+
+    Returns:
+        The paths of those for which the update is refused.
+    """
+    before, after = _frozen(old), _frozen(new)
+    old_tasks, new_tasks = before.pop("tasks"), after.pop("tasks")
+    paths, pairs = _paired(case, old, new, old_tasks, new_tasks)
+    of_tasks = [
+        change
+        for index, stored, task in pairs
+        for change in differences(stored, task, f"{_TASKS}[{index}]")
+    ]
+    others = list(differences(before, after, "spec"))
+    changes = [
+        *(each for each in others if each.path < _TASKS),
+        *of_tasks,
+        *(each for each in others if each.path > _TASKS),
+    ]
+    for number, change in enumerate(changes, start=1):
+        message = _message(change, last=number == len(changes))
+        if case.report(JOB_IMMUTABLE, change.path, message):
+            paths.append(change.path)
+    return paths
+
+
+def _paired(
+    case: Case, old: Job, new: Job, old_tasks: list[Raw], new_tasks: list[Raw]
+) -> tuple[list[str], list[tuple[int, Raw, Raw]]]:
+    """Tasks with the stored ones that they are compared to.
+
+    They are told apart by place, and by name where tasks came, went or changed places, which is
+    reported; a task that came has nothing to be compared to.
+    """
+    before, after = ([task.name for task in job.tasks] for job in (old, new))
+    refused = False
+    if len(before) != len(after):
+        refused = case.report(JOB_TASK_COUNT, _TASKS, _other_tasks(before, after))
+    elif before != after and sorted(before) == sorted(after):
+        refused = case.report(JOB_IMMUTABLE, _TASKS, _other_order(before, after))
+    else:
+        return [], list(zip(range(len(after)), old_tasks, new_tasks, strict=True))
+    paths = _moved(before, after) if refused else []
+    known = dict(zip(before, old_tasks, strict=True))
+    pairs = [
+        (index, known[name], task)
+        for index, (name, task) in enumerate(zip(after, new_tasks, strict=True))
+        if name in known
+    ]
+    return paths, pairs
+
+
+def _moved(before: list[str], after: list[str]) -> list[str]:
+    """Paths of tasks that do not stand where they stood; what is wrong with the others has to be told."""
+    if not after:
+        return [_TASKS]
+    return [
+        f"{_TASKS}[{index}]"
+        for index, (name, stood) in enumerate(itertools.zip_longest(after, before[: len(after)]))
+        if name != stood
+    ]
+
+
+def _frozen(job: Job) -> Raw:
+    """The part of a spec that must not change."""
+    spec: Raw = msgspec.to_builtins(job.spec)
+    for name in ("minAvailable", "priorityClassName"):
+        spec.pop(name, None)
+    for task in spec.setdefault("tasks", []):
+        for name in ("replicas", "minAvailable"):
+            task.pop(name, None)
+        if policy := task.get("partitionPolicy"):
+            for name in ("totalPartitions", "minPartitions"):
+                policy.pop(name, None)
+            _topology(policy)
+    for volume in spec.get("volumes", ()):
+        if volume.get("volumeClaim"):
+            volume.pop("volumeClaimName", None)  # the controller fills it in
+    _topology(spec)
+    return spec
+
+
+def _topology(parent: Raw) -> None:
+    """Write the default of a topology's mode, which the CRD defaults too."""
+    topology = parent.get("networkTopology")
+    if isinstance(topology, dict):
+        topology.setdefault("mode", "hard")
+
+
+def _other_tasks(before: list[str], after: list[str]) -> str:
+    parts = [
+        *_listed("added", [name for name in after if name not in before]),
+        *_listed("removed", [name for name in before if name not in after]),
+    ]
+    what = f" ({'; '.join(parts)})" if parts else ""
+    return f"tasks must be neither added nor removed: {len(before)} before, {len(after)} now{what}"
+
+
+def _listed(verb: str, names: list[str]) -> Iterator[str]:
+    if names:
+        yield f"{verb}: {', '.join(names)}"
+
+
+def _other_order(before: list[str], after: list[str]) -> str:
+    return f"must keep their order, found {', '.join(before)} → {', '.join(after)}"
+
+
+def _message(change: Difference, *, last: bool) -> str:
+    """What changed; the last of all says also what may."""
+    message = f"must not change, found {shown_change(change.old, change.new)}"
+    return f"{message}; {_MUTABLE}" if last else message

@@ -1,0 +1,155 @@
+"""Volume claims of a Job: what the API server would refuse when the controller creates them.
+
+The claim's spec stays raw JSON, so every access allows for any shape. Fields that Pumice does not know
+pass through. The API server drops a `dataSourceRef` in another namespace, unless a feature is on, and a
+`dataSource` of an unknown kind if there is no `dataSourceRef` beside it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from pumice.api.meta import ApiStruct, LabelSelector
+from pumice.api.names import dns_subdomain_problem
+from pumice.api.quantities import parse_milli
+from pumice.api.suggestions import Suggestions
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.differences import brief
+from pumice.webhook.rules.labels import Problem, selector_problems
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["VOL_CLAIM", "origin_problems", "volume_claim"]
+
+_CLAIM = "PersistentVolumeClaim"
+_KNOWN = (("", _CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+
+
+class _Source(ApiStruct, frozen=True):
+    """`TypedObjectReference`, and its older form, which has no namespace."""
+
+    api_group: str | None = None
+    kind: str = ""
+    name: str = ""
+    namespace: str | None = None
+
+
+def origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterator[Problem]:
+    """Say what of a claim's origin the API server would refuse.
+
+    Args:
+        claim: The spec of a PersistentVolumeClaim.
+        suggestions: Finds what was meant.
+
+    Yields:
+        Where in the spec, and what.
+    """
+    found: dict[str, Any] = {}
+    fields = {"selector": LabelSelector, "dataSource": _Source, "dataSourceRef": _Source}
+    for field, wanted in fields.items():
+        if (value := claim.get(field)) is not None:
+            try:
+                found[field] = msgspec.convert(value, wanted)
+            except msgspec.ValidationError:
+                yield field, f"cannot be read, found {brief(value)}"
+    if selector := found.get("selector"):
+        for where, problem in selector_problems(selector, suggestions):
+            yield f"selector{where}", problem
+    old, new = found.get("dataSource"), found.get("dataSourceRef")
+    if new is not None and new.namespace:
+        new = None
+    if old is not None and new is None and (old.api_group or "", old.kind) not in _KNOWN:
+        old = None
+    for field, source in (("dataSource", old), ("dataSourceRef", new)):
+        if source is not None:
+            yield from _source_problems(source, field)
+    if old is not None and new is not None:
+        named = [(each.api_group, each.kind, each.name) for each in (old, new)]
+        if named[0] != named[1]:
+            yield "dataSource", "must be the same as dataSourceRef; leave it out"
+
+
+def _source_problems(source: _Source, field: str) -> Iterator[Problem]:
+    if not source.name:
+        yield f"{field}.name", "must not be empty"
+    if not source.kind:
+        yield f"{field}.kind", "must not be empty"
+    elif not source.api_group and source.kind != _CLAIM:
+        yield f"{field}.apiGroup", f"must be set for a {source.kind}, found none"
+    if source.api_group and (problem := dns_subdomain_problem(source.api_group)):
+        yield f"{field}.apiGroup", problem
+
+
+Raw = dict[str, Any]
+
+VOL_CLAIM = Rule(
+    "VOL-CLAIM",
+    "a claim that a Job brings along can be made: it says how it is accessed and how large it is",
+    "Volcano finds out when it makes the claim; the Job then waits for ever.",
+    "volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteOnce]}}]",
+    stricter=True,
+)
+
+_ALONE = "ReadWriteOncePod"
+_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", _ALONE)
+_VOLUME_MODES = ("Filesystem", "Block")
+
+
+def volume_claim(case: Case, claim: Raw, path: str) -> None:
+    """Check the spec of a PersistentVolumeClaim.
+
+    Args:
+        case: Where to report.
+        claim: The spec.
+        path: Where it stands.
+    """
+    _access_modes(case, claim.get("accessModes"), f"{path}.accessModes")
+    _storage(case, claim.get("resources"), f"{path}.resources.requests.storage")
+    for field in ("storageClassName", "volumeAttributesClassName", "volumeName"):
+        name = claim.get(field)
+        if name is not None and not isinstance(name, str):
+            case.report(VOL_CLAIM, f"{path}.{field}", f"must be a text, found {brief(name)}")
+        elif name and field != "volumeName" and (problem := dns_subdomain_problem(name)):
+            case.report(VOL_CLAIM, f"{path}.{field}", problem)
+    mode = claim.get("volumeMode")
+    if mode is not None and mode not in _VOLUME_MODES:
+        case.report(VOL_CLAIM, f"{path}.volumeMode", _unknown(case, mode, _VOLUME_MODES))
+    for where, problem in origin_problems(claim, case.suggestions):
+        case.report(VOL_CLAIM, f"{path}.{where}", problem)
+
+
+def _access_modes(case: Case, modes: object, path: str) -> None:
+    if not isinstance(modes, list) or not modes:
+        found = f'found "{modes}"' if isinstance(modes, str) else "found none"
+        message = f"must be a list of at least one of {', '.join(_MODES)}, {found}"
+        case.report(VOL_CLAIM, path, message, "FieldValueRequired")
+        return
+    for index, mode in enumerate(modes):
+        if mode not in _MODES:
+            case.report(VOL_CLAIM, f"{path}[{index}]", _unknown(case, mode, _MODES))
+    others = [mode for mode in modes if mode != _ALONE]
+    if _ALONE in modes and others:
+        case.report(VOL_CLAIM, path, f"{_ALONE} must stand alone, also found: {others[0]}")
+
+
+def _storage(case: Case, resources: object, path: str) -> None:
+    requests = resources.get("requests") if isinstance(resources, dict) else None
+    storage = requests.get("storage") if isinstance(requests, dict) else None
+    if storage is None:
+        message = "must say how large the volume is, such as 10Gi, found none"
+        case.report(VOL_CLAIM, path, message, "FieldValueRequired")
+        return
+    try:
+        positive = parse_milli(storage) > 0
+    except ValueError as error:
+        case.report(VOL_CLAIM, path, str(error))
+        return
+    if not positive:
+        case.report(VOL_CLAIM, path, f"must be more than 0, found {storage}")
+
+
+def _unknown(case: Case, found: object, known: tuple[str, ...]) -> str:
+    if not isinstance(found, str):
+        return f"must be a text, found {brief(found)}"
+    hint = case.did_you_mean(found, known) or f", expected one of {', '.join(known)}"
+    return f'"{found}" is not known{hint}'

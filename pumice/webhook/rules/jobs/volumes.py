@@ -1,0 +1,159 @@
+"""Volumes of a Job: claims mounted into every pod."""
+
+from collections.abc import Iterator
+
+from pumice.api.jobs import Job, Volume
+from pumice.api.names import dns_subdomain_problem
+from pumice.plugins.svc import MOUNT_PATH
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.jobs.volume_claims import VOL_CLAIM, volume_claim
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["RULES", "VOL_PATH", "volumes"]
+
+VOL_PATH = Rule(
+    "VOL-PATH",
+    "a volume says where it is mounted",
+    "Without a path there is nothing to mount it at.",
+    'volumes: [{mountPath: "", volumeClaimName: data}]',
+    reason="FieldValueRequired",
+)
+VOL_COLON = Rule(
+    "VOL-COLON",
+    "the path at which a volume is mounted has no colon",
+    "Container runtimes part a path from its options there.",
+    'volumes: [{mountPath: "/data:ro", volumeClaimName: data}]',
+)
+VOL_DUP = Rule(
+    "VOL-DUP",
+    "no two volumes are mounted at the same path",
+    "Kubernetes refuses a pod with two mounts at one path.",
+    "volumes: [{mountPath: /data, volumeClaimName: a}, {mountPath: /data, volumeClaimName: b}]",
+    reason="FieldValueDuplicate",
+)
+VOL_NONE = Rule(
+    "VOL-NONE",
+    "a volume has volumeClaim or volumeClaimName",
+    "Otherwise there is nothing to mount.",
+    "volumes: [{mountPath: /data}]",
+    reason="FieldValueRequired",
+    compares=True,
+)
+VOL_BOTH = Rule(
+    "VOL-BOTH",
+    "a volume has volumeClaim or volumeClaimName, not both",
+    "The one asks for a new claim, the other for one that exists.",
+    "volumes: [{mountPath: /data, volumeClaimName: data, volumeClaim: {…}}]",
+    reason="FieldValueForbidden",
+)
+VOL_NAME = Rule(
+    "VOL-NAME",
+    "volumeClaimName is an object name",
+    "No claim can have another name.",
+    "volumes: [{mountPath: /data, volumeClaimName: My_Data}]",
+)
+VOL_TWICE = Rule(
+    "VOL-TWICE",
+    "a claim is mounted once",
+    "Both paths show the same files; Volcano mounts the first one only.",
+    "volumes: [{mountPath: /in, volumeClaimName: data}, {mountPath: /out, volumeClaimName: data}]",
+    level="warn",
+)
+VOL_TAKEN = Rule(
+    "VOL-TAKEN",
+    "the path of a volume is free in the pods",
+    "A container that mounts something there itself keeps it and does not get the Job's volume; "
+    "Volcano's pod is refused.",
+    "volumes: [{mountPath: /data, …}], template: {… volumeMounts: [{name: own, mountPath: /data}]}",
+    level="warn",
+    compares=True,
+)
+
+RULES = (
+    VOL_PATH,
+    VOL_COLON,
+    VOL_DUP,
+    VOL_NONE,
+    VOL_BOTH,
+    VOL_NAME,
+    VOL_CLAIM,
+    VOL_TWICE,
+    VOL_TAKEN,
+)
+
+
+_PLACES = (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath"))
+
+
+def volumes(case: Case, job: Job) -> None:
+    """Check the Job's volumes."""
+    if not job.spec.volumes:
+        return
+    mounted: dict[str, int] = {}
+    claims: dict[str, int] = {}
+    for index, volume in enumerate(job.spec.volumes):
+        path = f"spec.volumes[{index}]"
+        first = mounted.setdefault(volume.mount_path, index)
+        if not volume.mount_path:
+            case.report(VOL_PATH, f"{path}.mountPath", "must not be empty")
+        elif first != index:
+            message = f'"{volume.mount_path}" is already the path of spec.volumes[{first}]'
+            case.report(VOL_DUP, f"{path}.mountPath", message)
+        elif ":" in volume.mount_path:
+            message = f"must not contain ':', found \"{volume.mount_path}\""
+            case.report(VOL_COLON, f"{path}.mountPath", message)
+        _claim(case, volume, path, index, claims)
+    _taken(case, job, mounted)
+
+
+def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, int]) -> None:
+    """Check which claim is mounted.
+
+    A claim's name beside an inline claim is refused only for a new Job: afterwards it is the
+    controller that wrote it there.
+    """
+    name = volume.volume_claim_name
+    if volume.volume_claim is None:
+        if not name:
+            message = "must name an existing claim, or volumeClaim must describe a new one"
+            case.report(VOL_NONE, f"{path}.volumeClaimName", message)
+    else:
+        if name and case.creating:
+            message = f'must not be set together with volumeClaim, found "{name}"'
+            case.report(VOL_BOTH, f"{path}.volumeClaimName", message)
+        volume_claim(case, volume.volume_claim, f"{path}.volumeClaim")
+    if not name:
+        return
+    if problem := dns_subdomain_problem(name):
+        case.report(VOL_NAME, f"{path}.volumeClaimName", problem)
+    if (first := claims.setdefault(name, index)) != index:
+        message = f'"{name}" is mounted by spec.volumes[{first}] too; both show the same files'
+        case.report(VOL_TWICE, f"{path}.volumeClaimName", message)
+
+
+def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
+    """Say where a container, or a plugin, wants the path of a volume for something else."""
+    if "svc" in (job.spec.plugins or ()) and MOUNT_PATH in mounted:
+        message = (
+            f'"{MOUNT_PATH}" is where plugin svc mounts its hosts files, which are left out then'
+        )
+        case.report(VOL_TAKEN, f"spec.volumes[{mounted[MOUNT_PATH]}].mountPath", message)
+    for index, task in enumerate(job.tasks):
+        spec = task.pod_spec()
+        for field in ("containers", "initContainers"):
+            for place, path in _mounts(spec.get(field)):
+                if path in mounted:
+                    where = f"spec.tasks[{index}].template.spec.{field}{place}"
+                    message = f'"{path}" stays what it is here: spec.volumes[{mounted[path]}] is not mounted'
+                    case.report(VOL_TAKEN, where, message)
+
+
+def _mounts(containers: object) -> Iterator[tuple[str, str]]:
+    """Paths at which containers have a volume or a block device, each with where that is said."""
+    for position, container in enumerate(containers if isinstance(containers, list) else ()):
+        for field, member in _PLACES:
+            mounts = container.get(field) if isinstance(container, dict) else None
+            for number, mount in enumerate(mounts if isinstance(mounts, list) else ()):
+                path = mount.get(member) if isinstance(mount, dict) else None
+                if isinstance(path, str):
+                    yield f"[{position}].{field}[{number}].{member}", path

@@ -1,0 +1,257 @@
+"""PodGroups: queue, size, minimum resources, priority, topology, and the sub-groups of `spec.subGroupPolicy`.
+
+All sub-groups are checked and every problem of each is reported.
+"""
+
+from pumice.api.names import qualified_name_problem
+from pumice.api.podgroups import PodGroup, SubGroupPolicy
+from pumice.api.quantities import MILLI, parse_milli
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.labels import selector_problems
+from pumice.webhook.rules.network_topology import PG_TIER, contradiction, network_tier
+from pumice.webhook.rules.priority_classes import PG_PRIORITY, priority_class
+from pumice.webhook.rules.queue_references import QueueRules, queue_reference
+from pumice.webhook.rules.resource_names import is_integer, misspelt
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.updates import judge_update
+
+__all__ = ["CHECKS", "INT32_MAX", "PG_TOPO_BOTH", "RULES", "validate_create", "validate_update"]
+
+INT32_MAX = 2**31 - 1
+"""The largest count that other programs can read."""
+
+PG_QUEUE = QueueRules.of("PG", "PodGroup", tree_is_stricter=True)
+PG_TOPO_BOTH = Rule(
+    "PG-TOPO-BOTH",
+    "networkTopology names its highest tier by number or by name, not both",
+    "The two may disagree, and which of them counts would be a guess.",
+    "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
+    reason="FieldValueForbidden",
+)
+PG_MIN_MEMBER = Rule(
+    "PG-MIN-MEMBER",
+    "minMember is 0 or more",
+    "There is no gang of fewer pods than none.",
+    "minMember: -1",
+    stricter=True,
+)
+PG_MIN_TASK = Rule(
+    "PG-MIN-TASK",
+    "minTaskMember is 0 or more for every task",
+    "No task waits for fewer pods than none.",
+    "minTaskMember: {worker: -1}",
+    stricter=True,
+)
+PG_MIN_SUM = Rule(
+    "PG-MIN-SUM",
+    "minMember is at least the sum of minTaskMember",
+    "With a smaller minMember the scheduler does not look at the single tasks: the gang starts "
+    "with any minMember pods.",
+    "minMember: 2, minTaskMember: {ps: 1, worker: 4}",
+    level="warn",
+    compares=True,
+)
+PG_MIN_RESOURCES = Rule(
+    "PG-MIN-RESOURCES",
+    "minResources holds quantities of 0 or more, whole ones of what is counted",
+    "The scheduler compares them with what is free; what it cannot read it cannot compare.",
+    "minResources: {memory: 10 GB}",
+    stricter=True,
+)
+PG_RESOURCE = Rule(
+    "PG-RESOURCE",
+    "resource names are spelt right",
+    "A gang that needs a resource which does not exist waits for ever.",
+    "minResources: {nvdia.com/gpu: 8}",
+    level="warn",
+)
+
+
+def _queue(case: Case, group: PodGroup) -> None:
+    if group.spec.queue:
+        queue_reference(case, PG_QUEUE, group.spec.queue)
+
+
+def _topology(case: Case, group: PodGroup) -> None:
+    topology = group.spec.network_topology
+    if problem := contradiction(topology):
+        case.report(PG_TOPO_BOTH, "spec.networkTopology.highestTierName", problem)
+    else:
+        network_tier(case, PG_TIER, "spec.networkTopology", topology)
+
+
+def _members(case: Case, group: PodGroup) -> None:
+    spec = group.spec
+    if not 0 <= spec.min_member <= INT32_MAX:
+        message = f"must be between 0 and {INT32_MAX}, found {spec.min_member}"
+        case.report(PG_MIN_MEMBER, "spec.minMember", message)
+    if not spec.min_task_member:
+        return
+    total, readable = 0, True
+    for task, minimum in sorted(spec.min_task_member.items()):
+        total += minimum
+        if not 0 <= minimum <= INT32_MAX:
+            message = f"must be between 0 and {INT32_MAX}, found {minimum}"
+            case.report(PG_MIN_TASK, f"spec.minTaskMember.{task}", message)
+            readable = False
+    if readable and 0 <= spec.min_member < total:
+        message = (
+            f"{spec.min_member} is less than the {total} pods that minTaskMember asks for in all, "
+            "so the single tasks are not looked at"
+        )
+        case.report(PG_MIN_SUM, "spec.minMember", message, excess=total - spec.min_member)
+
+
+def _resources(case: Case, group: PodGroup) -> None:
+    for name, value in sorted((group.spec.min_resources or {}).items()):
+        path = f"spec.minResources.{name}"
+        if hint := misspelt(name, case.suggestions):
+            case.report(PG_RESOURCE, path, f'resource "{name}" is not known{hint}')
+        try:
+            amount = parse_milli(value)
+        except ValueError as error:
+            case.report(PG_MIN_RESOURCES, path, str(error))
+            continue
+        if amount < 0:
+            case.report(PG_MIN_RESOURCES, path, f"must be 0 or more, found {value}")
+        elif amount % MILLI and is_integer(name):
+            case.report(PG_MIN_RESOURCES, path, f"must be a whole number, found {value}")
+
+
+def _priority(case: Case, group: PodGroup) -> None:
+    priority_class(case, PG_PRIORITY, "spec.priorityClassName", group.spec.priority_class_name)
+
+
+PG_PART_NAME = Rule(
+    "PG-PART-NAME",
+    "sub-groups have different names",
+    "The pods of two sub-groups of one name could not be told apart.",
+    "subGroupPolicy: [{name: workers}, {name: workers}]",
+    reason="FieldValueDuplicate",
+    stricter=True,
+)
+PG_PART_SIZE = Rule(
+    "PG-PART-SIZE",
+    "a sub-group has at least 1 pod, and the least number of sub-groups is 0 or more",
+    "There is no gang of fewer pods than none.",
+    "subGroupPolicy: [{name: workers, subGroupSize: 0}]",
+    stricter=True,
+)
+PG_PART_SELECTOR = Rule(
+    "PG-PART-SELECTOR",
+    "the label selector of a sub-group can be understood",
+    "No pod has a label that cannot be, so the sub-group would stay empty.",
+    "labelSelector: {matchExpressions: [{key: role, operator: Is, values: [worker]}]}",
+    stricter=True,
+)
+PG_PART_KEYS = Rule(
+    "PG-PART-KEYS",
+    "matchLabelKeys are keys of labels, each named once",
+    "A label that cannot be tells no sub-groups apart.",
+    'matchLabelKeys: ["rack number"]',
+    stricter=True,
+)
+PG_PART_SUM = Rule(
+    "PG-PART-SUM",
+    "the sub-groups that must start together are no more than minMember",
+    "The gang would start before enough of its sub-groups are complete.",
+    "minMember: 4, subGroupPolicy: [{name: workers, subGroupSize: 4, minSubGroups: 2}]",
+    level="warn",
+    compares=True,
+)
+
+RULES = (
+    *PG_QUEUE.all,
+    PG_TOPO_BOTH,
+    PG_MIN_MEMBER,
+    PG_MIN_TASK,
+    PG_MIN_SUM,
+    PG_MIN_RESOURCES,
+    PG_RESOURCE,
+    PG_PART_NAME,
+    PG_PART_SIZE,
+    PG_PART_SELECTOR,
+    PG_PART_KEYS,
+    PG_PART_SUM,
+)
+
+
+def _names(case: Case, group: PodGroup) -> None:
+    first: dict[str, int] = {}
+    for index, policy in enumerate(group.spec.sub_group_policy or ()):
+        if policy.name and first.setdefault(policy.name, index) != index:
+            message = (
+                f'"{policy.name}" is the name of spec.subGroupPolicy[{first[policy.name]}] already'
+            )
+            case.report(PG_PART_NAME, f"spec.subGroupPolicy[{index}].name", message)
+
+
+def _parts(case: Case, group: PodGroup) -> None:
+    for index, policy in enumerate(group.spec.sub_group_policy or ()):
+        path = f"spec.subGroupPolicy[{index}]"
+        _part_topology(case, path, policy)
+        _size(case, path, policy, group.spec.min_member)
+        _selector(case, path, policy)
+
+
+def _part_topology(case: Case, path: str, policy: SubGroupPolicy) -> None:
+    if problem := contradiction(policy.network_topology):
+        where = f"{path}.networkTopology.highestTierName"
+        case.report(PG_TOPO_BOTH, where, f'of sub-group "{policy.name}" {problem}')
+    else:
+        network_tier(case, PG_TIER, f"{path}.networkTopology", policy.network_topology)
+
+
+def _size(case: Case, path: str, policy: SubGroupPolicy, minimum: int) -> None:
+    size, count = policy.sub_group_size, policy.min_sub_groups
+    if size is not None and not 1 <= size <= INT32_MAX:
+        message = f"must be between 1 and {INT32_MAX}, found {size}"
+        case.report(PG_PART_SIZE, f"{path}.subGroupSize", message)
+    if count is not None and not 0 <= count <= INT32_MAX:
+        message = f"must be between 0 and {INT32_MAX}, found {count}"
+        case.report(PG_PART_SIZE, f"{path}.minSubGroups", message)
+    elif count is not None and (needed := count * max(size or 1, 1)) > minimum > 0:
+        message = f"{count} sub-groups of {size or 1} are {needed} pods, more than spec.minMember ({minimum})"
+        case.report(PG_PART_SUM, f"{path}.minSubGroups", message, excess=needed - minimum)
+
+
+def _selector(case: Case, path: str, policy: SubGroupPolicy) -> None:
+    if policy.label_selector is not None:
+        for where, problem in selector_problems(policy.label_selector, case.suggestions):
+            case.report(PG_PART_SELECTOR, f"{path}.labelSelector{where}", problem)
+    seen: set[str] = set()
+    for index, key in enumerate(policy.match_label_keys or ()):
+        where = f"{path}.matchLabelKeys[{index}]"
+        if wrong := qualified_name_problem(key):
+            case.report(PG_PART_KEYS, where, wrong)
+        elif key in seen:
+            case.report(PG_PART_KEYS, where, f'"{key}" is there twice', "FieldValueDuplicate")
+        seen.add(key)
+
+
+CHECKS: tuple[Check[PodGroup], ...] = (
+    (PG_QUEUE.missing, _queue),
+    (PG_TOPO_BOTH, _topology),
+    (PG_MIN_MEMBER, _members),
+    (PG_MIN_RESOURCES, _resources),
+    (PG_PRIORITY, _priority),
+    (PG_PART_NAME, _names),
+    (PG_PART_SIZE, _parts),
+)
+"""What is judged about a PodGroup, in the order in which problems are told."""
+
+
+def validate_create(case: Case, group: PodGroup) -> None:
+    """Judge a new PodGroup."""
+    run(case, CHECKS, group)
+
+
+def validate_update(case: Case, group: PodGroup, old: PodGroup) -> None:
+    """Judge a change of a PodGroup; its status is no business of admission.
+
+    Volcano judges none, so with `strict-upstream` what is wrong only warns.
+    """
+    if group.metadata.deletion_timestamp or group.spec == old.spec:
+        return
+    case.stricter = True
+    judge_update(case, CHECKS, group, old)

@@ -1,0 +1,99 @@
+"""Pods of the schedulers that are configured: the annotations that limit how many pods a Job loses at once."""
+
+import re
+
+from pumice.api import keys
+from pumice.api.pods import Pod
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["CHECKS", "POD_JDB_INT", "RULES", "disruption_budget", "validate_create"]
+
+POD_JDB_INT = Rule(
+    "POD-JDB-INT",
+    "a number of pods is above 0",
+    "A budget of no pods forbids nothing, or everything.",
+    'volcano.sh/jdb-min-available: "0"',
+)
+POD_JDB_PARSE = Rule(
+    "POD-JDB-PARSE",
+    "a disruption budget is a number or a percentage",
+    "What cannot be read protects nothing.",
+    "volcano.sh/jdb-min-available: half",
+)
+POD_JDB_FORM = Rule(
+    "POD-JDB-FORM",
+    "numbers and percentages are written plainly",
+    "Others read `+5`, `05`, `%50` or `5%0` in different ways or not at all.",
+    'volcano.sh/jdb-min-available: "%50"',
+    stricter=True,
+)
+POD_JDB_PERCENT = Rule(
+    "POD-JDB-PERCENT",
+    "a percentage is between 1% and 99%",
+    "0% forbids nothing; 100% lets nobody drain a node.",
+    "volcano.sh/jdb-max-unavailable: 100%",
+)
+POD_JDB_BOTH = Rule(
+    "POD-JDB-BOTH",
+    "a pod sets jdb-min-available or jdb-max-unavailable, not both",
+    "The two may contradict each other.",
+    'volcano.sh/jdb-min-available: "2", volcano.sh/jdb-max-unavailable: "1"',
+    reason="FieldValueForbidden",
+)
+
+RULES = (POD_JDB_INT, POD_JDB_PARSE, POD_JDB_FORM, POD_JDB_PERCENT, POD_JDB_BOTH)
+
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_LIMIT = 2**63
+_DIGITS = 19
+_PLAIN = re.compile(r"0|-?[1-9]\d*|(0|[1-9]\d*)%", re.ASCII)
+_KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
+
+
+def disruption_budget(case: Case, pod: Pod) -> None:
+    """Check the budget annotations of a pod."""
+    annotations = pod.metadata.annotations or {}
+    present = [key for key in _KEYS if key in annotations]
+    for key in present:
+        _budget(case, f"metadata.annotations[{key}]", annotations[key])
+    if len(present) == len(_KEYS):
+        message = f"must not be set together with {_KEYS[0]}; keep one of the two"
+        case.report(POD_JDB_BOTH, f"metadata.annotations[{_KEYS[1]}]", message)
+
+
+def _budget(case: Case, path: str, value: str) -> None:
+    number = _integer(value.replace("%", ""))
+    if number is None:
+        message = (
+            f'must be a number of pods such as 2, or a percentage such as 50%, found "{value}"'
+        )
+        case.report(POD_JDB_PARSE, path, message)
+    elif "%" not in value and number <= 0:
+        case.report(POD_JDB_INT, path, f'must be 1 or more, found "{value}"')
+    elif "%" in value and not 1 <= number <= 99:
+        case.report(POD_JDB_PERCENT, path, f'must be between 1% and 99%, found "{value}"')
+    elif not _PLAIN.fullmatch(value):
+        plain = f"{number}{'%' if '%' in value else ''}"
+        case.report(POD_JDB_FORM, path, f'must be written plainly, as "{plain}", found "{value}"')
+
+
+def _integer(text: str) -> int | None:
+    """A number as Go reads it, in 64 bits; None when it is none."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > _DIGITS:
+        return None
+    number = int(f"-{digits or 0}" if text.startswith("-") else digits or 0)
+    return number if -_LIMIT <= number < _LIMIT else None
+
+
+CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, disruption_budget),)
+"""What is judged about a Pod, in the order in which problems are told."""
+
+
+def validate_create(case: Case, pod: Pod) -> None:
+    """Judge a new pod; one of a scheduler that is not ours is none of our business."""
+    if pod.spec.scheduler_name in case.settings.scheduler_names:
+        run(case, CHECKS, pod)

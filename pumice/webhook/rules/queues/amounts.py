@@ -1,0 +1,224 @@
+"""Amounts of a queue: quantities that can be parsed, and that fit each other.
+
+For every resource guarantee ≤ deserved ≤ capability. What `capability` does not name is not limited. The
+queue `root` stands for the whole cluster, so its amounts do not change by hand.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from pumice.api.quantities import MILLI, format_milli, parse_milli
+from pumice.api.queues import Queue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.differences import shown
+from pumice.webhook.rules.queues.excess import Excess
+from pumice.webhook.rules.resource_names import is_integer, misspelt
+from pumice.webhook.rules.rule import Rule
+
+__all__ = [
+    "Q_GUAR_GT_DESERVED",
+    "Q_QUANTITY",
+    "Q_ROOT_FROZEN",
+    "RULES",
+    "Amounts",
+    "amounts",
+    "guaranteed",
+    "milli",
+    "milli_of",
+    "order",
+    "read",
+    "readable",
+    "root_frozen",
+]
+
+Q_QUANTITY = Rule(
+    "Q-QUANTITY",
+    "amounts are quantities",
+    "Nobody can compare what cannot be read.",
+    "capability: {memory: 10 GB}",
+)
+Q_NEG = Rule(
+    "Q-NEG",
+    "amounts are not negative",
+    "There is no share smaller than none.",
+    "capability: {cpu: -10}",
+)
+Q_INT = Rule(
+    "Q-INT",
+    "counted resources come in whole numbers",
+    "There is no half a device and no half a pod.",
+    "capability: {nvidia.com/gpu: 500m}",
+)
+Q_GUAR_NO_DESERVED = Rule(
+    "Q-GUAR-NO-DESERVED",
+    "what is guaranteed is also deserved",
+    "The queue would own what it has no claim to.",
+    "guarantee: {resource: {cpu: 1}}",
+    reason="FieldValueRequired",
+    compares=True,
+)
+Q_GUAR_GT_DESERVED = Rule(
+    "Q-GUAR-GT-DESERVED",
+    "the guarantee is at most what is deserved",
+    "The queue would own more than it has a claim to.",
+    "deserved: {cpu: 1}, guarantee: {resource: {cpu: 2}}",
+    compares=True,
+)
+Q_DES_GT_CAP = Rule(
+    "Q-DES-GT-CAP",
+    "what is deserved is at most the capability",
+    "The queue may never use what it deserves.",
+    "capability: {cpu: 1}, deserved: {cpu: 2}",
+    compares=True,
+)
+Q_RESOURCE = Rule(
+    "Q-RESOURCE",
+    "resource names are spelt right",
+    "A limit on a resource that does not exist limits nothing.",
+    "capability: {nvdia.com/gpu: 8}",
+    level="warn",
+)
+Q_CAP_ZERO = Rule(
+    "Q-CAP-ZERO",
+    "capability is not 0",
+    "In the tree of queues 0 means none; Volcano's scheduler takes 0 cpu or memory for unlimited.",
+    "capability: {nvidia.com/gpu: 0}",
+    level="warn",
+)
+
+
+Amounts = Mapping[str, str | int]
+"""Resource name to quantity, as a manifest spells it."""
+
+
+def guaranteed(queue: Queue) -> Amounts:
+    """`spec.guarantee.resource`, empty when left out."""
+    guarantee = queue.spec.guarantee
+    return (guarantee.resource if guarantee is not None else None) or {}
+
+
+def milli_of(found: Amounts, name: str) -> int | None:
+    """An amount in milli-units; None when it is not there or cannot be read."""
+    return milli(found.get(name))
+
+
+def milli(value: str | int | None) -> int | None:
+    """A quantity in milli-units; None when there is none or it cannot be read."""
+    if value is None:
+        return None
+    try:
+        return parse_milli(value)
+    except ValueError:
+        return None
+
+
+def readable(found: Amounts | None) -> dict[str, int]:
+    """Those amounts that can be read, in milli-units."""
+    if not found:
+        return {}
+    return {name: amount for name in found if (amount := milli_of(found, name)) is not None}
+
+
+def amounts(case: Case, queue: Queue) -> None:
+    """Check capability, deserved and guarantee, each for itself."""
+    spec = queue.spec
+    capability = read(case, "spec.capability", spec.capability)
+    read(case, "spec.deserved", spec.deserved)
+    read(case, "spec.guarantee.resource", guaranteed(queue))
+    for name, amount in sorted(capability.items()):
+        if amount == 0:
+            message = (
+                "0 means none here; Volcano takes 0 cpu or memory for unlimited, so leave it out if "
+                "that is meant"
+            )
+            case.report(Q_CAP_ZERO, f"spec.capability.{name}", message)
+
+
+def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
+    """Find amounts that are not in order: guarantee ≤ deserved ≤ capability."""
+    capability = readable(queue.spec.capability)
+    deserved = readable(queue.spec.deserved)
+    for name, amount in sorted(readable(guaranteed(queue)).items()):
+        limit = deserved.get(name, 0)
+        limiting = ("deserved", name)
+        if name not in (queue.spec.deserved or {}):
+            message = f"must be at least the guarantee of {format_milli(amount)}, found none"
+            path = f"spec.deserved.{name}"
+            yield Excess(limiting, amount, Q_GUAR_NO_DESERVED, path, message)
+        elif name in deserved and limit < amount:
+            message = (
+                f"must be at most deserved ({format_milli(limit)}), found {format_milli(amount)}"
+            )
+            path = f"spec.guarantee.resource.{name}"
+            yield Excess(limiting, amount - limit, Q_GUAR_GT_DESERVED, path, message)
+    for name, amount in sorted(deserved.items()):
+        if name in capability and amount > (limit := capability[name]):
+            message = (
+                f"must be at most capability ({format_milli(limit)}), found {format_milli(amount)}"
+            )
+            path = f"spec.deserved.{name}"
+            yield Excess(("capability", name), amount - limit, Q_DES_GT_CAP, path, message)
+
+
+def read(case: Case, path: str, found: Amounts | None) -> dict[str, int]:
+    """Amounts that can be read, in milli-units; what is wrong with each is reported."""
+    read: dict[str, int] = {}
+    for name, value in sorted((found or {}).items()):
+        if hint := misspelt(name, case.suggestions):
+            case.report(Q_RESOURCE, f"{path}.{name}", f'resource "{name}" is not known{hint}')
+        try:
+            amount = parse_milli(value)
+        except ValueError as error:
+            case.report(Q_QUANTITY, f"{path}.{name}", str(error))
+            continue
+        read[name] = amount
+        if amount < 0:
+            case.report(Q_NEG, f"{path}.{name}", f"must be 0 or more, found {value}")
+        if amount % MILLI and is_integer(name):
+            message = f"must be a whole number, found {value}"
+            case.report(Q_INT, f"{path}.{name}", message)
+    return read
+
+
+Q_ROOT_FROZEN = Rule(
+    "Q-ROOT-FROZEN",
+    "the shares of the queue root do not change",
+    "root stands for the whole cluster (setting `enable-root-queue-protection`).",
+    "metadata: {name: root}, spec: {capability: {cpu: 10}}",
+    reason="FieldValueForbidden",
+)
+
+RULES = (
+    Q_QUANTITY,
+    Q_NEG,
+    Q_INT,
+    Q_GUAR_NO_DESERVED,
+    Q_GUAR_GT_DESERVED,
+    Q_DES_GT_CAP,
+    Q_RESOURCE,
+    Q_CAP_ZERO,
+    Q_ROOT_FROZEN,
+)
+
+
+def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
+    """Check that an update of root leaves its shares alone; another spelling is no change."""
+    for path, new, before in (
+        ("spec.capability", queue.spec.capability, old.spec.capability),
+        ("spec.deserved", queue.spec.deserved, old.spec.deserved),
+        ("spec.guarantee.resource", guaranteed(queue), guaranteed(old)),
+    ):
+        if _exact(new) != _exact(before):
+            found = f"{shown(before or None)} → {shown(new or None)}"
+            message = f"of the queue root must not change, found {found}"
+            case.report(Q_ROOT_FROZEN, path, message)
+
+
+def _exact(amounts: Amounts | None) -> dict[str, object]:
+    return {name: _milli(value) for name, value in (amounts or {}).items()}
+
+
+def _milli(value: str | int) -> object:
+    try:
+        return parse_milli(value)
+    except ValueError:
+        return value

@@ -1,0 +1,192 @@
+"""Capability in the queue tree: at most that of the queues above, at least that of the queues below.
+
+A queue that names no limit for a resource has the one of the nearest queue above that does, so what is
+compared is always a capability with the nearest one above it. All amounts are exact milli-units. `ruled`
+picks the code: limits of root and resources that Volcano does not compare have rules of their own.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from pumice.api import keys
+from pumice.api.quantities import format_milli
+from pumice.api.queues import Queue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.amounts import readable
+from pumice.webhook.rules.queues.excess import Excess, listed
+from pumice.webhook.rules.queues.overlay import Tree
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["Q_CAP_GT_ANCESTOR", "RULES", "capability", "ruled"]
+
+Q_ROOT_LIMIT = Rule(
+    "Q-ROOT-LIMIT",
+    "what the queue root limits is limited for the queues below it",
+    "root stands for the whole cluster; what it does not have, nobody can get. Volcano does not look.",
+    "capability: {cpu: 20}, where root has capability: {cpu: 10}",
+    stricter=True,
+    compares=True,
+)
+Q_TREE_OTHER = Rule(
+    "Q-TREE-OTHER",
+    "amounts of every resource fit into the tree",
+    "Volcano compares cpu, memory, pods, ephemeral storage, huge pages, volumes and extended resources, and no others.",
+    "deserved: {count/jobs.batch: 20}, where the parent has deserved: {count/jobs.batch: 10}",
+    stricter=True,
+    compares=True,
+)
+
+
+_COMPARED = frozenset({"cpu", "ephemeral-storage", "memory", "pods"})
+_COMPARED_PREFIXES = ("attachable-volumes-", "hugepages-")
+_NOT_COMPARED_PREFIXES = ("count/", "requests.")
+
+
+def ruled(rule: Rule, resource: str, limiting: str) -> Rule:
+    """The rule that is broken.
+
+    Args:
+        rule: Which it is where Volcano looks.
+        resource: Name of the resource.
+        limiting: Name of the queue whose amount is the limit.
+    """
+    if limiting == keys.ROOT_QUEUE:
+        return Q_ROOT_LIMIT
+    return rule if rule.stricter or _is_compared(resource) else Q_TREE_OTHER
+
+
+def _is_compared(resource: str) -> bool:
+    """Whether Volcano compares amounts of a resource in the tree."""
+    if resource in _COMPARED or resource.startswith(_COMPARED_PREFIXES):
+        return True
+    return "/" in resource and not resource.startswith(_NOT_COMPARED_PREFIXES)
+
+
+Q_CAP_GT_ANCESTOR = Rule(
+    "Q-CAP-GT-ANCESTOR",
+    "capability is at most that of the nearest queue above that limits the resource",
+    "Pods of a queue count in all queues above it, so the larger limit can never be reached.",
+    "capability: {cpu: 20}, where the parent has capability: {cpu: 10}",
+    compares=True,
+)
+Q_CAP_LT_DESC = Rule(
+    "Q-CAP-LT-DESC",
+    "capability is at least that of every queue below",
+    "Queues below would be promised more than they can ever have.",
+    "capability: {cpu: 10}, where a queue below has capability: {cpu: 12}",
+    compares=True,
+)
+Q_CAP_DESC_GT_ANCESTOR = Rule(
+    "Q-CAP-DESC-GT-ANCESTOR",
+    "queues below a queue without a limit fit below those above it",
+    "A queue that moves, or gives up its limit, puts those below it under the limits above.",
+    "spec: {parent: small}, where small has capability: {cpu: 10} and a queue below this one {cpu: 12}",
+    stricter=True,
+    compares=True,
+)
+Q_CAP_BELOW_ZERO = Rule(
+    "Q-CAP-BELOW-ZERO",
+    "below a capability of 0 no queue has more",
+    "Who writes 0 means none; Volcano compares as if nothing were written.",
+    "capability: {nvidia.com/gpu: 4}, where the parent has capability: {nvidia.com/gpu: 0}",
+    stricter=True,
+    compares=True,
+)
+
+RULES = (
+    Q_ROOT_LIMIT,
+    Q_TREE_OTHER,
+    Q_CAP_GT_ANCESTOR,
+    Q_CAP_LT_DESC,
+    Q_CAP_DESC_GT_ANCESTOR,
+    Q_CAP_BELOW_ZERO,
+)
+
+Limits = Mapping[str, int]
+Named = tuple[int, str]
+"""A capability and the queue that has it."""
+
+
+def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
+    """Find capabilities above those that are above them, as far as this queue has a part in it."""
+    spec = queue.spec
+    if old is not None and (spec.capability, spec.parent) == (old.spec.capability, old.spec.parent):
+        return
+    tree = Tree(case.view, queue)
+    own = readable(queue.spec.capability)
+    above = [
+        (each.metadata.name, readable(each.spec.capability))
+        for each in tree.above()
+        if each.spec.capability
+    ]
+    limited = own.keys() | {name for _, limits in above for name in limits}
+    if not limited:
+        return
+    below = _below(tree, limited)
+    for name in sorted(limited):
+        yield from _over_those_above(name, own.get(name, 0), above, below.get(name, ()))
+    for name, amount in sorted(own.items()):
+        if name in below:
+            yield from _under_those_below(tree.name, name, amount, below[name])
+
+
+def _below(tree: Tree, limited: Collection[str]) -> dict[str, list[Named]]:
+    """The capabilities below, largest first: those that have none between them and the queue."""
+    found: dict[str, list[Named]] = {}
+    seen = {tree.name}
+    waiting = [(child, frozenset(limited)) for child in tree.children(tree.name)]
+    while waiting:
+        queue, free = waiting.pop()
+        name = queue.metadata.name
+        if name in seen:
+            continue
+        seen.add(name)
+        own = readable(queue.spec.capability)
+        taken = [each for each in free if own.get(each, 0) > 0]
+        for each in taken:
+            found.setdefault(each, []).append((own[each], name))
+        if rest := free.difference(taken):
+            waiting.extend((child, rest) for child in tree.children(name))
+    for capabilities in found.values():
+        capabilities.sort(key=lambda named: (-named[0], named[1]))
+    return found
+
+
+def _over_those_above(
+    name: str, own: int, above: Sequence[tuple[str, Limits]], below: Sequence[Named]
+) -> Iterator[Excess]:
+    """Compare a resource of a queue, or of those below it when it has no limit itself, upwards."""
+    if own > 0:
+        amount, path, usual = own, f"spec.capability.{name}", Q_CAP_GT_ANCESTOR
+        found = f"{name} {format_milli(own)}"
+    elif below:
+        (amount, largest), path, usual = below[0], "spec.parent", Q_CAP_DESC_GT_ANCESTOR
+        found = f'{name} {format_milli(amount)} of queue "{largest}" below it'
+    else:
+        return
+    told_of_zero = False
+    for queue, limits in above:
+        limit = limits.get(name)
+        if limit is None or (limit <= 0 and told_of_zero):
+            continue
+        if amount > limit:
+            rule = ruled(usual if limit > 0 else Q_CAP_BELOW_ZERO, name, queue)
+            message = f'{found} > {format_milli(limit)}, the capability of queue "{queue}" above it'
+            yield Excess(("above", queue, name), amount - limit, rule, path, message)
+        if limit > 0:
+            return
+        told_of_zero = True
+
+
+def _under_those_below(queue: str, name: str, own: int, below: Sequence[Named]) -> Iterator[Excess]:
+    larger = [each for each in below if each[0] > own]
+    if not larger:
+        return
+    largest = larger[0][0]
+    if len(larger) == 1:
+        whose = f'the capability of queue "{larger[0][1]}" below it'
+    else:
+        names = listed(f'"{each}" ({format_milli(amount)})' for amount, each in larger)
+        whose = f"the largest capability below it, in queues {names}"
+    rule = ruled(Q_CAP_LT_DESC if own > 0 else Q_CAP_BELOW_ZERO, name, queue)
+    message = f"{name} {format_milli(own)} < {format_milli(largest)}, {whose}"
+    yield Excess(("below", name), largest - own, rule, f"spec.capability.{name}", message)

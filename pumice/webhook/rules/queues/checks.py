@@ -1,0 +1,88 @@
+"""Queues: which rules apply when."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from pumice.api import keys
+from pumice.api.queues import Queue
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.queues import (
+    amounts,
+    capability,
+    closing,
+    fields,
+    hierarchy,
+    node_groups,
+    sums,
+    tree,
+)
+from pumice.webhook.rules.queues.closing import validate_delete
+from pumice.webhook.rules.queues.excess import Find, judge
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.updates import judge_update
+
+__all__ = ["CHECKS", "LIMITS", "validate_create", "validate_delete", "validate_update"]
+
+CHECKS: tuple[Check[Queue], ...] = (
+    (fields.Q_WEIGHT, fields.fields),
+    (amounts.Q_QUANTITY, amounts.amounts),
+    (fields.Q_CLUSTER_NAME, fields.clusters),
+    (node_groups.Q_GROUP_NAME, node_groups.node_groups),
+    (node_groups.Q_GROUP_LIMITS, node_groups.node_group_limits),
+    (closing.Q_STATE, closing.state),
+    (hierarchy.Q_HIER_LEN, hierarchy.hierarchy),
+    (tree.Q_PARENT_MISSING, tree.place),
+)
+"""What is judged about a Queue, in the order in which problems are told."""
+
+LIMITS: tuple[tuple[Rule, Find], ...] = (
+    (amounts.Q_GUAR_GT_DESERVED, amounts.order),
+    (tree.Q_DEPTH, tree.depth),
+    (capability.Q_CAP_GT_ANCESTOR, capability.capability),
+    (sums.Q_SIB_GUAR, sums.sums),
+)
+"""What a Queue may have no more of than something else; the rest is told first."""
+
+
+def validate_create(case: Case, queue: Queue) -> None:
+    """Judge a new Queue."""
+    run(case, CHECKS, queue)
+    run(case, _limits(None), queue)
+
+
+def validate_update(case: Case, queue: Queue, old: Queue) -> None:
+    """Judge a change of a Queue, whatever state it is in."""
+    if queue.metadata.deletion_timestamp:
+        return
+    if _judged(queue) == _judged(old):
+        return
+    if queue.metadata.name == keys.ROOT_QUEUE and case.settings.enable_root_queue_protection:
+        run(case, ((amounts.Q_ROOT_FROZEN, partial(amounts.root_frozen, old=old)),), queue)
+    is_frozen = bool(case.errors)
+    judge_update(case, CHECKS, queue, old)
+    if not is_frozen and _limited(queue) != _limited(old):
+        run(case, _limits(old), queue)
+
+
+def _limits(old: Queue | None) -> Iterator[Check[Queue]]:
+    """The limits as checks, for an update of a stored queue or for a new one."""
+    for rule, find in LIMITS:
+        yield rule, partial(judge, find=find, old=old)
+
+
+def _judged(queue: Queue) -> tuple[object, ...]:
+    """All that rules look at."""
+    annotation = queue.metadata.annotation
+    return (
+        queue.spec,
+        queue.status.state,
+        annotation(keys.HIERARCHY),
+        annotation(keys.HIERARCHY_WEIGHTS),
+        annotation(keys.NODE_GROUP_LIMITS),
+    )
+
+
+def _limited(queue: Queue) -> tuple[object, ...]:
+    """All that limits are about."""
+    spec = queue.spec
+    return spec.parent, spec.capability, spec.deserved, spec.guarantee

@@ -1,0 +1,170 @@
+"""The state of a queue, and its deletion.
+
+A queue that closes needs its children closed. A queue can be deleted if no queue is below it, no pod
+runs in it, and it is neither `root` nor `default`.
+"""
+
+from pumice.api import keys
+from pumice.api.queues import STATES, Queue, QueueStatus
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.excess import counted, listed
+from pumice.webhook.rules.queues.overlay import Tree
+from pumice.webhook.rules.queues.tree import allocated_pods
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["Q_STATE", "RULES", "state", "validate_delete"]
+
+Q_STATE = Rule(
+    "Q-STATE",
+    "the state of a queue exists",
+    "Whatever asks whether the queue is open gets no answer.",
+    "status: {state: Opened}",
+    reason="FieldValueNotSupported",
+)
+Q_CLOSE_CHILDREN = Rule(
+    "Q-CLOSE-CHILDREN",
+    "a queue that closes has no queues below it",
+    "They close with it, and open when it opens again.",
+    "status: {state: Closed}, where queues are below this one",
+    level="warn",
+)
+
+
+_CLOSED = ("Closed", "Closing")
+
+
+def state(case: Case, queue: Queue) -> None:
+    """Check the state; the controller's own states are none that a new queue may have."""
+    known = STATES[:2] if case.creating else STATES
+    found = queue.status.state
+    if found and found not in known:
+        hint = case.did_you_mean(found, known)
+        message = f'"{found}" is not a state{hint}, expected one of {", ".join(known)}'
+        case.report(Q_STATE, "status.state", message)
+    elif found in _CLOSED:
+        _closing(case, queue)
+
+
+def _closing(case: Case, queue: Queue) -> None:
+    children = Tree(case.view, queue).children(queue.metadata.name)
+    open_ = sorted(each.metadata.name for each in children if each.status.state not in _CLOSED)
+    if open_:
+        below = counted(len(open_), "open queue")
+        message = (
+            f"{below} below it will be closed too and take no new PodGroups until it opens again; "
+            f"those that run go on: {listed(open_)}"
+        )
+        case.report(Q_CLOSE_CHILDREN, "status.state", message)
+
+
+Q_DEL_DEFAULT = Rule(
+    "Q-DEL-DEFAULT",
+    "the queue default is not deleted",
+    "Jobs that name no queue go there.",
+    "kubectl delete queue default",
+    reason="FieldValueForbidden",
+)
+Q_DEL_ROOT = Rule(
+    "Q-DEL-ROOT",
+    "the queue root is not deleted",
+    "All other queues are below it.",
+    "kubectl delete queue root",
+    reason="FieldValueForbidden",
+)
+Q_DEL_MISSING = Rule(
+    "Q-DEL-MISSING",
+    "a queue that is deleted exists",
+    "There is nothing to delete.",
+    "kubectl delete queue no-such-queue",
+    reason="FieldValueNotFound",
+)
+Q_DEL_CHILDREN = Rule(
+    "Q-DEL-CHILDREN",
+    "a queue with queues below it is not deleted",
+    "They would have no way up to root.",
+    "kubectl delete queue department (with team-a and team-b below it)",
+    reason="FieldValueForbidden",
+)
+Q_DEL_PODS = Rule(
+    "Q-DEL-PODS",
+    "a queue whose pods hold resources is not deleted",
+    "Nobody would pay for them (setting `enable-queue-allocated-pods-check`).",
+    "kubectl delete queue busy",
+    reason="FieldValueForbidden",
+)
+Q_DEL_RUNNING = Rule(
+    "Q-DEL-RUNNING",
+    "the pods of a queue that is deleted hold no resources",
+    "Nobody would pay for them; the setting makes Q-DEL-PODS of it.",
+    "kubectl delete queue busy (without the setting `enable-queue-allocated-pods-check`)",
+    reason="FieldValueForbidden",
+    level="warn",
+)
+Q_DEL_GROUPS = Rule(
+    "Q-DEL-GROUPS",
+    "a queue that is deleted holds no PodGroups that are not completed",
+    "Those that wait would wait for ever, and those that run would belong to nobody.",
+    "kubectl delete queue busy",
+    reason="FieldValueForbidden",
+    stricter=True,
+)
+
+RULES = (
+    Q_STATE,
+    Q_CLOSE_CHILDREN,
+    Q_DEL_DEFAULT,
+    Q_DEL_ROOT,
+    Q_DEL_MISSING,
+    Q_DEL_CHILDREN,
+    Q_DEL_PODS,
+    Q_DEL_RUNNING,
+    Q_DEL_GROUPS,
+)
+
+
+def validate_delete(case: Case, name: str, old: Queue | None) -> None:
+    """Judge the end of a Queue.
+
+    Args:
+        case: Where problems go.
+        name: Name of the queue.
+        old: The queue as the API server has it; looked up when the review does not carry it.
+    """
+    if name == keys.DEFAULT_QUEUE:
+        message = "the queue default must stay: Jobs that name no queue go there"
+        case.report(Q_DEL_DEFAULT, "", message)
+        return
+    if name == keys.ROOT_QUEUE:
+        case.report(Q_DEL_ROOT, "", "the queue root must stay: all other queues are below it")
+        return
+    queue = old
+    if queue is None or queue.status == QueueStatus():  # which tells of no pods, nor of none
+        queue = case.queue(name) or old
+    if queue is None:
+        case.report(Q_DEL_MISSING, "", f'there is no queue "{name}"')
+        return
+    children = [each for each in case.view.children(name) if each.metadata.name != name]
+    if children:
+        below = counted(len(children), "queue")
+        names = listed(sorted(each.metadata.name for each in children))
+        message = f'queue "{name}" has {below} below it, delete or move them first: {names}'
+        case.report(Q_DEL_CHILDREN, "", message)
+    if pods := allocated_pods(queue):
+        refused = case.settings.enable_queue_allocated_pods_check
+        message = f'queue "{name}" still has {counted(pods, "pod")} with resources'
+        case.report(Q_DEL_PODS if refused else Q_DEL_RUNNING, "", message)
+    _groups(case, name, queue)
+
+
+def _groups(case: Case, name: str, queue: Queue) -> None:
+    status = queue.status
+    counters = (status.pending, status.running, status.inqueue, status.unknown)
+    by_status = sum(max(0, counter) for counter in counters)
+    here = case.view.pod_groups_in(name)
+    if groups := max(here, by_status):
+        source = " by its status" if by_status > here else ""
+        message = (
+            f'queue "{name}" still has {counted(groups, "PodGroup")}{source}; close it, and wait until '
+            "they are completed or delete them"
+        )
+        case.report(Q_DEL_GROUPS, "", message)

@@ -1,0 +1,59 @@
+"""Defaults of a Queue, written when it is made and again when it is updated.
+
+What an update lacks is written again only where the stored queue has it, so that an update of one
+field touches no other.
+"""
+
+from pumice.api import keys
+from pumice.api.queues import QueueSpec
+from pumice.webhook.patches import escape
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.drafts import DraftQueue
+from pumice.webhook.rules.queues.hierarchy import rooted
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["DEFAULT_WEIGHT", "RULES", "queue_defaults"]
+
+DEFAULT_WEIGHT = 1
+
+Q_ZERO = Rule(
+    "Q-ZERO",
+    "weight is not written as 0",
+    "Volcano cannot tell 0 from a missing value and puts the default in its place; so does Pumice.",
+    "weight: 0",
+    level="warn",
+)
+
+RULES = (Q_ZERO,)
+
+
+def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None) -> None:
+    """Write defaults into the case's patch.
+
+    Args:
+        case: Where the patch and the warnings go.
+        queue: The queue as it came.
+        old: The queue as it is stored, when it is an update.
+    """
+    patch = case.patch
+    path = queue.metadata.annotation(keys.HIERARCHY)
+    weights = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS)
+    moved = old is None or old.metadata.annotation(keys.HIERARCHY) != path
+    if path and weights and moved and not rooted(path):
+        annotations = "/metadata/annotations"
+        patch.set(f"{annotations}/{escape(keys.HIERARCHY)}", f"{keys.ROOT_QUEUE}/{path}")
+        patch.set(f"{annotations}/{escape(keys.HIERARCHY_WEIGHTS)}", f"1/{weights}")
+    if queue.spec is None:
+        patch.missing("/spec")
+    spec = queue.spec or _NO_SPEC
+    stored = None if old is None else old.spec or _NO_SPEC
+    if spec.reclaimable is None and (stored is None or stored.reclaimable is not None):
+        patch.set("/spec/reclaimable", True)
+    if not spec.weight and (stored is None or stored.weight):
+        patch.set("/spec/weight", DEFAULT_WEIGHT)
+        if spec.weight == 0:
+            message = f"0 counts as not set and becomes {DEFAULT_WEIGHT}"
+            case.report(Q_ZERO, "spec.weight", message)
+
+
+_NO_SPEC = QueueSpec()

@@ -1,0 +1,79 @@
+"""By how much a queue exceeds a limit, and the words for it.
+
+A queue that is over its limits must be able to come back within them, step by step and beside others that are over
+theirs. So an update is held against such a problem only when it brings it or makes it larger; a smaller excess
+passes although it is still one. Unlike an update that is compared rule by rule and path by path, the limit
+counts too: the same share may be too much in the family that a queue leaves and in the one that it joins.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from pumice.api.queues import Queue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["Excess", "Find", "chained", "counted", "judge", "listed"]
+
+_SHOWN = 10
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 queue`, `3 queues`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(items: Iterable[str]) -> str:
+    """Items with commas between them, cut where they are many."""
+    shown = list(items)
+    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
+
+
+def chained(names: Sequence[str], arrow: str) -> str:
+    """Names one behind the other, cut in the middle where they are many."""
+    if len(names) <= _SHOWN:
+        return arrow.join(names)
+    half = _SHOWN // 2
+    return arrow.join([*names[:half], "…", *names[-half:]])
+
+
+class Excess(NamedTuple):
+    """Something that is more than it may be.
+
+    Attributes:
+        limit: Which limit: what stays the same when only the amounts change.
+        amount: How much too much, in milli-units or steps.
+        rule: The rule that it breaks.
+        path: Where.
+        message: What was found, and what would be right.
+    """
+
+    limit: tuple[str, ...]
+    amount: int
+    rule: Rule
+    path: str
+    message: str
+
+
+Find = Callable[[Case, Queue, Queue | None], Iterator[Excess]]
+"""Finds what is too much in the tree with a queue as it is given; what cannot be more than it was in the tree with
+the stored queue, if there is one, need not be looked at."""
+
+
+def judge(case: Case, queue: Queue, find: Find, old: Queue | None) -> None:
+    """Report what is too much and was not as much before.
+
+    Args:
+        case: Where problems go.
+        queue: The queue as it would be.
+        find: Finds what is too much.
+        old: The queue as it is stored; None for a new one.
+    """
+    found = list(find(case, queue, old))
+    if not found:
+        return
+    before = find(case, old, None) if old is not None else ()
+    standing = {each.limit: each.amount for each in before}
+    for each in found:
+        if each.limit not in standing or each.amount > standing[each.limit]:
+            case.report(each.rule, each.path, each.message)

@@ -1,0 +1,125 @@
+"""Fields of a queue that stand for themselves: weight, priority, dequeue strategy, and other clusters.
+
+The CRD has the same bounds; here the message says what would be right, also where no API server checks
+first.
+"""
+
+from pumice.api.quantities import parse_milli
+from pumice.api.queues import Queue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.amounts import Q_QUANTITY
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "RULES", "clusters", "fields"]
+
+Q_WEIGHT = Rule(
+    "Q-WEIGHT",
+    "weight is from 1 to 65535",
+    "Shares are divided by weight; what has none gets nothing.",
+    "weight: -1",
+)
+Q_PRIORITY = Rule(
+    "Q-PRIORITY",
+    "priority is from 0 to 2147483647",
+    "The queue of the highest priority comes first; 0 is the lowest there is.",
+    "priority: -1",
+)
+Q_DEQUEUE = Rule(
+    "Q-DEQUEUE",
+    "dequeueStrategy is fifo or traverse",
+    "No other way to take Jobs out of a queue exists.",
+    "dequeueStrategy: fiffo",
+    reason="FieldValueNotSupported",
+)
+
+
+_LARGEST_WEIGHT = 65535
+_LARGEST_PRIORITY = 2**31 - 1
+_STRATEGIES = ("fifo", "traverse")
+
+
+def fields(case: Case, queue: Queue) -> None:
+    """Check the plain fields."""
+    spec = queue.spec
+    if spec.weight is not None and not 1 <= spec.weight <= _LARGEST_WEIGHT:
+        message = f"must be from 1 to {_LARGEST_WEIGHT}, found {spec.weight}"
+        case.report(Q_WEIGHT, "spec.weight", message)
+    if not 0 <= spec.priority <= _LARGEST_PRIORITY:
+        message = f"must be from 0 to {_LARGEST_PRIORITY}, found {spec.priority}"
+        case.report(Q_PRIORITY, "spec.priority", message)
+    strategy = spec.dequeue_strategy
+    if strategy and strategy not in _STRATEGIES:
+        hint = case.did_you_mean(strategy, _STRATEGIES)
+        message = f'"{strategy}" is not a strategy{hint}, expected one of {", ".join(_STRATEGIES)}'
+        case.report(Q_DEQUEUE, "spec.dequeueStrategy", message)
+
+
+Q_CLUSTER_NAME = Rule(
+    "Q-CLUSTER-NAME",
+    "a cluster in extendClusters has a name",
+    "Nobody could tell where its Jobs would go.",
+    "extendClusters: [{weight: 1}]",
+    reason="FieldValueRequired",
+    stricter=True,
+)
+Q_CLUSTER_DUP = Rule(
+    "Q-CLUSTER-DUP",
+    "no cluster is twice in extendClusters",
+    "Which of the two weights and capacities counts would be a guess.",
+    "extendClusters: [{name: east}, {name: east}]",
+    reason="FieldValueDuplicate",
+    stricter=True,
+)
+Q_CLUSTER_WEIGHT = Rule(
+    "Q-CLUSTER-WEIGHT",
+    "weights in extendClusters are not negative",
+    "There is no share smaller than none.",
+    "extendClusters: [{name: east, weight: -1}]",
+    stricter=True,
+)
+Q_CLUSTER_CAPACITY = Rule(
+    "Q-CLUSTER-CAPACITY",
+    "capacities in extendClusters are not negative",
+    "No cluster takes less than nothing.",
+    "extendClusters: [{name: east, capacity: {cpu: -1}}]",
+    stricter=True,
+)
+
+RULES = (
+    Q_WEIGHT,
+    Q_PRIORITY,
+    Q_DEQUEUE,
+    Q_CLUSTER_NAME,
+    Q_CLUSTER_DUP,
+    Q_CLUSTER_WEIGHT,
+    Q_CLUSTER_CAPACITY,
+)
+
+
+def clusters(case: Case, queue: Queue) -> None:
+    """Check the clusters of `spec.extendClusters`."""
+    first: dict[str, int] = {}
+    for index, cluster in enumerate(queue.spec.extend_clusters or ()):
+        path = f"spec.extendClusters[{index}]"
+        if not cluster.name:
+            case.report(Q_CLUSTER_NAME, f"{path}.name", "must be set")
+        elif cluster.name in first:
+            message = f'"{cluster.name}" is in extendClusters[{first[cluster.name]}] already'
+            case.report(Q_CLUSTER_DUP, f"{path}.name", message)
+        else:
+            first[cluster.name] = index
+        if cluster.weight < 0:
+            message = f"must be 0 or more, found {cluster.weight}"
+            case.report(Q_CLUSTER_WEIGHT, f"{path}.weight", message)
+        for name, value in sorted((cluster.capacity or {}).items()):
+            _capacity(case, f"{path}.capacity.{name}", value)
+
+
+def _capacity(case: Case, path: str, value: str | int) -> None:
+    try:
+        amount = parse_milli(value)
+    except ValueError as error:
+        case.report(Q_QUANTITY, path, str(error))
+        return
+    if amount < 0:
+        case.report(Q_CLUSTER_CAPACITY, path, f"must be 0 or more, found {value}")

@@ -1,0 +1,211 @@
+"""Node groups of a queue: which ones it uses and avoids, and how much of each it may use.
+
+A group is a value of the node label `volcano.sh/nodegroup-name`. Whether nodes of a group exist cannot be known
+here: they may join the cluster at any time. The limits are an annotation, a JSON object with an entry a group.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from pumice.api import keys
+from pumice.api.json_words import kind_of
+from pumice.api.names import label_value_problem
+from pumice.api.quantities import parse_milli
+from pumice.api.queues import NodeGroupTerms, Queue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.amounts import Q_RESOURCE
+from pumice.webhook.rules.resource_names import misspelt
+from pumice.webhook.rules.rule import Rule
+
+__all__ = [
+    "Q_GROUP_LIMITS",
+    "Q_GROUP_NAME",
+    "RULES",
+    "group_name_problem",
+    "node_group_limits",
+    "node_groups",
+]
+
+Q_GROUP_NAME = Rule(
+    "Q-GROUP-NAME",
+    "names of node groups are label values, and none is empty",
+    f"A node is in a group by its label {keys.NODE_GROUP}; no node can carry another name.",
+    "nodeGroupAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [gpu nodes]}",
+    stricter=True,
+)
+Q_GROUP_DUP = Rule(
+    "Q-GROUP-DUP",
+    "no node group is twice in a list",
+    "In a list of preferences the place counts, and two places are a guess.",
+    "nodeGroupAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [gpu, cpu, gpu]}",
+    reason="FieldValueDuplicate",
+    stricter=True,
+)
+Q_GROUP_BOTH = Rule(
+    "Q-GROUP-BOTH",
+    "no node group is both required and forbidden",
+    "A group in required affinity and in required anti-affinity must be used and must not.",
+    "nodeGroupAffinity and nodeGroupAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [gpu]}",
+    reason="FieldValueForbidden",
+    stricter=True,
+)
+Q_GROUP_PREFERENCE = Rule(
+    "Q-GROUP-PREFERENCE",
+    "a preference for or against a node group can have an effect",
+    "What is required decides; a preference that says otherwise, or both ways, says nothing.",
+    "nodeGroupAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [gpu]}, where gpu is in required anti-affinity",
+    level="warn",
+)
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_WANTED = "spec.affinity.nodeGroupAffinity"
+_UNWANTED = "spec.affinity.nodeGroupAntiAffinity"
+
+
+def group_name_problem(name: str) -> str | None:
+    """Say why a text is no name of a node group, or None when it is."""
+    return label_value_problem(name) if name else "must not be empty"
+
+
+def node_groups(case: Case, queue: Queue) -> None:
+    """Check the lists of `spec.affinity`, each for itself and against each other."""
+    affinity = queue.spec.affinity
+    if affinity is None:
+        return
+    wanted = affinity.node_group_affinity or _NO_TERMS
+    unwanted = affinity.node_group_anti_affinity or _NO_TERMS
+    for path, terms in ((_WANTED, wanted), (_UNWANTED, unwanted)):
+        _names(case, f"{path}.{_REQUIRED}", terms.required)
+        _names(case, f"{path}.{_PREFERRED}", terms.preferred)
+    if unwanted is not _NO_TERMS:
+        _contradictions(case, wanted, unwanted)
+
+
+_NO_TERMS = NodeGroupTerms()
+
+
+def _names(case: Case, path: str, groups: Sequence[str]) -> None:
+    first: dict[str, int] = {}
+    for index, group in enumerate(groups):
+        if problem := group_name_problem(group):
+            case.report(Q_GROUP_NAME, f"{path}[{index}]", problem)
+        elif group in first:
+            message = f'"{group}" is at position [{first[group]}] of the list already'
+            case.report(Q_GROUP_DUP, f"{path}[{index}]", message)
+        else:
+            first[group] = index
+
+
+def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms) -> None:
+    required, preferred = set(wanted.required), set(wanted.preferred)
+    forbidden = set(unwanted.required)
+    for index, group in enumerate(unwanted.required):
+        if group in required:
+            message = f'"{group}" is in nodeGroupAffinity.{_REQUIRED} too, so it must be used and must not'
+            case.report(Q_GROUP_BOTH, f"{_UNWANTED}.{_REQUIRED}[{index}]", message)
+    for index, group in enumerate(wanted.preferred):
+        if group in forbidden:
+            message = f'"{group}" is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it'
+            case.report(Q_GROUP_PREFERENCE, f"{_WANTED}.{_PREFERRED}[{index}]", message)
+    for index, group in enumerate(unwanted.preferred):
+        path = f"{_UNWANTED}.{_PREFERRED}[{index}]"
+        if group in forbidden:
+            message = (
+                f'"{group}" is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it; Volcano '
+                "takes the preference for a permission"
+            )
+            case.report(Q_GROUP_PREFERENCE, path, message)
+        elif group in preferred:
+            message = f'"{group}" is in nodeGroupAffinity.{_PREFERRED} too; it is used last'
+            case.report(Q_GROUP_PREFERENCE, path, message)
+
+
+Q_GROUP_LIMITS = Rule(
+    "Q-GROUP-LIMITS",
+    "limits of node groups are a JSON object of groups with resources and amounts",
+    "The scheduler places no pod of a queue whose limits it cannot read.",
+    f"{keys.NODE_GROUP_LIMITS}: '{{gpu: 8}}'",
+    stricter=True,
+)
+Q_GROUP_LIMITS_UNUSED = Rule(
+    "Q-GROUP-LIMITS-UNUSED",
+    "limits are about node groups that the queue may use",
+    "A limit on what is never used limits nothing; perhaps another group was meant.",
+    f'{keys.NODE_GROUP_LIMITS}: \'{{"gpu": {{"cpu": 8}}}}\', where gpu is in required anti-affinity',
+    level="warn",
+)
+
+RULES = (
+    Q_GROUP_NAME,
+    Q_GROUP_DUP,
+    Q_GROUP_BOTH,
+    Q_GROUP_PREFERENCE,
+    Q_GROUP_LIMITS,
+    Q_GROUP_LIMITS_UNUSED,
+)
+
+_PATH = f"metadata.annotations[{keys.NODE_GROUP_LIMITS}]"
+_FORM = '{"group1": {"cpu": "3", "memory": "8Gi"}}'
+
+
+def node_group_limits(case: Case, queue: Queue) -> None:
+    """Check the annotation of a queue that has it."""
+    text = queue.metadata.annotation(keys.NODE_GROUP_LIMITS)
+    if not text:
+        return
+    try:
+        limits = msgspec.json.decode(text)
+    except (ValueError, RecursionError) as error:
+        case.report(
+            Q_GROUP_LIMITS, _PATH, f"must be JSON such as {_FORM}, and cannot be read: {error}"
+        )
+        return
+    if not isinstance(limits, dict):
+        message = f"must be a JSON object such as {_FORM}, found {kind_of(limits)}"
+        case.report(Q_GROUP_LIMITS, _PATH, message)
+        return
+    for group, amounts in sorted(limits.items()):
+        _group(case, queue, group, amounts)
+
+
+def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
+    if problem := group_name_problem(group):
+        case.report(Q_GROUP_LIMITS, _PATH, f"names of groups {problem}")
+    elif why := _unused(queue, group):
+        case.report(Q_GROUP_LIMITS_UNUSED, _PATH, f'group "{group}" is limited, but {why}')
+    if not isinstance(amounts, Mapping):
+        message = f'limits of group "{group}" must be an object such as {{"cpu": "3"}}, found {kind_of(amounts)}'
+        case.report(Q_GROUP_LIMITS, _PATH, message)
+        return
+    for name, value in sorted(amounts.items()):
+        if hint := misspelt(name, case.suggestions):
+            case.report(
+                Q_RESOURCE, _PATH, f'resource "{name}" of group "{group}" is not known{hint}'
+            )
+        try:
+            amount = parse_milli(value)
+        except ValueError as error:
+            case.report(Q_GROUP_LIMITS, _PATH, f'{name} of group "{group}" {error}')
+            continue
+        if amount < 0:
+            message = f'{name} of group "{group}" must be 0 or more, found {value}'
+            case.report(Q_GROUP_LIMITS, _PATH, message)
+
+
+def _unused(queue: Queue, group: str) -> str:
+    """Why a queue never uses a group, by its own affinity; empty when it may."""
+    affinity = queue.spec.affinity
+    if affinity is None:  # then that of a queue above may count
+        return ""
+    wanted = affinity.node_group_affinity or NodeGroupTerms()
+    unwanted = affinity.node_group_anti_affinity or NodeGroupTerms()
+    if group in unwanted.required:
+        return "it is in required anti-affinity, so it is never used"
+    usable = (*wanted.required, *wanted.preferred, *unwanted.preferred)
+    if wanted.required and group not in usable:
+        return "it is not among the groups of required affinity, so it is never used"
+    return ""

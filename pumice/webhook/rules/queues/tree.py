@@ -1,0 +1,226 @@
+"""Where a queue stands in the tree: it has a way up to `root`, short and not in a circle."""
+
+from collections.abc import Iterator
+
+from pumice.api import keys
+from pumice.api.quantities import MILLI, parse_milli
+from pumice.api.queues import Queue
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.excess import Excess, chained, counted
+from pumice.webhook.rules.queues.overlay import Tree
+from pumice.webhook.rules.rule import Rule
+
+__all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "RULES", "allocated_pods", "depth", "place"]
+
+Q_SELF_PARENT = Rule(
+    "Q-SELF-PARENT",
+    "a queue is not its own parent",
+    "It would have no way up to root.",
+    "metadata: {name: team}, spec: {parent: team}",
+    compares=True,
+)
+Q_CYCLE = Rule(
+    "Q-CYCLE",
+    "a queue is not below itself",
+    "Shares are divided from root downwards; a circle hangs in the air.",
+    "spec: {parent: child}, where queue child has this queue above it",
+    stricter=True,
+)
+Q_ROOT_PARENT = Rule(
+    "Q-ROOT-PARENT",
+    "the queue root has no parent",
+    "There is nothing above root.",
+    "metadata: {name: root}, spec: {parent: team}",
+    reason="FieldValueForbidden",
+    stricter=True,
+)
+Q_PARENT_MISSING = Rule(
+    "Q-PARENT-MISSING",
+    "every queue above a queue exists",
+    "A queue without a way up to root has no share.",
+    "spec: {parent: no-such-queue}",
+    reason="FieldValueNotFound",
+)
+Q_PARENT_UNKNOWN = Rule(
+    "Q-PARENT-UNKNOWN",
+    "every queue above a queue is among the objects at hand",
+    "Without a cluster, or its state in files, nobody can tell whether the parent exists.",
+    "spec: {parent: department}",
+    reason="FieldValueNotFound",
+    level="warn",
+)
+Q_DEPTH = Rule(
+    "Q-DEPTH",
+    "queues are nested no deeper than `max-queue-depth`",
+    "Every level costs each scheduling cycle, and nobody oversees so many.",
+    "a queue whose parent is on the deepest level allowed",
+)
+Q_DEPTH_BELOW = Rule(
+    "Q-DEPTH-BELOW",
+    "a queue that moves takes no queue deeper than `max-queue-depth`",
+    "The queues below it move with it.",
+    "spec: {parent: deep}, where this queue has queues below it",
+    stricter=True,
+)
+Q_PARENT_BUSY = Rule(
+    "Q-PARENT-BUSY",
+    "a queue that runs pods does not become a parent",
+    "Its pods would be in no leaf queue any more.",
+    "spec: {parent: queue-with-running-pods}",
+)
+Q_PARENT_GROUPS = Rule(
+    "Q-PARENT-GROUPS",
+    "a queue that PodGroups wait in does not become a parent",
+    "Only queues without queues below them place pods.",
+    "spec: {parent: queue-with-waiting-jobs}",
+    level="warn",
+)
+Q_PARENT_CLOSED = Rule(
+    "Q-PARENT-CLOSED",
+    "the parent is open",
+    "What a closed queue's children ask for is not given to them.",
+    "spec: {parent: closed-queue}",
+    level="warn",
+)
+
+RULES = (
+    Q_SELF_PARENT,
+    Q_CYCLE,
+    Q_ROOT_PARENT,
+    Q_PARENT_MISSING,
+    Q_PARENT_UNKNOWN,
+    Q_DEPTH,
+    Q_DEPTH_BELOW,
+    Q_PARENT_BUSY,
+    Q_PARENT_GROUPS,
+    Q_PARENT_CLOSED,
+)
+
+_PATH = "spec.parent"
+
+
+def allocated_pods(queue: Queue) -> int:
+    """Pods that hold resources of a queue, by its status; 0 when it says nothing readable."""
+    try:
+        return parse_milli((queue.status.allocated or {}).get("pods", 0)) // MILLI
+    except ValueError:
+        return 0
+
+
+def place(case: Case, queue: Queue) -> None:
+    """Check where a queue stands in the tree."""
+    name, parent = queue.metadata.name, queue.spec.parent
+    if name == keys.ROOT_QUEUE:
+        if parent:
+            case.report(Q_ROOT_PARENT, _PATH, f'root has no parent, found "{parent}"')
+    elif name and parent == name:
+        case.report(Q_SELF_PARENT, _PATH, f'"{name}" cannot be its own parent')
+    elif parent not in ("", keys.ROOT_QUEUE):
+        _way_up(case, name, parent)
+        _parent(case, name, parent)
+
+
+def _way_up(case: Case, name: str, parent: str) -> None:
+    """Check that the queues above lead to root."""
+    above: list[str] = []
+    seen = {name}
+    here = parent
+    while here not in ("", keys.ROOT_QUEUE):
+        if here in seen:
+            circle = chained([name, *above, here], " → ")
+            message = f"queues are below each other in a circle: {circle}"
+            if not case.report(Q_CYCLE, _PATH, message) and not _leads_up_as_stored(case, parent):
+                limit = case.settings.max_queue_depth
+                message = f'no way of at most {limit} levels leads from "{parent}" to root'
+                case.report(Q_DEPTH, _PATH, message)
+            return
+        seen.add(here)
+        queue = case.queue(here)
+        if queue is None:
+            _missing(case, here, above)
+            return
+        above.append(here)
+        here = queue.spec.parent
+
+
+def _leads_up_as_stored(case: Case, parent: str) -> bool:
+    """Whether a queue has a short way up before the one under judgement moves, which is all that Volcano looks at."""
+    seen: set[str] = set()
+    here = parent
+    while here not in ("", keys.ROOT_QUEUE):
+        queue = case.view.queue(here)
+        if queue is None or here in seen:
+            return False
+        seen.add(here)
+        here = queue.spec.parent
+    return len(seen) < case.settings.max_queue_depth
+
+
+def _missing(case: Case, name: str, above: list[str]) -> None:
+    where = f'"{above[-1]}" has a parent that does not exist: ' if above else ""
+    if case.view.complete:
+        hint = case.did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
+        case.report(Q_PARENT_MISSING, _PATH, f'{where}there is no queue "{name}"{hint}')
+    else:
+        message = f'{where}queue "{name}" is not in the given files, so it was not looked at'
+        case.report(Q_PARENT_UNKNOWN, _PATH, message)
+
+
+def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
+    """Find levels that are too deep, of the queue and of what is below it."""
+    if old is not None and queue.spec.parent == old.spec.parent:
+        return
+    tree = Tree(case.view, queue)
+    above = tree.way()
+    if above is None or queue.metadata.name == keys.ROOT_QUEUE:
+        return
+    limit, own = case.settings.max_queue_depth, len(above) + 1
+    deepest = own + _height(tree)
+    if deepest <= limit:
+        return
+    way = chained([keys.ROOT_QUEUE, *reversed(above), queue.metadata.name], "/")
+    if own > limit:
+        message = f"would be on level {own} ({way}), at most {limit} are allowed"
+        rule = Q_DEPTH
+    elif old is not None and Tree(case.view, old).is_in_circle():
+        return  # who opens a circle takes all of it along
+    else:
+        message = f"queues below it would be on level {deepest} (under {way}), at most {limit} are allowed"
+        rule = Q_DEPTH_BELOW
+    yield Excess((), deepest - limit, rule, _PATH, message)
+
+
+def _height(tree: Tree) -> int:
+    """Levels below a queue."""
+    level, height, seen = [tree.name], 0, {tree.name}
+    while level:
+        below = {
+            name
+            for each in level
+            for child in tree.children(each)
+            if (name := child.metadata.name) not in seen
+        }
+        seen |= below
+        level = sorted(below)
+        height += bool(below)
+    return height
+
+
+def _parent(case: Case, name: str, parent: str) -> None:
+    queue = case.view.queue(parent)
+    if queue is None:
+        return
+    if not queue.is_open:
+        message = f'queue "{parent}" is {queue.status.state}, so nothing below it gets anything new'
+        case.report(Q_PARENT_CLOSED, _PATH, message)
+    has_others = any(each.metadata.name != name for each in case.view.children(parent))
+    if has_others:
+        return
+    if pods := allocated_pods(queue):
+        running = counted(pods, "pod")
+        message = f'queue "{parent}" runs {running} of its own, so it cannot become a parent'
+        case.report(Q_PARENT_BUSY, _PATH, message)
+    elif groups := case.view.pod_groups_in(parent):
+        waiting = counted(groups, "PodGroup")
+        message = f'queue "{parent}" has {waiting} of its own, which will not be placed any more'
+        case.report(Q_PARENT_GROUPS, _PATH, message)

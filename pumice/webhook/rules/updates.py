@@ -1,0 +1,193 @@
+"""Updates: only problems that the update brings count.
+
+An object may have been admitted by an older version, by other settings, or before there was
+admission. It must still be possible to label, scale and delete it. So both the stored and the new
+object are checked, and a problem of the new one counts if
+
+- the stored one has no problem of this code at this place, or
+- the problem can be measured (`Case.report(…, excess=)`) and it grew, or
+- the problem cannot be measured and its message changed, since the field has another wrong value.
+
+So a Job with more `minAvailable` than pods can get more pods although still not enough, which changes
+the message; it cannot get fewer. Rules whose message holds numbers that an update may change report by
+how much they are broken.
+
+Items of lists move: removing one item changes the index of those behind it. An unchanged item is found
+at any index. A changed item is compared with the one that was at its index, unless that one has moved.
+"""
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Collection
+from typing import Any, TypeVar
+
+import msgspec
+
+from pumice.api.fields import FieldError
+from pumice.api.suggestions import Suggestions
+from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.within import Within
+
+__all__ = ["Moved", "judge_update"]
+
+T = TypeVar("T")
+
+_NUMBER = re.compile(r"\[\d+\]")
+"""The position of an item, in a message."""
+
+
+def judge_update(
+    case: Case,
+    checks: Collection[Check[T]],
+    new: T,
+    old: T,
+    *,
+    standing: Collection[Check[T]] | None = None,
+    covered: Collection[str] = (),
+) -> None:
+    """Judge an update and keep only the problems that it brings.
+
+    Args:
+        case: Where new problems go.
+        checks: What is judged.
+        new: The object as it would be.
+        old: The object as it is; judged only when anything was found in the former.
+        standing: What the object as it is is judged by, where that is not the same.
+        covered: Paths of which the case says already that they must not change; what is wrong
+            with their new values goes without saying.
+    """
+    after = _judged(case, checks, new, Suggestions())
+    case.missing_queues.extend(after.missing_queues)
+    case.crashes.extend(after.crashes)
+    if not after.errors and not after.warnings:
+        return
+    standing = checks if standing is None else standing
+    if not after.suggestions.spent:
+        before = _judged(case, standing, old, Suggestions())
+    if after.suggestions.spent or before.suggestions.spent:
+        # Some problems have a suggestion, others went without: they compare only without any.
+        after = _judged(case, checks, new, Suggestions(0))
+        before = _judged(case, standing, old, Suggestions(0))
+    inside = Within(covered)
+    known = {*before.errors, *before.warnings}
+    anywhere = {_unnumbered(each, each.path) for each in known}
+    moved = Moved(old, new)
+
+    def brought(found: FieldError) -> bool:
+        if after.is_crash(found):
+            return True  # nobody has judged the update, though the same was so before
+        if found.path in inside:
+            return False
+        path = moved.before(found.path)
+        if path is None:
+            return True
+        if found in known if path == found.path else _unnumbered(found, path) in anywhere:
+            return False
+        was = before.excesses.get((found.code, path))
+        now = after.excesses.get((found.code, found.path))
+        return was is None or now is None or now > was
+
+    case.errors.extend(filter(brought, after.errors))
+    case.warnings.extend(filter(brought, after.warnings))
+
+
+def _unnumbered(found: FieldError, path: str) -> tuple[str, str, str]:
+    """A problem at a path, whatever positions its message names, which may have moved, too."""
+    return found.code, path, _NUMBER.sub("[]", found.message)
+
+
+def _judged(case: Case, checks: Collection[Check[T]], subject: T, suggestions: Suggestions) -> Case:
+    judged = case.sibling(suggestions)
+    run(judged, checks, subject)
+    return judged
+
+
+class Moved:
+    """Two states of an object, and where in the first stood what stands in the second."""
+
+    __slots__ = ("_new", "_old", "_positions")
+
+    def __init__(self, old: Any, new: Any) -> None:
+        """Take both, as raw values or as structs."""
+        self._old = msgspec.to_builtins(old)
+        self._new = msgspec.to_builtins(new)
+        self._positions: dict[tuple[int, int], list[int | None]] = {}
+
+    def before(self, path: str) -> str | None:
+        """Where that stood which now stands at a path; None for what is in an item that came.
+
+        Whatever is in no list, is missing, or has a key that looks like several, stays in its place.
+        """
+        old, new, rest, found = self._old, self._new, path, ""
+        while rest:
+            if isinstance(new, list) and rest.startswith("["):
+                number, _, behind = rest[1:].partition("]")
+                if not number.isdecimal() or int(number) >= len(new):
+                    break
+                position = self._align(old, new)[int(number)]
+                if position is None:
+                    return None
+                found += f"[{position}]"
+                old, new = old[position], new[int(number)]
+            else:
+                name = _first(rest.removeprefix("."))
+                if not isinstance(new, dict) or name not in new:
+                    break
+                behind = rest.removeprefix(".")[len(name) :]
+                found += rest[: len(rest) - len(behind)]
+                old, new = old.get(name) if isinstance(old, dict) else None, new[name]
+            rest = behind
+        return found + rest
+
+    def _align(self, old: Any, new: list[Any]) -> list[int | None]:
+        """The former position of each item of a list."""
+        place = id(old), id(new)
+        known = self._positions.get(place)
+        if known is None:
+            known = self._positions[place] = _aligned(old if isinstance(old, list) else [], new)
+        return known
+
+
+def _aligned(old: list[Any], new: list[Any]) -> list[int | None]:
+    """The former positions; items before and behind all changes stay in their order, also equal ones."""
+    before, after = [_spelt(item) for item in old], [_spelt(item) for item in new]
+    found: list[int | None] = [None] * len(after)
+    most = min(len(before), len(after))
+    head = next((at for at in range(most) if before[at] != after[at]), most)
+    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
+    found[:head] = range(head)
+    for at in range(1, tail + 1):
+        found[-at] = len(before) - at
+    between, left = range(head, len(before) - tail), range(head, len(after) - tail)
+    if len(between) == len(left):
+        for at in left:
+            found[at] = at if before[at] == after[at] else None
+    _find_equal(found, before, after, between, left)
+    taken = set(found)
+    for at in left:
+        if found[at] is None and at in between and at not in taken:
+            found[at] = at
+    return found
+
+
+def _find_equal(
+    found: list[int | None], before: list[bytes], after: list[bytes], between: range, left: range
+) -> None:
+    """Note where equal items stood, the first for the first."""
+    taken = set(found)
+    known: defaultdict[bytes, deque[int]] = defaultdict(deque)
+    for at in between:
+        if at not in taken:
+            known[before[at]].append(at)
+    for at in left:
+        if found[at] is None and (equal := known.get(after[at])):
+            found[at] = equal.popleft()
+
+
+def _spelt(item: Any) -> bytes:
+    return msgspec.json.encode(item, order="deterministic")
+
+
+def _first(path: str) -> str:
+    """The first name of a path."""
+    return path.partition(".")[0].partition("[")[0]

@@ -1,0 +1,126 @@
+"""Waiting for what comes about by itself: `until` inside an event loop, `wait_until` outside of one.
+
+Both ask again and again, soon at first and then less often, and give up after a time that only what never
+comes about takes. What they raise then says what was waited for and what was seen last.
+"""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+__all__ = ["SECONDS", "NotReadyError", "until", "wait_until"]
+
+SECONDS = 60.0
+"""How long anything may take, on a machine that has much else to do."""
+
+
+class NotReadyError(AssertionError):
+    """What was waited for did not come about."""
+
+
+class _Process(Protocol):
+    """What `tests.support.controlplane.processes.Process` is to those who wait for it."""
+
+    name: str
+
+    @property
+    def running(self) -> bool: ...
+
+    def tail(self) -> str: ...
+
+
+async def until(
+    holds: Callable[[], Any],
+    what: str = "",
+    seconds: float = SECONDS,
+    *,
+    around: Callable[[], object] | None = None,
+) -> Any:
+    """Wait until something holds.
+
+    Args:
+        holds: A function, or a coroutine function, that answers something true when it does.
+        what: What is waited for; the source of `holds` when empty.
+        seconds: How long to wait.
+        around: Says what else is worth knowing when it does not come about.
+
+    Returns:
+        The true answer.
+
+    Raises:
+        NotReadyError: It took longer.
+    """
+    seen: Any = None
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            pauses = _pauses(0.01)
+            while True:
+                answer = holds()
+                seen = await answer if inspect.isawaitable(answer) else answer
+                if seen:
+                    return seen
+                await asyncio.sleep(next(pauses))
+    except TimeoutError:
+        if not limit.expired():
+            raise  # of `holds`
+        also = "" if around is None else str(around())
+        raise _late(what or _source(holds), seconds, seen, also) from None
+
+
+def wait_until(
+    holds: Callable[[], Any],
+    what: str = "",
+    seconds: float = SECONDS,
+    processes: Sequence[_Process] = (),
+) -> Any:
+    """Wait until something holds, outside of an event loop.
+
+    Args:
+        holds: Answers something true when it does.
+        what: What is waited for; the source of `holds` when empty.
+        seconds: How long to wait.
+        processes: Must all run meanwhile.
+
+    Returns:
+        The true answer.
+
+    Raises:
+        NotReadyError: It took longer, or one of `processes` ended meanwhile.
+    """
+    wanted = what or _source(holds)
+    deadline = time.monotonic() + seconds
+    pauses = _pauses(0.05)
+    while True:
+        if seen := holds():
+            return seen
+        for each in processes:
+            if not each.running:
+                raise NotReadyError(f"{each.name} ended while waiting for {wanted}:\n{each.tail()}")
+        if time.monotonic() > deadline:
+            tails = "\n".join(f"--- {each.name}\n{each.tail()}" for each in processes)
+            raise _late(wanted, seconds, seen, tails)
+        time.sleep(next(pauses))
+
+
+def _pauses(longest: float) -> Iterator[float]:
+    pause = 0.001
+    while True:
+        yield pause
+        pause = min(pause * 1.3, longest)
+
+
+def _late(what: str, seconds: float, seen: object, also: str) -> NotReadyError:
+    # Of a comparison that is false there is nothing to see.
+    last = "" if isinstance(seen, bool) else f"; last seen: {seen!r}"
+    return NotReadyError(
+        "\n".join(filter(None, (f"{what}: not after {seconds:.0f} s{last}", also)))
+    )
+
+
+def _source(holds: Callable[[], Any]) -> str:
+    try:
+        return " ".join(inspect.getsource(holds).split())[:200]
+    except (OSError, TypeError):  # of a builtin, or of a bound method of one
+        return repr(holds)
