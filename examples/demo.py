@@ -2,7 +2,8 @@
 
 Starts what `pumice dev` starts, with nodes of 2, 1 and 4 CPUs, submits two Jobs, through kubectl where
 there is one, and prints what happened. Ends by itself; the exit code is 0 only if all went as the
-task-topology design says: a parameter server and its workers share a node, the two servers do not.
+example in `docs/design/task-topology-plugin.md` of Volcano says: a parameter server and its workers share a
+node, the two servers do not.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ PATIENCE = 10.0
 """Seconds after which something that should have happened counts as not happening."""
 
 TOGETHER = (("train-ps-0", "train-worker-0", "train-worker-2"), ("train-ps-1", "train-worker-1"))
-"""Pods that, by the design, share a node."""
+"""Pods that must share a node."""
 
 
 class UnexpectedError(Exception):

@@ -1,7 +1,6 @@
 """The Command: an order to a Job or a Queue, as `vcctl job suspend` creates it.
 
-Group `bus.volcano.sh/v1alpha1`. Fields stand at the top level, there is no spec: webhook
-specification, section 12.5.
+Group `bus.volcano.sh/v1alpha1`. Fields stand at the top level, there is no spec.
 """
 
 from typing import Annotated

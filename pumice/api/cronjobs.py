@@ -1,7 +1,6 @@
 """The CronJob of Volcano: Jobs that are made anew by the clock.
 
 Group `batch.volcano.sh/v1alpha1`, not to be confused with Kubernetes' own CronJob of group `batch`.
-Fields: webhook specification, section 12.2.
 """
 
 from typing import Annotated

@@ -1,6 +1,6 @@
 """The HyperNode: nodes, or smaller HyperNodes, that are near to each other in the network.
 
-Group `topology.volcano.sh/v1alpha1`, cluster-scoped. Fields: webhook specification, section 12.5.
+Group `topology.volcano.sh/v1alpha1`, cluster-scoped.
 """
 
 from typing import Annotated

@@ -1,6 +1,6 @@
 """The JobFlow, Jobs that wait for each other, and the JobTemplate, of which it makes them.
 
-Group `flow.volcano.sh/v1alpha1`. Fields: webhook specification, section 12.5.
+Group `flow.volcano.sh/v1alpha1`.
 """
 
 from typing import Annotated

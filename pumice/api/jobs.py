@@ -1,6 +1,6 @@
 """The Volcano Job: several tasks of equal pods that start, fail and finish together.
 
-Group `batch.volcano.sh/v1alpha1`. Field names, enums and bounds: webhook specification, section 12.1.
+Group `batch.volcano.sh/v1alpha1`. Field names, enums and bounds are Volcano's.
 """
 
 from typing import Annotated, Any
@@ -180,10 +180,7 @@ class Task(ApiStruct, frozen=True):
 
     @property
     def minimum(self) -> int:
-        """Pods that must be schedulable together: stated, or by partitions, or all of them.
-
-        Source: webhook specification, section 4, task rule 3.
-        """
+        """Pods that must be schedulable together: stated, or by partitions, or all of them."""
         if self.min_available is not None:
             return self.min_available
         partitions = self.partition_policy

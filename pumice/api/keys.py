@@ -29,8 +29,8 @@ QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 TOPOLOGY_AFFINITY = "volcano.sh/task-topology-affinity"
 TOPOLOGY_ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
 TOPOLOGY_TASK_ORDER = "volcano.sh/task-topology-task-order"
-TOPOLOGY_SEED = "volcano.sh/task-topology"
-"""The Bucket design's annotation: the plugin's arguments as a JSON text."""
+TOPOLOGY_JSON = "volcano.sh/task-topology"
+"""The plugin's arguments as a JSON text (`docs/design/bucket.md` of Volcano)."""
 
 # Node groups.
 NODE_GROUP = "volcano.sh/nodegroup-name"

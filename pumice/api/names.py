@@ -158,10 +158,7 @@ def pod_name(job: str, task: str, index: int) -> str:
 
 
 def pod_index(name: str) -> str:
-    """Index of a Job's pod as text, empty when the name has fewer than three `-` parts.
-
-    Source: job specification, section 2.
-    """
+    """Index of a Job's pod as text, empty when the name has fewer than three `-` parts, as Volcano reads it."""
     parts = name.split("-")
     return parts[-1] if len(parts) >= 3 else ""
 

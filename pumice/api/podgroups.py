@@ -1,6 +1,6 @@
 """The PodGroup: pods that are placed together or not at all.
 
-Group `scheduling.volcano.sh/v1beta1`. Fields: webhook specification, section 12.3.
+Group `scheduling.volcano.sh/v1beta1`.
 """
 
 from typing import Annotated

@@ -1,6 +1,6 @@
 """The Queue: a share of the cluster, with limits and with the node groups it may use.
 
-Group `scheduling.volcano.sh/v1beta1`, cluster-scoped. Fields: webhook specification, section 12.4.
+Group `scheduling.volcano.sh/v1beta1`, cluster-scoped.
 """
 
 from typing import Annotated

@@ -2,8 +2,6 @@ r"""Regular expressions as Go has them: RE2, which neither looks around nor back
 
 To match never takes long; to compile takes as long as the program is that becomes of a pattern, and `\pL{400}`
 becomes one of half a million instructions. Whoever judges many patterns looks at their size.
-
-Source: webhook specification, section 11.
 """
 
 import re

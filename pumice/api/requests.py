@@ -30,7 +30,7 @@ def pod_requests(spec: PodSpec) -> Amounts:
     Raises:
         QuantityError: A quantity cannot be read.
 
-    Source: scheduler specification, section a3.2.
+    Source: Kubernetes documentation, "Init Containers" and "Sidecar Containers", resource sharing within containers.
     """
     total = _effective(spec, "requests")
     if spec.resources is not None:
@@ -47,8 +47,6 @@ def quota_usage(spec: PodSpec) -> Amounts:
 
     Raises:
         QuantityError: A quantity cannot be read.
-
-    Source: job specification, section 15.1.
     """
     requests = _effective(spec, "requests")
     limits = _effective(spec, "limits")

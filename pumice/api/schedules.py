@@ -3,8 +3,6 @@
 The syntax is that of robfig/cron v3's standard parser, which Volcano and Kubernetes use: no seconds,
 no years, weekdays 0 to 6, names in any case, `?` for `*`. That parser takes some texts for something
 else than they say (`*-5` for `*`); these are read as it reads them, and told as oddities.
-
-Source: webhook specification, section 11.
 """
 
 import re

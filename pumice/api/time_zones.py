@@ -2,8 +2,6 @@
 
 Which names there are is told by the database that Pumice brings along, not by the machine's, so that
 a manifest is judged the same at every desk and in every image.
-
-Source: webhook specification, section 11.
 """
 
 import re

@@ -14,7 +14,7 @@ from pumice.cli.options import Output
 from pumice.cli.output import Format, paint, write, write_json
 
 if TYPE_CHECKING:
-    from pumice.testing import Report
+    from pumice.testing import Result
 
 __all__ = ["EXAMPLES", "plugins"]
 
@@ -124,18 +124,23 @@ def _check(reference: str, count: int, output: Format) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         _need_hypothesis(folder)
-        from pumice.testing import job_plugin_report
+        from pumice.testing import job_plugin_results
 
-        reports = [job_plugin_report(found, examples=count) for found in load(reference)]
+        found = load(reference)
+        tried = [(_called(each), job_plugin_results(each, examples=count)) for each in found]
     if output is Format.JSON:
-        write_json([_as_json(each) for each in reports])
+        write_json([_as_json(name, results) for name, results in tried])
     else:
-        for number, report in enumerate(reports):
+        for number, (name, results) in enumerate(tried):
             if number:
                 write("")
-            _show(report, reference)
-    if any(report.problems for report in reports):
+            _show(name, reference, results)
+    if any(result.problem for _, results in tried for result in results):
         exits.finish(exits.REFUSED)
+
+
+def _called(found: Any) -> str:
+    return str(getattr(found, "name", "") or getattr(found, "__name__", "") or found)
 
 
 def _need_hypothesis(folder: str) -> None:
@@ -149,10 +154,10 @@ def _need_hypothesis(folder: str) -> None:
         raise UserError("check needs hypothesis: pip install 'pumice[check]'") from None
 
 
-def _as_json(report: "Report") -> dict[str, Any]:
+def _as_json(name: str, results: list["Result"]) -> dict[str, Any]:
     return {
-        "plugin": report.plugin,
-        "passed": not report.problems,
+        "plugin": name,
+        "passed": not any(each.problem for each in results),
         "properties": [
             {
                 "name": each.name,
@@ -161,15 +166,15 @@ def _as_json(report: "Report") -> dict[str, Any]:
                 "problem": each.problem,
                 "example": None if each.job is None else {"job": each.job},
             }
-            for each in report.results
+            for each in results
         ],
     }
 
 
-def _show(report: "Report", reference: str) -> None:
-    write(f"{paint(report.plugin, 'bold')} of {reference}")
-    width = max(len(each.name) for each in report.results)
-    for each in report.results:
+def _show(name: str, reference: str, results: list["Result"]) -> None:
+    write(f"{paint(name, 'bold')} of {reference}")
+    width = max(len(each.name) for each in results)
+    for each in results:
         answer = paint("failed", "red") if each.problem else paint("ok", "green") + "    "
         write(f"  {answer}  {each.name.ljust(width)}  {each.text}")
         for line in each.details():

@@ -3,8 +3,6 @@
 A Command is carried out exactly once. Its uid is written to the Job's status together with the phase
 that it leads to; only then is it deleted. Should the controller die in between, the uid tells the next
 one that deleting is all that is left to do. Commands are taken one at a time, oldest first.
-
-Source: job specification, section 19.
 """
 
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A task that depends on others gets no pods before these are ready; pods that it has already are left
 alone. A task counts as ready when enough of its pods have succeeded or run with all containers ready.
 Enough is its `minAvailable`, or all of them when it does not say.
-
-Source: job specification, section 12.
 """
 
 from collections.abc import Sequence

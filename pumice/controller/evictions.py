@@ -3,8 +3,6 @@
 A policy may let some time pass (`timeout`) before it acts on an eviction, and does nothing if the pod runs
 again by then. Of a pod that is gone nothing is left that could tell since when. So the pod that takes its
 place carries the moment, and for as long as that one waits, the eviction lasts.
-
-Source: job specification, section 18.4.
 """
 
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 The scheduler does not try a gang for which a queue or the cluster has less than this. Which pods are
 the needed ones is a matter of priority: tasks are taken in the order of their PriorityClass, and in the
 order of the spec among equals.
-
-Source: job specification, section 15.1.
 """
 
 from collections.abc import Mapping, Sequence

@@ -31,7 +31,7 @@ or unknown phase is `Pending`.
                  ├── CompleteJob ─────► Completing ───► Completed
                  └── TerminateJob ────► Terminating ──► Terminated
 
-Source: job specification, section 17. Two differences are deliberate. In `Restarting`, `AbortJob`,
+The phases and rules are Volcano's. Two differences are deliberate. In `Restarting`, `AbortJob`,
 `CompleteJob` and `TerminateJob` are obeyed, and so is `TerminateJob` in `Aborting`; Volcano removes the
 pods and then forgets what was asked. In `Restarting`, any other action carries on with the restart that
 is under way instead of removing all pods.
@@ -286,10 +286,7 @@ def step(phase: str, action: str, facts: Facts) -> Verdict:
 
 
 def judge(rule: Rule, phase: str, facts: Facts) -> Verdict:
-    """Apply a rule to the counts after the work.
-
-    Source: job specification, sections 17, 17.1 and 17.2.
-    """
+    """Apply a rule to the counts after the work."""
     match rule:
         case Rule.START:
             settled = facts.running + facts.succeeded + facts.failed

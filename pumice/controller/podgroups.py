@@ -13,8 +13,6 @@ complete, because the scheduler would wait for pods that wait for the scheduler.
 
 Admission sends the group of a Job in queue `default` into the queue that its namespace names, if that
 names one. It stays there.
-
-Source: job specification, section 15.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """The pod of one replica of a task.
 
-Names, labels and annotations are Volcano's (job specification, section 14): the scheduler, the plugins,
+Names, labels and annotations are Volcano's: the scheduler, the plugins,
 `vcctl` and the users' own selectors read them. What the controller writes overrides the template.
 The template itself is shared between pods and never changed.
 """

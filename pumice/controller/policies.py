@@ -2,8 +2,6 @@
 
 A Job and its tasks carry lifecycle policies: `PodFailed` → `RestartJob`, exit code 3 → `AbortJob`, and
 so on. Task policies are asked before the Job's, and within a list the first that matches wins.
-
-Source: job specification, sections 18.1 to 18.3.
 """
 
 from collections.abc import Iterator, Sequence

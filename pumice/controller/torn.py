@@ -3,8 +3,6 @@
 The scheduler says so by the phase `Unknown` of the PodGroup, which policies may answer with a restart. It
 says it of any gang that runs in part, also of one to which a stage was added (`dependsOn`), and it says it
 until it has written otherwise. Only a gang that has lost something is torn.
-
-Source: job specification, sections 12 and 15; scheduler specification, d.3.
 """
 
 from collections.abc import Mapping, Sequence

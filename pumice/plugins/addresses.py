@@ -1,8 +1,8 @@
 """Where the pods of a Job can be reached: `<hostname>.<subdomain>`, relative to the namespace.
 
-Source: job specification, section 2. A template that sets `hostname` gives it to every pod of its
-task, so such a task has one address, whatever its replicas; a template's `subdomain` replaces the
-Job's name, and Pumice makes no Service for it. Pods that another controller makes are named by it.
+A template that sets `hostname` gives it to every pod of its task, so such a task has one address, whatever
+its replicas; a template's `subdomain` replaces the Job's name, and Pumice makes no Service for it. Pods that
+another controller makes are named by it.
 """
 
 from pumice.api import keys, names

@@ -1,7 +1,4 @@
-"""Plugin `env`: each container knows the index of its pod within the task.
-
-Source: job specification, section 3.
-"""
+"""Plugin `env`: each container knows the index of its pod within the task."""
 
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import Values

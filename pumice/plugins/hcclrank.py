@@ -1,7 +1,4 @@
-"""Plugin `hcclrank`: Ascend's rank as an annotation of the pod.
-
-Source: job specification, section 10.
-"""
+"""Plugin `hcclrank`: Ascend's rank as an annotation of the pod."""
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task

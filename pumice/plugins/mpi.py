@@ -1,8 +1,8 @@
 """Plugin `mpi`: the master knows the workers, by a variable and by host files with slots.
 
-Source: job specification, section 8 and weaknesses W-10, W-12. The files are a ConfigMap that the controller
-keeps current, so that a running master sees workers come and go; the variables that name them are read
-by Open MPI (4 and 5), and by Intel MPI and MPICH, whose launcher is Hydra.
+The files are a ConfigMap that the controller keeps current, so that a running master sees workers come and
+go; the variables that name them are read by Open MPI (4 and 5), and by Intel MPI and MPICH, whose launcher is
+Hydra.
 """
 
 from pumice.api.fields import FieldError

@@ -1,7 +1,6 @@
 """Plugin `mxnet`: the parameter server's variables, `DMLC_*`.
 
-Source: seed on distributed framework plugins; job specification, section 11. Volcano never had this
-plugin; the variables are those of its example for MXNet.
+Volcano never had this plugin; the variables are those of its example for MXNet.
 """
 
 from pumice.api.jobs import Job, Task

@@ -4,8 +4,7 @@
 `PET_*` variables that `torchrun` reads instead of its options: with them the command of every pod is
 `torchrun train.py`, whatever its place.
 
-Source: job specification, section 7 and weaknesses W-08, W-09, W-26, W-31; torchrun takes the default
-of each option `--name` from `PET_NAME`.
+Source: PyTorch documentation, "torchrun (Elastic Launch)": the default of each option `--name` is taken from `PET_NAME`.
 """
 
 import re

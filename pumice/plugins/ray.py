@@ -1,7 +1,7 @@
 """Plugin `ray`: the head starts the cluster, the workers join it.
 
-Source: job specification, section 9 and weakness W-13, W-14. The Service's targets are numbers, so that
-a port which the container declares under another name is reached too; and the policy of plugin `svc`,
+The Service's targets are numbers, so that a port which the container declares under another name is
+reached too; and the policy of plugin `svc`,
 which lets only the Job's own pods in, gets an exception for the ports of that Service. Ray asks nobody
 who he is, so the exception is for the Job's namespace unless the Job says otherwise.
 """

@@ -153,10 +153,7 @@ def builtin() -> Registry:
 def dependencies(
     plugins: Mapping[str, Sequence[str]] | None, registry: Registry
 ) -> dict[str, list[str]]:
-    """What a Job's plugins require and the Job does not name, to be added to `spec.plugins`.
-
-    Source: webhook specification, section 4.
-    """
+    """What a Job's plugins require and the Job does not name, to be added to `spec.plugins`."""
     present = dict.fromkeys(plugins or ())
     added: dict[str, list[str]] = {}
     pending = list(present)

@@ -1,7 +1,6 @@
 """Tasks whose template gives one hostname to several pods, where a plugin has to tell the pods apart.
 
-Source: job specification, weakness W-19. All pods of such a task have one address, and a name that resolves
-to any of them: fine for a service that each of them renders, useless for a rank.
+All pods of such a task have one address, and a name that resolves to any of them: fine for a service that each of them renders, useless for a rank.
 """
 
 from collections.abc import Collection

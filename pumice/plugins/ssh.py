@@ -1,6 +1,6 @@
 """Plugin `ssh`: the pods of a Job log in to each other without a password.
 
-Source: job specification, section 5 and weaknesses W-02, W-11, W-12. The image brings the ssh server.
+The image brings the ssh server.
 """
 
 from posixpath import normpath

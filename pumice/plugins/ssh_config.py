@@ -1,7 +1,6 @@
 """OpenSSH's client configuration for the pods of a Job.
 
-Source: job specification, section 5.2 and weakness W-11. The first part is Volcano's to the byte: one
-stanza a pod. What follows it matches pods by pattern, so that those which join later are found
+The first part is Volcano's to the byte: one stanza a pod. What follows it matches pods by pattern, so that those which join later are found
 without a new file, and addresses as they stand in host files get the port too. OpenSSH takes the
 first value that it finds, so the patterns change nothing for pods that are listed.
 """

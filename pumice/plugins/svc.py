@@ -2,7 +2,7 @@
 
 Wants a headless Service and a ConfigMap with every task's addresses, and gives each pod its
 hostname, the addresses as files in `/etc/volcano` and as variables. A NetworkPolicy lets only the
-Job's own pods in. Source: job specification, section 4.
+Job's own pods in.
 
 Running pods see a changed ConfigMap in the files; variables keep the values of the pod's start.
 """

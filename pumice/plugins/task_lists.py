@@ -1,7 +1,7 @@
 """Lists of tasks as the arguments of `task-topology` spell them.
 
-Three spellings mean the same: JSON (`[["ps", "worker"], ["ps"]]`), the Bucket design's lists without
-quotes (`[[ps, worker], [ps]]`), and that of Volcano's annotations (`ps,worker;ps`).
+Three spellings mean the same: JSON (`[["ps", "worker"], ["ps"]]`), lists without quotes as in
+`docs/design/bucket.md` of Volcano (`[[ps, worker], [ps]]`), and that of Volcano's annotations (`ps,worker;ps`).
 """
 
 import re

@@ -1,8 +1,8 @@
 """Plugin `task-topology`: which tasks want to share a node, and which do not.
 
-The user's side of the Bucket design: the arguments become annotations of the Job, which its PodGroup
+The user's side of Volcano's task topology: the arguments become annotations of the Job, which its PodGroup
 inherits and which the scheduler's plugin of the same name reads. Both spellings are written: Volcano's
-three annotations (scheduler specification, section c.11), and the design's one with JSON. An
+three annotations, and the single one with JSON of `docs/design/bucket.md` of Volcano. An
 annotation that the Job carries already is kept.
 """
 
@@ -54,7 +54,7 @@ class TaskTopology(JobPlugin):
             _JSON_KEYS[name]: groups[0] if name == "task-order" else groups
             for name, groups in wishes.items()
         }
-        annotations[keys.TOPOLOGY_SEED] = json.dumps(arguments, separators=(",", ":"))
+        annotations[keys.TOPOLOGY_JSON] = json.dumps(arguments, separators=(",", ":"))
         return annotations
 
 

@@ -1,7 +1,6 @@
 """Plugin `tensorflow`: each container finds its place in the cluster in `TF_CONFIG`, and the cluster in a file.
 
-Source: job specification, section 6 and weakness W-32. The JSON is Volcano's to the byte: compact, roles in
-the order ps, worker, chief, evaluator, absent roles left out. A `TF_CONFIG` that the template sets is kept.
+The JSON is Volcano's to the byte: compact, roles in the order ps, worker, chief, evaluator, absent roles left out. A `TF_CONFIG` that the template sets is kept.
 
 The file is a ConfigMap that the controller keeps current, so that running pods see the cluster grow and
 shrink; and it names the pods of a Job which no variable could.

@@ -1,8 +1,8 @@
 """Volcano's own reading of a plugin's words, for `strict-upstream`.
 
 One pass that ends at the first word it cannot read: later words have no effect, a bad boolean
-becomes false, a bad integer 0 (or the nearest of 64 bits). The table: job specification, section
-1.4. A word that is no flag ends the pass without complaint, so that nothing is reported for it.
+becomes false, a bad integer 0 (or the nearest of 64 bits). A word that is no flag ends the pass
+without complaint, so that nothing is reported for it.
 """
 
 from collections.abc import Sequence

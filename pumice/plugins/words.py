@@ -1,8 +1,7 @@
 """How Volcano spells booleans and integers on a plugin's command line.
 
 Volcano's plugins read their arguments with Go's flag package, and manifests rely on its spellings:
-`T` is a boolean, `0x16` and `1_000` are integers, `yes` and `1e3` are neither. Source: job
-specification, section 1.4.
+`T` is a boolean, `0x16` and `1_000` are integers, `yes` and `1e3` are neither.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Arguments of plugins and actions: declared once, read leniently, complained about by name.
 
-A value of the wrong type keeps the default, as in Volcano (scheduler specification, a.3), but says so with its
+A value of the wrong type keeps the default, as in Volcano, but says so with its
 path. The declarations are also what the settings page is made from.
 """
 

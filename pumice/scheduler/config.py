@@ -1,4 +1,4 @@
-"""The scheduler configuration, in Volcano's file format (scheduler specification, section a).
+"""The scheduler configuration, in Volcano's file format.
 
 ```yaml
 actions: "enqueue, allocate"

@@ -1,4 +1,4 @@
-"""Reasons as sentences and as data; the wording is Volcano's (scheduler specification, a2.4 and d.3)."""
+"""Reasons as sentences and as data; the wording is Volcano's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Phases and conditions of PodGroups, from counts (scheduler specification, d.3 and d.4)."""
+"""Phases and conditions of PodGroups, from counts."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
 """A session: one cycle's view of the state, the plugins' answers combined, and what has been decided.
 
-How answers are combined is Volcano's (scheduler specification, a2.2): orders are decided by the first plugin
+How answers are combined is Volcano's: orders are decided by the first plugin
 that sees a difference, checks must all agree, votes count tier by tier.
 """
 

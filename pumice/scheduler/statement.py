@@ -1,7 +1,7 @@
 """Tentative decisions: each one takes effect in the session at once, and leaves it only by `commit`.
 
-`discard` undoes them in reverse order and restores every column and counter exactly (scheduler
-specification, section e; an evicted pod gets back the status that it had, not always Running).
+`discard` undoes them in reverse order and restores every column and counter exactly; an evicted
+pod gets back the status that it had, not always Running.
 """
 
 from collections.abc import Callable, Mapping, Sequence

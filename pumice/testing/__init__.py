@@ -16,12 +16,6 @@ try:
 except ImportError as error:
     raise ImportError("pumice.testing needs hypothesis: pip install 'pumice[check]'") from error
 
-from pumice.testing.job_plugins import (
-    ContractError,
-    Report,
-    Result,
-    check_job_plugin,
-    job_plugin_report,
-)
+from pumice.testing.job_plugins import ContractError, Result, check_job_plugin, job_plugin_results
 
-__all__ = ["ContractError", "Report", "Result", "check_job_plugin", "job_plugin_report"]
+__all__ = ["ContractError", "Result", "check_job_plugin", "job_plugin_results"]

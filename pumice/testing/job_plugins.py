@@ -1,6 +1,6 @@
 """Checks of a job plugin: each promise of the contract is tried on many Jobs, and the smallest Job that breaks it is kept."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from pumice.plugins.applied import FAILURES
 from pumice.testing.contract import PROMISES, Promise, Subject, declaration
 from pumice.testing.jobs import jobs
 
-__all__ = ["ContractError", "Report", "Result", "check_job_plugin", "job_plugin_report"]
+__all__ = ["ContractError", "Result", "check_job_plugin", "job_plugin_results"]
 
 
 @dataclass(frozen=True)
@@ -45,38 +45,19 @@ class Result:
                 yield f"  {line}"
 
 
-@dataclass(frozen=True)
-class Report:
-    """The outcomes of all promises that were tried.
-
-    Attributes:
-        plugin: Name of the plugin.
-        results: One for each promise, in the order of the documentation. The first that is broken is the last if
-            the plugin cannot be registered or asked.
-    """
-
-    plugin: str
-    results: tuple[Result, ...]
-
-    @property
-    def problems(self) -> tuple[Result, ...]:
-        """The promises that the plugin breaks."""
-        return tuple(each for each in self.results if each.problem)
-
-
 class ContractError(AssertionError):
-    """A plugin breaks its contract; the message lists every broken promise with an example.
+    """A plugin breaks its contract; the message lists each broken promise with the smallest Job that shows it.
 
     Attributes:
-        report: All outcomes.
+        broken: The results of the broken promises.
     """
 
-    def __init__(self, report: Report) -> None:
-        lines = [f'job plugin "{report.plugin}" breaks its contract']
-        for each in report.problems:
+    def __init__(self, broken: Sequence[Result]) -> None:
+        lines = ["the job plugin breaks its contract"]
+        for each in broken:
             lines += [f"  {each.name}: {each.text}", *(f"    {line}" for line in each.details())]
         super().__init__("\n".join(lines))
-        self.report = report
+        self.broken = broken
 
 
 class _BrokenError(AssertionError):
@@ -96,44 +77,42 @@ def check_job_plugin(plugin: type[JobPlugin] | JobPlugin, *, examples: int = 100
     Raises:
         ContractError: The plugin breaks a promise. It is an AssertionError, so a test fails with its message.
     """
-    report = job_plugin_report(plugin, examples=examples)
-    if report.problems:
-        raise ContractError(report)
+    results = job_plugin_results(plugin, examples=examples)
+    if broken := [each for each in results if each.problem]:
+        raise ContractError(broken)
 
 
-def job_plugin_report(plugin: type[JobPlugin] | JobPlugin, *, examples: int = 100) -> Report:
-    """Try every promise of the contract on a job plugin and return all outcomes.
+def job_plugin_results(plugin: type[JobPlugin] | JobPlugin, *, examples: int = 100) -> list[Result]:
+    """Try every promise of the contract on a job plugin, for callers that report on their own.
 
     Args:
         plugin: The plugin: its class, or an object if making one needs arguments.
-        examples: How many Jobs to try for each promise. The same Jobs are tried in each run.
+        examples: How many Jobs to try for each promise.
+
+    Returns:
+        A result for each promise. A plugin that cannot be registered or asked is not tried further, so the
+        broken promise is then the last one.
     """
     text = "registers, and describes itself properly"
     try:
         subject = _subject(plugin)
     except PluginError as error:
-        return Report(_called(plugin), (Result("declared", text, str(error)),))
+        return [Result("declared", text, str(error))]
     except FAILURES as error:
-        return Report(_called(plugin), (Result("declared", text, f"cannot be made: {error!r}"),))
+        return [Result("declared", text, f"cannot be made: {error!r}")]
     results = [Result("declared", text, declaration(subject))]
     for promise in PROMISES:
         results.append(_tried(promise, subject, examples))
         if promise.odd and results[-1].problem:
             break  # the other promises are about answers
-    return Report(subject.plugin.name, tuple(results))
+    return results
 
 
 def _subject(found: Any) -> Subject:
     plugin = found() if isinstance(found, type) else found
-    others = Registry(
-        tuple(each for each in builtin().entries if type(each.plugin) is not type(plugin))
-    )
+    others = [each for each in builtin().entries if type(each.plugin) is not type(plugin)]
     origin = f"{type(plugin).__module__}:{type(plugin).__qualname__}"
-    return Subject(plugin, others.with_plugin(plugin, origin))
-
-
-def _called(found: Any) -> str:
-    return str(getattr(found, "name", "") or getattr(found, "__name__", "") or found)
+    return Subject(plugin, Registry(tuple(others)).with_plugin(plugin, origin))
 
 
 def _tried(promise: Promise, subject: Subject, count: int) -> Result:

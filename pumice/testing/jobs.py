@@ -56,31 +56,19 @@ def _words(plugin: JobPlugin) -> st.SearchStrategy[str]:
     return st.builds("--{}={}".format, flags, values)
 
 
+_MAIN: Raw = {
+    "name": "main",
+    "env": [{"name": "PATH", "value": "mine", "future": 1}],
+    "ports": [{"containerPort": 8080}],
+    "volumeMounts": [{"name": "mine", "mountPath": "/mine"}],
+}
 _TEMPLATES: st.SearchStrategy[Any] = st.sampled_from(
     (
         {"spec": {"containers": [{"name": "main"}]}},
-        {
-            "spec": {
-                "containers": [
-                    {
-                        "name": "main",
-                        "env": [
-                            {"name": "RANK", "value": "mine", "future": 1},
-                            {"name": "PATH", "value": "mine"},
-                        ],
-                        "ports": [{"containerPort": 8080, "future": 1}],
-                        "volumeMounts": [{"name": "mine", "mountPath": "/mine", "future": 1}],
-                    },
-                    {"name": "side"},
-                ],
-                "initContainers": [{"name": "first", "future": 1}],
-                "volumes": [{"name": "mine", "emptyDir": {}}],
-                "hostname": "mine",
-            }
-        },
+        {"spec": {"containers": [_MAIN, {"name": "side"}], "hostname": "mine"}},
+        {"spec": {"containers": [_MAIN], "initContainers": [{"name": "first"}]}},
     )
 )
-
 _FIELDS = (
     "containers",
     "initContainers",

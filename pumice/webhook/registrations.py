@@ -141,7 +141,7 @@ def _job_mutation(_: AdmissionSettings, __: ResourceGroups) -> tuple[MatchCondit
         keys.TOPOLOGY_AFFINITY,
         keys.TOPOLOGY_ANTI_AFFINITY,
         keys.TOPOLOGY_TASK_ORDER,
-        keys.TOPOLOGY_SEED,
+        keys.TOPOLOGY_JSON,
     )
     changed = " || ".join([_OTHER_SPEC, *(_annotation_differs(key) for key in lost)])
     return (_NOT_GOING, MatchCondition("spec-or-topology-changes", changed), *_OF_PEOPLE)

@@ -1,7 +1,6 @@
 """The CRDs: schema, names, scopes, subresources and printer columns.
 
-Source: webhook specification, section 12; compatible with Volcano's, so that manifests, `kubectl get`
-habits and clients work unchanged.
+Compatible with Volcano's, so that manifests, `kubectl get` habits and clients work unchanged.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,6 @@
 
 A gang has its turn until its minimum is reached, which is then committed; what it wants beyond that
 has to queue up again. If the minimum cannot be reached, everything is undone, and the reason is kept.
-Source: scheduler specification, section b.2.
 
 Unlike Volcano's, this action places pods without requests too, as long as no `backfill` action is
 configured that would do it. They are then part of the gang like any other pod.
@@ -163,7 +162,7 @@ def _place(
 def goes_on(job: Job, failed_roles: set[str]) -> bool:
     """Whether a job can still become ready after pods of these roles found no node.
 
-    Source: scheduler specification, section b.2, NeedContinueAllocating.
+    Volcano's `NeedContinueAllocating`.
     """
     if job.min_member == len(job.tasks):
         return False

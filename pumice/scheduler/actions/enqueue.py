@@ -1,7 +1,6 @@
 """enqueue: let waiting gangs into their queue, so that their pods are created and placed.
 
 Every queue lets in one gang at a time, in turn; a gang that is turned away does not hold up those behind it.
-Source: scheduler specification, section b.1.
 """
 
 from pumice.api.queues import Queue

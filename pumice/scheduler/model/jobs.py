@@ -151,7 +151,7 @@ class Job:
 
     @property
     def valid(self) -> int:
-        """Pods that hold a place, are done, promised or waiting (specification, a3.3)."""
+        """Pods that hold a place, are done, promised or waiting."""
         return self.ready + self.counts[Status.PIPELINED] + self.counts[Status.PENDING]
 
     @property

@@ -20,7 +20,7 @@ def natural(name: str) -> Natural:
 def trailing_index(name: str) -> int:
     """The number after the last dash of `job-task-3`, 0 for a name of fewer than three parts.
 
-    Source: scheduler specification, section a2.2, fallback of the task order.
+    Volcano compares it where no plugin decides the order of two pods, before it compares their age.
     """
     parts = name.split("-")
     if len(parts) < _PARTS_WITH_INDEX or not _DIGITS.fullmatch(parts[-1]):

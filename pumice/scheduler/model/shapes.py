@@ -29,7 +29,7 @@ __all__ = ["HostPort", "Need", "PodShape", "ShapeTable"]
 DEFAULT_SCORED_CPU = 100
 """Milli-CPU that a container without a request counts as when nodes are compared by their load."""
 DEFAULT_SCORED_MEMORY = 200 * 1024 * 1024 * 1000
-"""The same for memory: 200 MiB in milli-bytes. Both are kube-scheduler's (specification, c.12)."""
+"""The same for memory: 200 MiB in milli-bytes. Both are kube-scheduler's defaults for pods without requests."""
 
 HostPort = tuple[str, str, int]
 """Protocol, address (`0.0.0.0` for all) and port."""

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Status(IntEnum):
-    """Where a pod stands (scheduler specification, a3.2); the number is the index of its counter."""
+    """Where a pod stands; the number is the index of its counter."""
 
     PENDING = 0
     ALLOCATED = 1
@@ -140,7 +140,7 @@ class Task:
 
 
 def status_of(pod: Pod) -> Status:
-    """Status that follows from what the API server says (scheduler specification, a3.2)."""
+    """Status that follows from what the API server says."""
     known = _PHASES.get(pod.status.phase)
     if known is not None and known is not Status.RUNNING:
         return known

@@ -1,4 +1,4 @@
-"""binpack: prefer the fuller node (scheduler specification, c.3).
+"""binpack: prefer the fuller node.
 
 `score = 100 · binpack.weight · Σ part_r / Σ w_r` over the resources that the pod asks for and that have a
 weight, with `part_r = (request_r + used_r) · w_r / allocatable_r`.

@@ -1,4 +1,4 @@
-"""gang: a job gets its minimum or nothing (scheduler specification, d.1 and d.2)."""
+"""gang: a job gets its minimum or nothing."""
 
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.jobs import Job

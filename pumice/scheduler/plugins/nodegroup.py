@@ -1,7 +1,7 @@
-"""nodegroup: which groups of nodes a queue may use, and which it would rather use (specification, c.10).
+"""nodegroup: which groups of nodes a queue may use, and which it would rather use.
 
 A node belongs to the group that its label `volcano.sh/nodegroup-name` names; a queue says in `spec.affinity`
-what it wants. By default the words mean what the design says they mean:
+what it wants. By default the words mean what `docs/design/node-group.md` of Volcano says:
 
 * required groups, if there are any, are the only ones besides the preferred;
 * without them every group will do, the preferred ones first;
@@ -68,7 +68,7 @@ class GroupRules:
         )
 
     def allows(self, group: str) -> bool:
-        """Whether a group may be used, as the design says."""
+        """Whether a group may be used, as `docs/design/node-group.md` of Volcano says."""
         if group in self.forbidden:
             return False
         if group in self.avoided or group in self.preferred:

@@ -1,4 +1,4 @@
-"""nodeorder: kube-scheduler's scores, each 0 to 100, weighted and summed (scheduler specification, c.12)."""
+"""nodeorder: kube-scheduler's scores, each 0 to 100, weighted and summed."""
 
 import numpy as np
 

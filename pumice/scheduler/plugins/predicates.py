@@ -1,4 +1,4 @@
-"""predicates: nodes that a pod may not use (scheduler specification, g.1).
+"""predicates: nodes that a pod may not use.
 
 Cordoned nodes, node selector and required node affinity, taints that nothing tolerates, and host ports that are
 taken. Room for the requests is checked by the session itself, for every configuration.

@@ -1,4 +1,4 @@
-"""priority: more important jobs and pods go first (scheduler specification, c.1)."""
+"""priority: more important jobs and pods go first."""
 
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.jobs import Job

@@ -1,8 +1,8 @@
-"""task-topology: keep the pods of a job together, or apart, as the job asks (specification, c.11).
+"""task-topology: keep the pods of a job together, or apart, as the job asks.
 
-The default mode, `bucket`, is the design's: pods are placed bucket by bucket, and a node scores the number of
-pods of the bucket that are on it or still fit on it; one that carries a pod which this one should be apart
-from scores 0, and 1 less for each further one. Unless a weight is given, that comes before all other scores,
+The default mode, `bucket`, follows `docs/design/task-topology-plugin.md` of Volcano: pods are placed bucket by
+bucket, and a node scores the number of pods of the bucket that are on it or still fit on it; one that carries a
+pod which this one should be apart from scores 0, and 1 less for each further one. Unless a weight is given, that comes before all other scores,
 whatever their ranges, so that a bucket is not torn apart by a percent of load.
 
 Mode `volcano` is what Volcano ships: the fullest bucket first, anew after each pod, and

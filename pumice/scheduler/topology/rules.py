@@ -1,7 +1,7 @@
 """What a job says about its tasks: read from annotations, checked, and asked pair by pair.
 
-Three annotations of Volcano (groups separated by `;`, tasks by `,`), or the Bucket design's single one
-with JSON. Source: scheduler specification, section c.11.
+Three annotations of Volcano (groups separated by `;`, tasks by `,`), or the single one with JSON
+of `docs/design/bucket.md` of Volcano.
 """
 
 import json
@@ -126,7 +126,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _from_json(annotations: Mapping[str, str], job: str) -> TopologyRules | None:
-    text = annotations.get(keys.TOPOLOGY_SEED, "")
+    text = annotations.get(keys.TOPOLOGY_JSON, "")
     if not text:
         return None
     try:
@@ -142,7 +142,7 @@ def _from_json(annotations: Mapping[str, str], job: str) -> TopologyRules | None
         )
     except (ValueError, TypeError) as error:
         raise TopologyError(
-            f"annotation {keys.TOPOLOGY_SEED} of job <{job}> cannot be read: {error}; expected for "
+            f"annotation {keys.TOPOLOGY_JSON} of job <{job}> cannot be read: {error}; expected for "
             'example {"affinity": [["ps", "worker"]], "antiAffinity": [["ps"]]}'
         ) from error
 

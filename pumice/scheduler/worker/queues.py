@@ -14,7 +14,7 @@ __all__ = ["ensure_queues"]
 
 logger = logging.getLogger(__name__)
 
-# Source: webhook specification, section 12.4.
+# As Volcano creates them.
 _RECLAIMABLE = {keys.ROOT_QUEUE: False, keys.DEFAULT_QUEUE: True}
 
 

@@ -6,6 +6,4 @@ labels of nodes, an affinity, tolerations and a scheduler.
 model     a group, and all of them compiled so that a pod finds its own in a few lookups
 reading   YAML with a path and a line for whatever is wrong with it
 parsing   the file as groups, with everything that is wrong or doubtful about it
-
-Source: webhook specification, sections 1.7 and 9.1.
 """

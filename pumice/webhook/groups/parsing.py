@@ -50,8 +50,6 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[Problem, ...]]:
 
     Raises:
         ConfError: It cannot be used; what is wrong is told all at once.
-
-    Source: webhook specification, section 1.7; section 14, M21 to M23; section 15, item 23.
     """
     reader = Reader()
     documents, broken = compose(raw)

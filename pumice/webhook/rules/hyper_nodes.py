@@ -194,10 +194,7 @@ CHECKS: tuple[Check[HyperNode], ...] = (
 
 
 def validate_create(case: Case, hyper_node: HyperNode) -> None:
-    """Judge a new HyperNode.
-
-    Source: webhook specification, section 11.
-    """
+    """Judge a new HyperNode."""
     run(case, CHECKS, hyper_node)
 
 

@@ -40,8 +40,6 @@ def network_tier(case: Case, rule: Rule, path: str, topology: NetworkTopology | 
         rule: Under whose code, for example `JOB_TIER`.
         path: Of the topology, for example `spec.networkTopology`.
         topology: The topology; None for none.
-
-    Source: webhook specification, section 15, item 16.
     """
     if topology is None:
         return

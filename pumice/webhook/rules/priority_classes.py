@@ -33,8 +33,6 @@ def priority_class(case: Case, rule: Rule, path: str, name: str) -> None:
         rule: Under whose code, for example `JOB_PRIORITY`.
         path: Of the field that names it.
         name: Its name; empty for none.
-
-    Source: webhook specification, section 15, item 16.
     """
     view = case.view
     if not name or view.priority_class(name) is not None or not view.knows(PRIORITY_CLASS):

@@ -68,10 +68,7 @@ It is the same whether the answer is remembered or not, so that answers do not d
 
 
 def is_integer(name: str) -> bool:
-    """Whether amounts of a resource are whole numbers: counted objects and extended resources.
-
-    Source: webhook specification, section 10.3.
-    """
+    """Whether amounts of a resource are whole numbers: counted objects and extended resources."""
     if name in COUNTED or name.startswith("count/"):
         return True
     return "/" in name and "kubernetes.io/" not in name

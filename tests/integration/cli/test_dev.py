@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 @pytest.fixture(scope="module")
 def dev() -> Iterator[tuple[Running, str]]:
-    """A cluster like that of the seed's example, and its kubeconfig; one for all tests here."""
+    """A cluster like that of the example in `docs/design/task-topology-plugin.md` of Volcano, and its kubeconfig; one for all tests here."""
     with running("dev", "--nodes", "2,1,4", "--run-delay", "50ms") as process:
         yield process, process.line("export KUBECONFIG=").partition("=")[2]
 

@@ -87,7 +87,7 @@ def test_flags_and_files_are_checked_without_listening(pumice: Pumice, tmp_path:
             [],
         ),
         (["--feature-gates"], [], []),
-        # Reference case "add flags": what has no meaning here changes nothing else.
+        # What has no meaning here changes nothing else.
         (["--master=127.0.0.1", "--kube-api-burst=200"], [], ["--master=127.0.0.1", "--kube-api-burst=200"]),
         (["--strict-upstream", "--max-queue-depth", "3"], ["strict-upstream=true", "max-queue-depth=3"], []),
         (["--scheduling-gates-queue-admission", "x"], ["scheduling-gates-queue-admission=true"], ["x"]),

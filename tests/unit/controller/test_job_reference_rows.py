@@ -1,4 +1,4 @@
-"""Every row of the job reference stands in a case table, is shown by a test, or is told to be absent."""
+"""Every row of `tests/cases/job-reference-rows.yaml` is in a case table, is shown by a test, or is documented as absent."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -121,7 +121,7 @@ def test_an_unknown_plugin_stops_the_job_before_it_takes_anything() -> None:
 
 
 def test_doubtful_arguments_are_told_once() -> None:
-    """W-01: Volcano writes them to its log."""
+    """Volcano writes them to its log."""
     world = World(a_job(plugins={"svc": ["--publish-not-ready-addresses=maybe"]}))
     world.settle()
     (event,) = world.events
@@ -131,7 +131,7 @@ def test_doubtful_arguments_are_told_once() -> None:
 
 
 def test_doubtful_arguments_stay_to_be_seen_as_long_as_the_job() -> None:
-    """W-01: events are gone after an hour, and `vcctl job view` shows no reason of a state."""
+    """Events are gone after an hour, and `vcctl job view` shows no reason of a state."""
     world = World(a_job(plugins={"svc": ["--publish-not-ready-addresses=maybe"]}))
     world.settle()
     noted = world.status["controlledResources"]["pumice.dev/plugin-warnings"]

@@ -97,8 +97,8 @@ def test_deep_nesting_is_refused_quickly() -> None:
         read_groups("[" * 100_000)
 
 
-def test_the_annotations_are_what_the_seed_asks_for() -> None:
-    """The design's manifest: the annotation is written only where it is not found."""
+def test_the_annotations_are_what_the_design_asks_for() -> None:
+    """`docs/design/bucket.md` of Volcano: the annotation is written only where it is not found."""
     manifest: Raw = {"volcano.sh/task-topology": "mine"}
     plugins = {"task-topology": ["--affinity", "[[ps, worker]]"]}
     placed = job("j", task("ps"), task("worker"), annotations=manifest, plugins=plugins)

@@ -11,7 +11,7 @@ from pumice.api.jobs import Job, Task
 from pumice.cli.plugin_modules import load
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
-from pumice.testing import ContractError, check_job_plugin, job_plugin_report
+from pumice.testing import ContractError, check_job_plugin, job_plugin_results
 from pumice.testing.wanted import KINDS
 from tests.unit.testing.broken_plugins import BROKEN, HEAD
 
@@ -24,9 +24,9 @@ def test_a_plugin_that_breaks_the_contract_fails_with_the_reason(
     file.write_text(f"{HEAD}{indent(dedent(body), '    ')}\n")
     [plugin] = load(str(file))
 
-    report = job_plugin_report(plugin, examples=20)
+    results = job_plugin_results(plugin, examples=20)
 
-    failed = {each.name: each.problem for each in report.problems}
+    failed = {each.name: each.problem for each in results if each.problem}
     assert problem in failed[name]
     assert set(failed) <= {name, "pure"}
 
@@ -57,9 +57,9 @@ def test_the_error_lists_what_is_broken_with_the_smallest_job() -> None:
     with pytest.raises(ContractError) as raised:
         check_job_plugin(Labels("a key"), examples=10)
 
-    assert [each.name for each in raised.value.report.problems] == ["edits"]
+    assert [each.name for each in raised.value.broken] == ["edits"]
     first, second, third, *rest = str(raised.value).splitlines()
-    assert first == 'job plugin "labels" breaks its contract'
+    assert first == "the job plugin breaks its contract"
     assert second == "  edits: asks for nothing that a pod cannot have"
     assert third.startswith('    the edits of pod worker-0: label "a key" ')
     assert [each.strip() for each in rest[:3]] == [
@@ -70,7 +70,7 @@ def test_the_error_lists_what_is_broken_with_the_smallest_job() -> None:
 
 
 def test_a_class_that_cannot_be_called_is_reported() -> None:
-    [only] = job_plugin_report(Labels).results
+    [only] = job_plugin_results(Labels)
     assert only.name == "declared"
     assert only.problem.startswith("cannot be made: TypeError(")
 

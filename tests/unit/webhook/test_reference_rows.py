@@ -1,6 +1,6 @@
-"""Every row of the reference tables stands in the case tables, and is judged there as the reference does.
+"""Every row of the list of Volcano's expected behaviour is in the case tables, with the answer that the list gives.
 
-`tests/cases/reference-rows.yaml` says where each one is. The rows of section 9 (router and flags) are no reviews;
+`tests/cases/reference-rows.yaml` says where each one is. The rows about the server and its flags are no reviews;
 `test_registrations.py` and `tests/integration/webhook/test_http.py` have them.
 """
 

@@ -152,10 +152,7 @@ CHECKS: tuple[Check[CronJob], ...] = (
 
 
 def validate_create(case: Case, cron_job: CronJob) -> None:
-    """Judge a new CronJob.
-
-    Source: webhook specification, section 11.
-    """
+    """Judge a new CronJob."""
     run(case, CHECKS, cron_job)
 
 

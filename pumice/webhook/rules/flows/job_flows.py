@@ -142,18 +142,12 @@ CHECKS: tuple[Check[JobFlow], ...] = (
 
 
 def validate_create(case: Case, job_flow: JobFlow) -> None:
-    """Judge a new JobFlow.
-
-    Source: webhook specification, section 11; section 15, items 9 and 14.
-    """
+    """Judge a new JobFlow."""
     run(case, CHECKS, job_flow)
 
 
 def validate_update(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
-    """Judge a change of a JobFlow, and say that it has no effect.
-
-    Source: webhook specification, section 14, M42.
-    """
+    """Judge a change of a JobFlow, and say that it has no effect."""
     if job_flow.metadata.deletion_timestamp or job_flow.spec == old.spec:
         return
     message = "has no effect on a JobFlow that runs; delete it and make it anew to have other Jobs"

@@ -191,10 +191,7 @@ CHECKS: tuple[Check[JobTemplate], ...] = ((job_names.JOB_NAME, _job),)
 
 
 def validate_create(case: Case, template: JobTemplate) -> None:
-    """Judge a new JobTemplate.
-
-    Source: webhook specification, section 15, item 9.
-    """
+    """Judge a new JobTemplate."""
     run(case, CHECKS, template)
 
 

@@ -52,8 +52,6 @@ def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None
         case: Where the patch and the warnings go.
         job: The Job as it came.
         old: The Job as it is stored, when it is an update.
-
-    Source: webhook specification, section 4; section 15, items 1 and 10.
     """
     spec, patch = job.spec or _NO_SPEC, case.patch
     stored = None if old is None else old.spec or _NO_SPEC

@@ -3,8 +3,6 @@
 The size of a partition is fixed when the Job is made; how many there are follows the replicas, so a
 divided task is scaled by changing both (`job_updates`). Numbers are of any size, so products do not
 overflow.
-
-Source: webhook specification, section 5.4.
 """
 
 from pumice.api.jobs import Job, Task

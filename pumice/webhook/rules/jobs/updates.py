@@ -74,8 +74,6 @@ def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
 
     Returns:
         The paths of those for which the update is refused.
-
-    Source: webhook specification, section 6; section 15, item 3.
     """
     before, after = _frozen(old), _frozen(new)
     old_tasks, new_tasks = before.pop("tasks"), after.pop("tasks")

@@ -86,10 +86,7 @@ _PLACES = (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath"))
 
 
 def volumes(case: Case, job: Job) -> None:
-    """Check the Job's volumes.
-
-    Source: webhook specification, section 5.5.
-    """
+    """Check the Job's volumes."""
     if not job.spec.volumes:
         return
     mounted: dict[str, int] = {}

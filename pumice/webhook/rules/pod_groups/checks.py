@@ -250,8 +250,6 @@ def validate_update(case: Case, group: PodGroup, old: PodGroup) -> None:
     """Judge a change of a PodGroup; its status is no business of admission.
 
     Volcano judges none, so with `strict-upstream` what is wrong only warns.
-
-    Source: webhook specification, section 8.2; section 14, M20.
     """
     if group.metadata.deletion_timestamp or group.spec == old.spec:
         return

@@ -58,8 +58,6 @@ def pod_group_defaults(
         group: The PodGroup as it came.
         old: The PodGroup as it is stored, when it is an update.
         namespace: Its namespace, which may stand in the review only.
-
-    Source: webhook specification, sections 8.1 and 12.3; section 14, M19.
     """
     if group.spec is None:
         case.patch.missing("/spec")

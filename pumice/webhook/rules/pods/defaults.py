@@ -30,8 +30,6 @@ def scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> N
         case: Where the patch and the warnings go.
         pod: The pod as it came.
         group: Its resource group, which may give it another scheduler.
-
-    Source: webhook specification, section 9.1, step 1.
     """
     if (pod.metadata.annotations or {}).get(QUEUE_ALLOCATION_GATE) != "true":
         return
@@ -61,8 +59,7 @@ def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
         pod: The pod as it came.
         namespace: Its namespace, which may stand in the review only.
 
-    Source: webhook specification, section 9.1. That gates do not depend on the file of resource groups:
-    section 14, M2.
+    Gates do not depend on the file of resource groups.
     """
     annotations = pod.metadata.annotations
     gating = case.settings.scheduling_gates_queue_admission and annotations is not None

@@ -36,8 +36,6 @@ def resource_group(case: Case, pod: DraftPod, group: ResourceGroup) -> None:
         case: Where the patch and the warnings go.
         pod: The pod as it came.
         group: The group that it belongs to.
-
-    Source: webhook specification, section 9.1, step 2; section 14, M24 and M25.
     """
     spec, patch = pod.spec or _NO_SPEC, case.patch
     _node_selector(case, spec, group)

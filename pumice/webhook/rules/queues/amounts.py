@@ -134,10 +134,7 @@ def amounts(case: Case, queue: Queue) -> None:
 
 
 def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
-    """Find amounts that are not in order: guarantee ≤ deserved ≤ capability.
-
-    Source: webhook specification, section 10.3.
-    """
+    """Find amounts that are not in order: guarantee ≤ deserved ≤ capability."""
     capability = readable(queue.spec.capability)
     deserved = readable(queue.spec.deserved)
     for name, amount in sorted(readable(guaranteed(queue)).items()):
@@ -204,10 +201,7 @@ RULES = (
 
 
 def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
-    """Check that an update of root leaves its shares alone; another spelling is no change.
-
-    Source: webhook specification, section 10.2.
-    """
+    """Check that an update of root leaves its shares alone; another spelling is no change."""
     for path, new, before in (
         ("spec.capability", queue.spec.capability, old.spec.capability),
         ("spec.deserved", queue.spec.deserved, old.spec.deserved),

@@ -48,8 +48,6 @@ def ruled(rule: Rule, resource: str, limiting: str) -> Rule:
         rule: Which it is where Volcano looks.
         resource: Name of the resource.
         limiting: Name of the queue whose amount is the limit.
-
-    Source: webhook specification, section 10.5.
     """
     if limiting == keys.ROOT_QUEUE:
         return Q_ROOT_LIMIT
@@ -109,10 +107,7 @@ Named = tuple[int, str]
 
 
 def capability(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find capabilities above those that are above them, as far as this queue has a part in it.
-
-    Source: webhook specification, section 10.5, 1 and 3; section 14, M28 to M30.
-    """
+    """Find capabilities above those that are above them, as far as this queue has a part in it."""
     spec = queue.spec
     if old is not None and (spec.capability, spec.parent) == (old.spec.capability, old.spec.parent):
         return

@@ -34,10 +34,7 @@ _CLOSED = ("Closed", "Closing")
 
 
 def state(case: Case, queue: Queue) -> None:
-    """Check the state; the controller's own states are none that a new queue may have.
-
-    Source: webhook specification, section 10.3; job specification, section 20.2.
-    """
+    """Check the state; the controller's own states are none that a new queue may have."""
     known = STATES[:2] if case.creating else STATES
     found = queue.status.state
     if found and found not in known:
@@ -132,8 +129,6 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
         case: Where problems go.
         name: Name of the queue.
         old: The queue as the API server has it; looked up when the review does not carry it.
-
-    Source: webhook specification, section 10.6; section 14, M37.
     """
     if name == keys.DEFAULT_QUEUE:
         message = "the queue default must stay: Jobs that name no queue go there"

@@ -34,8 +34,6 @@ def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None)
         case: Where the patch and the warnings go.
         queue: The queue as it came.
         old: The queue as it is stored, when it is an update.
-
-    Source: webhook specification, section 10.1.
     """
     patch = case.patch
     path = queue.metadata.annotation(keys.HIERARCHY)

@@ -68,8 +68,6 @@ def judge(case: Case, queue: Queue, find: Find, old: Queue | None) -> None:
         queue: The queue as it would be.
         find: Finds what is too much.
         old: The queue as it is stored; None for a new one.
-
-    Source: webhook specification, section 15, items 11 and 12.
     """
     found = list(find(case, queue, old))
     if not found:

@@ -39,10 +39,7 @@ _STRATEGIES = ("fifo", "traverse")
 
 
 def fields(case: Case, queue: Queue) -> None:
-    """Check the plain fields.
-
-    Source: webhook specification, section 12.4.
-    """
+    """Check the plain fields."""
     spec = queue.spec
     if spec.weight is not None and not 1 <= spec.weight <= _LARGEST_WEIGHT:
         message = f"must be from 1 to {_LARGEST_WEIGHT}, found {spec.weight}"
@@ -100,10 +97,7 @@ RULES = (
 
 
 def clusters(case: Case, queue: Queue) -> None:
-    """Check the clusters of `spec.extendClusters`.
-
-    Source: webhook specification, section 12.4; section 14, M39.
-    """
+    """Check the clusters of `spec.extendClusters`."""
     first: dict[str, int] = {}
     for index, cluster in enumerate(queue.spec.extend_clusters or ()):
         path = f"spec.extendClusters[{index}]"

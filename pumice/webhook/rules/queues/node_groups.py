@@ -72,10 +72,7 @@ def group_name_problem(name: str) -> str | None:
 
 
 def node_groups(case: Case, queue: Queue) -> None:
-    """Check the lists of `spec.affinity`, each for itself and against each other.
-
-    Source: node group design; scheduler specification, section c.10; webhook specification, section 14, M39.
-    """
+    """Check the lists of `spec.affinity`, each for itself and against each other."""
     affinity = queue.spec.affinity
     if affinity is None:
         return
@@ -156,10 +153,7 @@ _FORM = '{"group1": {"cpu": "3", "memory": "8Gi"}}'
 
 
 def node_group_limits(case: Case, queue: Queue) -> None:
-    """Check the annotation of a queue that has it.
-
-    Source: scheduler specification, section c.10; webhook specification, section 14, M39.
-    """
+    """Check the annotation of a queue that has it."""
     text = queue.metadata.annotation(keys.NODE_GROUP_LIMITS)
     if not text:
         return

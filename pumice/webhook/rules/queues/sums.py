@@ -96,10 +96,7 @@ _SHARES = (
 
 
 def sums(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find sums above what the queue above has, as far as this queue has a part in it.
-
-    Source: webhook specification, section 10.5, 2 and 4; section 14, M30, M32 and M33.
-    """
+    """Find sums above what the queue above has, as far as this queue has a part in it."""
     tree = Tree(case.view, queue)
     parent = tree.parent
     stays = old is not None and (old.spec.parent or keys.ROOT_QUEUE) == (

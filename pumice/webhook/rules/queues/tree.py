@@ -108,10 +108,7 @@ def allocated_pods(queue: Queue) -> int:
 
 
 def place(case: Case, queue: Queue) -> None:
-    """Check where a queue stands in the tree.
-
-    Source: webhook specification, section 10.4; section 15, item 12.
-    """
+    """Check where a queue stands in the tree."""
     name, parent = queue.metadata.name, queue.spec.parent
     if name == keys.ROOT_QUEUE:
         if parent:
@@ -170,10 +167,7 @@ def _missing(case: Case, name: str, above: list[str]) -> None:
 
 
 def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
-    """Find levels that are too deep, of the queue and of what is below it.
-
-    Source: webhook specification, section 10.4; section 14, M27.
-    """
+    """Find levels that are too deep, of the queue and of what is below it."""
     if old is not None and queue.spec.parent == old.spec.parent:
         return
     tree = Tree(case.view, queue)

@@ -83,7 +83,7 @@ def test_annotations(case: dict[str, Any]) -> None:
 
 
 def test_tasks_without_a_wish_come_last() -> None:
-    """The Bucket design: pods without a bucket are placed at the end."""
+    """`docs/design/bucket.md` of Volcano: pods without a bucket are placed at the end."""
     story = tell(
         topology_job(
             {"chief": 1, "ps": 1, "worker": 2},
@@ -97,7 +97,7 @@ def test_tasks_without_a_wish_come_last() -> None:
 
 
 def test_conflicting_tasks_are_in_no_bucket() -> None:
-    """The Bucket design: if there is any conflict, the pod is not placed in any bucket."""
+    """`docs/design/bucket.md` of Volcano: if there is any conflict, the pod is not placed in any bucket."""
     story = tell(
         topology_job(
             {"ps": 1, "worker": 2, "chief": 2},

@@ -1,4 +1,4 @@
-"""The worked example of the task-topology design, step by step.
+"""The worked example of `docs/design/task-topology-plugin.md` of Volcano, step by step.
 
 A TensorFlow job with 6 tasks: ps0, ps1, worker0, worker1, worker2, worker3; each needs 1 cpu.
 `affinity: ps,worker`, `anti-affinity: ps`. Three nodes have 2, 1 and 4 cpus.
