@@ -17,6 +17,9 @@ from tests.support.controlplane.start import started
 LONGEST = (
     "tests/e2e/test_life_of_a_release_modes.py",
     "tests/docs/test_commands.py",
+    "tests/frameworks/test_mpi.py",
+    "tests/frameworks/test_torch.py",
+    "tests/frameworks/test_ssh.py",
     "tests/integration/webhook/test_policies_controlplane.py",
     "tests/integration/webhook/test_updates_controlplane.py",
     "tests/integration/webhook/test_controlplane.py",
@@ -27,7 +30,8 @@ LONGEST = (
     "tests/e2e/test_native_jobs.py",
     "tests/chart/test_life_of_a_release.py",
 )
-"""Files of tests on the control plane that take longest: they begin first, so that no worker waits for one at the end."""
+"""Files of tests on the control plane and with real frameworks that take longest: they begin first, so that no worker is
+left alone with one at the end."""
 
 _numbers = itertools.count(1)
 
@@ -43,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 
 
 def _turn(item: pytest.Item) -> int:
-    if item.get_closest_marker("controlplane") is None:
+    if not any(map(item.get_closest_marker, ("controlplane", "frameworks"))):
         return 0
     file = item.nodeid.partition("::")[0]
     return 1 + (LONGEST.index(file) if file in LONGEST else len(LONGEST))
