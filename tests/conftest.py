@@ -16,17 +16,26 @@ settings.register_profile("deep", settings.get_profile("whole"), max_examples=20
 
 SLOW = (
     "tests/docs/test_commands.py",
+    "tests/docs/test_links.py",
     "tests/fuzz/",
+    "tests/integration/certs/test_files.py",
     "tests/integration/certs/test_rotation.py",
     "tests/integration/cli/",
     "tests/integration/controller/test_stopped.py",
+    "tests/integration/embedded/test_official_client.py",
+    "tests/integration/webhook/test_cached_view.py",
+    "tests/integration/webhook/test_rolling_restart.py",
     "tests/packaging/",
     "tests/unit/certs/test_strange_secrets.py",
     "tests/unit/cli/test_lint_costs.py",
     "tests/unit/cli/test_review_table.py",
     "tests/unit/cli/test_wild.py",
+    "tests/unit/support/test_fixtures.py",
+    "tests/unit/testing/",
+    "tests/unit/webhook/test_hostile_sizes.py",
+    "tests/unit/webhook/test_standing.py",
 )
-"""Tests that start whole processes, or tell a story or a table once for each of its steps."""
+"""Tests that start whole processes, count what large objects cost, or tell a story or a table once for each of its steps."""
 
 ALONE = (
     "tests/e2e/test_footprint.py",

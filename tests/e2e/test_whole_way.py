@@ -182,8 +182,7 @@ def test_a_restart_of_every_component_loses_nothing(
     )
     del manifest["metadata"]["namespace"]
     cluster.apply(manifest)
-    for component in ("controller", "scheduler"):
-        installation.start(component)
+    installation.start("controller", "scheduler")
     cluster.await_phase("survivor", "Running", "Completed", seconds=40)
     installation.restart("controller")
     cluster.await_phase("survivor", "Completed", seconds=60)

@@ -80,8 +80,15 @@ class Installation:
                 SecretMount(folder).put({key: base64.b64decode(data[key]) for key in data})
                 yield mount["mountPath"], folder
 
-    def start(self, component: str) -> None:
-        """Start a component as the chart would, and wait until it is ready."""
+    def start(self, *components: str) -> None:
+        """Start components as the chart would, and wait until they are ready."""
+        for component in components:
+            self._launch(component)
+        for component in components:
+            process = self.processes[component]
+            wait_until(lambda: self.ready(component), f"{component} is ready", 60, [process])  # noqa: B023
+
+    def _launch(self, component: str) -> None:
         account = self.plane.token(f"{RELEASE}-{component}", NAMESPACE)
         kubeconfig = self.plane.kubeconfig_for_token(account)
         here = [f"--kubeconfig={kubeconfig}", f"--metrics-port={self._ports[component]}"]
@@ -90,9 +97,7 @@ class Installation:
         if component == "scheduler":
             here += [f"--config={self._scheduler_config()}"]
         command = [sys.executable, "-m", "pumice", *self.arguments(component), *here]
-        process = Process(component, command, self._folder)
-        self.processes[component] = process
-        wait_until(lambda: self.ready(component), f"{component} is ready", 60, processes=[process])
+        self.processes[component] = Process(component, command, self._folder)
 
     def stop(self, component: str) -> None:
         """Kill a component without warning."""
@@ -137,8 +142,7 @@ def installed(plane: ControlPlane, folder: Path, *settings: str) -> Iterator[Ins
     arguments = (RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}")
     plane.helm("install", *arguments, *settings, namespace=NAMESPACE)
     try:
-        for component in COMPONENTS:
-            installation.start(component)
+        installation.start(*COMPONENTS)
         yield installation
     finally:
         for process in installation.processes.values():

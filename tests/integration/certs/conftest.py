@@ -1,9 +1,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-import yaml
 
-from pumice.api.crds import all_crds
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.kit.clocks import ManualClock
@@ -24,9 +22,7 @@ def clock() -> ManualClock:
 @pytest.fixture(scope="module")
 def crds(controlplane: ControlPlane) -> None:
     """Our kinds, in place on the real control plane."""
-    text = yaml.safe_dump_all(all_crds())
-    controlplane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
-    controlplane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    controlplane.establish()
 
 
 @pytest.fixture

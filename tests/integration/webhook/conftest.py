@@ -1,12 +1,9 @@
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from pumice.api.crds import all_crds
-from pumice.api.kinds import CRD
 from pumice.cluster.client import Client
 from tests.integration.webhook.serving import Pair, offline, running, session
 from tests.support.controlplane.cluster import ControlPlane
@@ -41,11 +38,8 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
 @pytest.fixture
 async def plane_api(controlplane: ControlPlane) -> AsyncIterator[Client]:
     """An administrator's session with the real control plane, our kinds in place."""
+    controlplane.establish()
     async with Client.connect(controlplane.kubeconfig) as found:
-        for definition in all_crds():
-            await found.apply(CRD, definition)
-        arguments = ("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-        await asyncio.to_thread(controlplane.kubectl, *arguments)
         yield found
 
 

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from pumice.api.crds import all_crds
 from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
@@ -32,6 +31,7 @@ class JudgedNamespace:
 
     def __init__(self, plane: ControlPlane, namespace: str) -> None:
         self.namespace = namespace
+        self.plane = plane
         self._inside = Namespace(plane, namespace)
 
     async def kubectl(self, *arguments: str, obj: Raw | None = None, check: bool = True) -> str:
@@ -51,9 +51,7 @@ class JudgedNamespace:
 
     async def establish(self) -> None:
         """Install the CRDs."""
-        crds = {"apiVersion": "v1", "kind": "List", "items": all_crds()}
-        await self.kubectl("apply", "--server-side", "-f", "-", obj=crds)
-        await self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        await asyncio.to_thread(self.plane.establish)
 
 
 def _bounded(manifests: Sequence[Raw], namespace: str) -> list[Raw]:
@@ -97,8 +95,7 @@ async def answering(
                 configurations(SETTINGS, lambda path: {"url": f"https://{address}{path}"}),
                 stage.namespace,
             )
-            items = {"apiVersion": "v1", "kind": "List", "items": manifests}
-            await stage.kubectl("apply", "-f", "-", obj=items)
+            await asyncio.to_thread(stage.plane.apply, *manifests)
             await until(lambda: worker.ready)
             await asyncio.sleep(1)  # the API server learns of configurations by watching
             yield worker.listener.port
@@ -107,5 +104,5 @@ async def answering(
 async def forget(stage: JudgedNamespace) -> None:
     """Take away the configurations of `answering`."""
     for manifest in _bounded(configurations(SETTINGS, lambda _: {}), stage.namespace):
-        name = manifest["metadata"]["name"]
-        await stage.kubectl("delete", manifest["kind"], name, "--ignore-not-found")
+        path = KINDS[manifest["kind"]].path(manifest["metadata"]["name"])
+        await asyncio.to_thread(stage.plane.request, "DELETE", path)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from pumice.api.crds import all_crds
 from pumice.api.kinds import of_object
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
@@ -40,9 +39,7 @@ ETCD_LIMIT = 1_500_000
 
 @pytest.fixture
 async def api(controlplane: ControlPlane) -> AsyncIterator[Client]:
-    crds = {"apiVersion": "v1", "kind": "List", "items": all_crds()}
-    controlplane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crds))
-    controlplane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    controlplane.establish()
     async with Client.connect(controlplane.kubeconfig) as client:
         yield client
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pumice.api.crds import all_crds
+from pumice.api.kinds import of_object
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.pki import Authority
 
@@ -149,6 +151,31 @@ class ControlPlane:
         """A kubeconfig that carries a bearer token."""
         return self._write_kubeconfig(f"token-{secrets.token_hex(4)}", {"token": token})
 
+    def apply(self, *manifests: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Apply objects of kinds that Pumice knows, without the second that kubectl takes for it.
+
+        Returns:
+            The objects as they are stored.
+        """
+        found = []
+        for each in manifests:
+            kind, metadata = of_object(dict(each)), each["metadata"]
+            assert kind is not None, each["kind"]
+            path = kind.path(metadata["name"], metadata.get("namespace"))
+            status, answer = self.request(
+                *("PATCH", f"{path}?fieldManager=tests&force=true", each),
+                content_type="application/apply-patch+yaml",
+            )
+            assert status in (200, 201), f"PATCH {path}: {status} {answer.get('message')}"
+            found.append(answer)
+        return found
+
+    def establish(self) -> None:
+        """Have Pumice's CRDs as they are in this checkout, and wait until they are served."""
+        wait_until(
+            lambda: all(map(_established, self.apply(*all_crds()))), "the CRDs to be served", 30
+        )
+
     def add_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
         """Create a namespace and wait until pods can be created in it.
 
@@ -265,6 +292,11 @@ class ControlPlane:
         path.write_text(json.dumps(config, indent=2))  # JSON is YAML
         path.chmod(0o600)
         return path
+
+
+def _established(crd: Mapping[str, Any]) -> bool:
+    conditions = crd.get("status", {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def _decoded(raw: bytes) -> dict[str, Any]:

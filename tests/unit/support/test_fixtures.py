@@ -8,6 +8,7 @@ import sys
 
 from tests.conftest import ALONE, SLOW
 from tests.support.controlplane.builder import REPOSITORY
+from tests.support.fixtures import LONGEST
 
 ON_IT = "tests/e2e/test_controlplane.py"
 OFF_IT = "tests/unit/support/test_controlplane_processes.py"
@@ -37,7 +38,7 @@ def test_tests_on_the_control_plane_can_be_left_out() -> None:
 
 
 def test_what_is_named_as_slow_or_runs_alone_is_there() -> None:
-    assert [each for each in (*SLOW, *ALONE) if not (REPOSITORY / each).exists()] == []
+    assert [each for each in (*SLOW, *ALONE, *LONGEST) if not (REPOSITORY / each).exists()] == []
 
 
 def test_tests_that_run_alone_can_be_left_out_and_picked() -> None:
