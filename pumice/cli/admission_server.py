@@ -14,7 +14,7 @@ from pumice.webhook.server import (
     Certificates,
     InsecureAddressError,
     ServerSettings,
-    Sight,
+    StateSource,
     WebhookWorker,
 )
 from pumice.webhook.settings import AdmissionSettings
@@ -70,18 +70,18 @@ class AdmissionServer:
         files = from_files(*self.files)
         try:
             if self.view is not None:
-                await self._serve(Sight(self.view), files)
+                await self._serve(StateSource(self.view), files)
                 return
             async with connected(kubeconfig, server) as client:
                 names = self.names
                 kept = compared(files, client, names) if files else of_our_own(client, names)
-                await self._serve(Sight.of_cluster(client), kept)
+                await self._serve(StateSource.of_cluster(client), kept)
         except InsecureAddressError as error:
             raise UserError(str(error)) from None
 
-    async def _serve(self, sight: Sight, certificates: Certificates | None) -> None:
+    async def _serve(self, source: StateSource, certificates: Certificates | None) -> None:
         worker = WebhookWorker(
-            sight,
+            source,
             registry(),
             self.admission,
             self.listening,

@@ -1,23 +1,25 @@
-"""Admission over HTTP: the only part of it that knows sockets, TLS, clocks and the API server.
+"""Admission over HTTP: the only part of admission that uses sockets, TLS, clocks and the API server.
 
-replies       answers that are no reviews: HTTP errors as Kubernetes words them
-reviews       POST of a review: read, judge, look up what is missing, count, log
-deadline      how long the API server waits, and what it is told when that is not enough
-app           which path answers what
-connection    what is no HTTP, breaks off or does not arrive is answered too
-listener      ports, TLS, draining
-cached_view   the cluster as admission sees it, from watch caches
-groups        the file of resource groups, read again whenever it changes
-lookup        the one live question: does that queue exist by now?
-sight         all of that, or objects from files, as what a webhook sees
-certificates  where the serving certificate comes from
-worker        all of it as the tasks of a process
+http_server       an HTTP server with limits on connections and waiting, for any handler
+connection_limit  how many connections may be open
+listener          the ports of the webhook, and draining
+app               which path calls what
+reviews           POST of a review: read, judge, look up what is missing, count, log
+body_budget       how many bytes large bodies may take together
+deadline          the API server's timeout, and the answer when it is too short
+replies           HTTP errors as Kubernetes words them
+state_source      where the webhook finds objects: a cluster or files
+cached_view       the cluster, from watch caches
+lookup            live questions for queues and owners that the caches lack
+groups            the file of resource groups, read again whenever it changes
+certificates      where the serving certificate comes from
+worker            all of it as the tasks of a process
 """
 
 from pumice.webhook.server.certificates import Certificates, FileCertificates, KeptCertificates
 from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.settings import InsecureAddressError, ServerSettings
-from pumice.webhook.server.sight import Sight
+from pumice.webhook.server.state_source import StateSource
 from pumice.webhook.server.worker import WebhookWorker
 
 __all__ = [
@@ -27,6 +29,6 @@ __all__ = [
     "KeptCertificates",
     "Listener",
     "ServerSettings",
-    "Sight",
+    "StateSource",
     "WebhookWorker",
 ]

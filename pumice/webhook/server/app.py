@@ -1,25 +1,27 @@
-"""Which path answers what: reviews and probes on the main port, probes alone on the other.
+"""Routes: reviews and probes on the main port, only probes on the metrics port.
 
-Three kinds of paths, known before the first request, need no router and no middleware.
+The paths are known before the first request, so a dictionary is enough and costs less than a router with middlewares.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 
+import structlog
 from aiohttp import web
 
 from pumice.cluster.probes import Probes
 from pumice.webhook.server.metrics import ServerMetrics
-from pumice.webhook.server.refusing import turned_away
-from pumice.webhook.server.replies import status
+from pumice.webhook.server.replies import HttpError
 from pumice.webhook.server.reviews import Reviews, endpoint_of
 
-__all__ = ["Paths"]
+__all__ = ["Routes"]
+
+log = structlog.stdlib.get_logger("pumice.webhook")
 
 _READING = ("GET", "HEAD")
 
 
-class Paths:
-    """Answers requests by their path."""
+class Routes:
+    """Calls the handler of a path, and answers errors with JSON."""
 
     def __init__(
         self,
@@ -28,40 +30,50 @@ class Paths:
         reviews: Reviews | None = None,
         paths: Sequence[str] = (),
     ) -> None:
-        """Describe what is where.
+        """Describe the routes.
 
         Args:
             probes: Answers the kubelet and Prometheus.
-            metrics: Counts what is answered here.
+            metrics: Counts requests that are no reviews.
             reviews: Answers reviews; only probes are served when None.
-            paths: Where reviews are answered.
+            paths: Paths of reviews.
         """
         self._metrics = metrics
-        self._reviewed = dict.fromkeys(paths, reviews.post) if reviews is not None else {}
+        self._reviews = dict.fromkeys(paths, reviews.post) if reviews is not None else {}
         self._probes: dict[str, Callable[[web.BaseRequest], Awaitable[web.Response]]] = {
             "/healthz": probes.healthz,
             "/readyz": probes.readyz,
             "/metrics": probes.metrics,
         }
-        self._known = ", ".join((*self._reviewed, *self._probes))
+        self._known = ", ".join((*self._reviews, *self._probes))
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
-        """Answer a request. Every one gets an answer."""
-        path, method = endpoint_of(request), request.method
-        post = self._reviewed.get(path)
-        if post is not None and method == "POST":
-            return await post(request)
-        probe = self._probes.get(path)
-        if probe is not None and method in _READING:
-            return await probe(request)
-        known = path if path in self._reviewed else "other"
-        return turned_away(self._metrics, known, self._elsewhere(path, method))
+        """Answer a request; errors are counted and logged."""
+        path = endpoint_of(request)
+        try:
+            return await self._handler(path, request.method)(request)
+        except HttpError as error:
+            known = path if path in self._reviews else "other"
+            self._metrics.turned_away(known, error.code)
+            log.info("turned away", path=known, status=error.code, message=error.message)
+            response = error.response()
+        except Exception:
+            log.exception("a request could not be answered", path=path)
+            response = HttpError(500, "internal error; see the log of the webhook").response()
+        if not request.content.is_eof():
+            response.force_close()  # the client need not send the rest of the body
+        return response
 
-    def _elsewhere(self, path: str, method: str) -> web.Response:
-        if path in self._reviewed:
-            message = f"{path} takes reviews by POST, found {method}"
-            return status(405, message, {"Allow": "POST"})
-        if path in self._probes:
-            message = f"{path} is read by GET, found {method}"
-            return status(405, message, {"Allow": ", ".join(_READING)})
-        return status(404, f"there is nothing at {path}, known are {self._known}")
+    def _handler(
+        self, path: str, method: str
+    ) -> Callable[[web.BaseRequest], Awaitable[web.Response]]:
+        if (post := self._reviews.get(path)) is not None:
+            if method == "POST":
+                return post
+            raise HttpError(405, f"{path} takes reviews by POST, found {method}", {"Allow": "POST"})
+        if (probe := self._probes.get(path)) is not None:
+            if method in _READING:
+                return probe
+            allow = {"Allow": ", ".join(_READING)}
+            raise HttpError(405, f"{path} is read by GET, found {method}", allow)
+        raise HttpError(404, f"there is nothing at {path}, known are {self._known}")

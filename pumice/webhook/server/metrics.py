@@ -28,9 +28,9 @@ class ServerMetrics:
         cache_age: Seconds since the API server was last heard of, by kind.
         certificate_expiry: When the served certificate ends, in UNIX seconds.
         connections: Connections on the main port.
-        dropped: Connections that were ended without an answer, by why: `crowded`, `quiet`.
-        body_bytes: Room that reviews which are long and still arrive, or are judged, have taken.
-        bodies_waiting: Long reviews that wait for such room.
+        dropped: Connections that were closed without an answer, by reason: `crowded`, `quiet`, `slow`.
+        body_bytes: Bytes of large reviews that arrive or are judged.
+        bodies_waiting: Large reviews that wait until others are answered.
         certificate_unusable: 1 while the files of the certificate are not what is served, else 0.
         groups: Resource groups in force.
         conf_unusable: 1 while the file of resource groups is not what is in force, else 0.
@@ -76,12 +76,13 @@ class ServerMetrics:
         self.certificate_unusable = gauge("pumice_certificate_files_unusable", text)
         self.connections = gauge(f"{name}connections", "Connections on the port of reviews.")
         text = (
-            "Connections that were ended without an answer: `crowded`, too many; `quiet`, unused."
+            "Connections that were closed without an answer: `crowded`, above the limit; `quiet`, "
+            "without a first byte in time; `slow`, without a whole request head in time."
         )
         self.dropped = counter("connections_dropped", text, "reason")
-        text = "Bytes of long reviews that are arriving or being judged."
+        text = "Bytes of large reviews that arrive or are judged."
         self.body_bytes = gauge(f"{name}body_bytes", text)
-        text = "Long reviews that wait until there is room for them."
+        text = "Large reviews that wait until others are answered."
         self.bodies_waiting = gauge(f"{name}bodies_waiting", text)
         self.groups = gauge(f"{name}resource_groups", "Resource groups in force.")
         text = "Whether the file of resource groups is missing or wrong, so that the last good one holds."

@@ -1,14 +1,13 @@
-"""Answers that are no reviews: HTTP errors, worded as Kubernetes words them."""
+"""HTTP errors as Kubernetes words them: a `metav1.Status` as JSON."""
 
 from collections.abc import Mapping
-from http import HTTPStatus
 
 import msgspec
 from aiohttp import web
 
 from pumice.api.fields import plain
 
-__all__ = ["JSON", "last_words", "message_of", "status"]
+__all__ = ["JSON", "HttpError"]
 
 JSON = {"Content-Type": "application/json"}
 
@@ -23,54 +22,37 @@ _REASONS = {
     503: "ServiceUnavailable",
 }
 
-
-class _Said(msgspec.Struct, frozen=True):
-    message: str
-
-
-_LONGEST = 512
-"""Characters of a message; it may quote what came in."""
+_MAX_MESSAGE = 512
+"""Characters of a message; it may quote the request."""
 
 
-def status(code: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    """A `metav1.Status` as a response.
+class HttpError(Exception):
+    """A request that is answered with an HTTP error instead of a review.
 
-    Args:
+    Attributes:
         code: HTTP status.
-        message: What is wrong and what would be right.
-        headers: Beside the content type.
+        message: What is wrong and what was expected, in one line.
+        headers: Headers beside the content type.
     """
-    return web.Response(
-        status=code, body=_encoded(code, message), headers={**JSON, **(headers or {})}
-    )
 
+    def __init__(self, code: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        """Describe the error."""
+        # The request may hold line breaks and lone surrogates.
+        self.message = plain(" ".join(message.split()))[:_MAX_MESSAGE]
+        super().__init__(self.message)
+        self.code = code
+        self.headers = headers or {}
 
-def message_of(response: web.Response) -> str:
-    """What such a response says."""
-    assert isinstance(response.body, bytes)
-    return msgspec.json.decode(response.body, type=_Said).message
-
-
-def last_words(code: int, message: str) -> bytes:
-    """The same as bytes, for a connection that ends before anybody could make a response for it."""
-    body = _encoded(code, message)
-    head = (
-        f"HTTP/1.1 {code} {HTTPStatus(code).phrase}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode() + body
-
-
-def _encoded(code: int, message: str) -> bytes:
-    # What is quoted may hold half characters and lines of its own.
-    return msgspec.json.encode(
-        {
+    def response(self) -> web.Response:
+        """The error as a response."""
+        status = {
             "apiVersion": "v1",
             "kind": "Status",
             "metadata": {},
             "status": "Failure",
-            "message": plain(" ".join(message.split()))[:_LONGEST],
-            "reason": _REASONS.get(code, "Unknown"),
-            "code": code,
+            "message": self.message,
+            "reason": _REASONS.get(self.code, "Unknown"),
+            "code": self.code,
         }
-    )
+        body = msgspec.json.encode(status)
+        return web.Response(status=self.code, body=body, headers={**JSON, **self.headers})

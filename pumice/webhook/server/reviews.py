@@ -3,16 +3,19 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from typing import cast
 
 import structlog
-from aiohttp import StreamReader, web
+from aiohttp import web
 
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
+from pumice.webhook.server.body_budget import BodyBudget, BudgetExceededError
 from pumice.webhook.server.deadline import allowed_seconds, late
 from pumice.webhook.server.lookup import (
     OwnerLookup,
@@ -22,9 +25,7 @@ from pumice.webhook.server.lookup import (
     needs_queues,
 )
 from pumice.webhook.server.metrics import ServerMetrics
-from pumice.webhook.server.refusing import turned_away
-from pumice.webhook.server.replies import JSON, status
-from pumice.webhook.server.room import NoRoomError, Room
+from pumice.webhook.server.replies import JSON, HttpError
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
 
@@ -64,43 +65,45 @@ class Reviews:
         self._lookup = lookup
         self._owners = owners
         self._told: set[str] = set()
-        self._room = Room(settings.room)
-        metrics.body_bytes.set_function(lambda: self._room.taken)
-        metrics.bodies_waiting.set_function(lambda: self._room.waiting)
+        # Only for its answer to `Expect: 100-continue`.
+        self._route = web.UrlDispatcher().add_post("/", self.post)
+        self._budget = BodyBudget(settings.body_budget)
+        metrics.body_bytes.set_function(lambda: self._budget.taken)
+        metrics.bodies_waiting.set_function(lambda: self._budget.waiting)
 
     async def post(self, request: web.BaseRequest) -> web.Response:
-        """Answer a review. Every body gets an answer."""
+        """Answer a review.
+
+        Raises:
+            HttpError: It could not be read.
+        """
         started = time.perf_counter()
         path = endpoint_of(request)
-        if refusal := _refusal(request, self._settings.body_limit):
-            return turned_away(self._metrics, path, refusal)
+        _check_head(request, self._settings.body_limit)
         if request.content.is_eof():
             return await self._answer(request, path, await self._read(request), started)
         seconds = min(self._settings.read_seconds, allowed_seconds(request))
         deadline = asyncio.get_running_loop().time() + seconds
+        length = request.content_length
         try:
             async with asyncio.timeout_at(deadline):
-                taken = await self._room.enter(self._announced(request))
-        except (TimeoutError, NoRoomError):
+                taken = await self._budget.acquire(
+                    self._settings.body_limit if length is None else length
+                )
+        except (TimeoutError, BudgetExceededError):
             message = "too many long reviews arrive at once, and there was no room for this one"
-            return turned_away(self._metrics, path, _last(503, message, {"Retry-After": "1"}))
+            raise HttpError(503, message, {"Retry-After": "1"}) from None
         try:
-            body = await self._read(request, seconds, deadline)
+            body = await self._read_slow(request, seconds, deadline)
             return await self._answer(request, path, body, started)
         finally:
-            self._room.leave(taken)
+            self._budget.release(taken)
 
     async def _answer(
-        self, request: web.BaseRequest, path: str, body: bytes | web.Response, started: float
+        self, request: web.BaseRequest, path: str, body: bytes, started: float
     ) -> web.Response:
-        if isinstance(body, web.Response):
-            return turned_away(self._metrics, path, body)
         try:
-            answer = self._admission.answer(path, body)
-            if self._lookup is not None and needs_queues(answer):
-                answer = await self._with_queues(request, self._lookup, body, answer, started)
-            if self._owners is not None and needs_owners(answer):
-                answer = await self._with_owners(request, self._owners, body, answer, started)
+            answer = await self._judge(request, path, body, started)
         except Exception as error:
             answer = self._crashed(path, body, error)
         seconds = time.perf_counter() - started
@@ -111,95 +114,69 @@ class Reviews:
             log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
         return web.Response(body=answer.body, status=answer.malformed or 200, headers=JSON)
 
-    def _announced(self, request: web.BaseRequest) -> int:
-        """Bytes that a body will have at most."""
-        length = request.content_length
-        return self._settings.body_limit if length is None else length
+    async def _judge(
+        self, request: web.BaseRequest, path: str, body: bytes, started: float
+    ) -> Answer:
+        """Judge with the caches; once more with what a live look at the API server finds."""
+        answer = self._admission.answer(path, body)
+        if self._lookup is not None and needs_queues(answer):
+            names = tuple(dict.fromkeys(answer.missing_queues))
+            left, above = self._seconds_left(request, started), needs_above(answer)
+            try:
+                queues = await self._lookup.find(names, left, above=above)
+            except TimeoutError:
+                return late(answer, names)
+            if queues:
+                view = Overlay(self._admission.view, queues)
+                answer = self._admission.answer(path, body, view)
+        if self._owners is not None and needs_owners(answer):
+            left = self._seconds_left(request, started)
+            with suppress(TimeoutError):  # the controller of the pod tries again
+                if owners := await self._owners.find(answer.missing_owners, left):
+                    view = Overlay(self._admission.view, owners=owners)
+                    answer = self._admission.answer(path, body, view)
+        return answer
 
-    async def _read(
-        self, request: web.BaseRequest, seconds: float = 0.0, deadline: float = 0.0
-    ) -> bytes | web.Response:
-        """The body, or the answer where it is too long, too slow or garbled on its way."""
-        content = request.content
-        time = asyncio.get_running_loop().time
-        quiet = self._settings.quiet_seconds
+    async def _read_slow(self, request: web.BaseRequest, seconds: float, deadline: float) -> bytes:
+        """The body, as long as more of it keeps arriving."""
+        now, quiet = asyncio.get_running_loop().time, self._settings.quiet_seconds
         try:
-            if content.is_eof():
-                return await self._whole(content)
-            async with asyncio.timeout_at(min(deadline, time() + quiet)) as patience:
-                await _invite(request)
-                return await self._whole(
-                    content, lambda: patience.reschedule(min(deadline, time() + quiet))
+            async with asyncio.timeout_at(min(deadline, now() + quiet)) as patience:
+                if request.headers.get("Expect", "").lower() == _CONTINUE:
+                    await self._route.handle_expect_header(cast("web.Request", request))
+                return await self._read(
+                    request, lambda: patience.reschedule(min(deadline, now() + quiet))
                 )
         except TimeoutError:
-            if time() < deadline:
-                return _last(408, f"nothing more of the review arrived for {quiet:g} s")
-            return _last(408, f"the review had not arrived whole after {seconds:g} s")
+            if now() < deadline:
+                problem = f"nothing more of the review arrived for {quiet:g} s"
+            else:
+                problem = f"the review had not arrived whole after {seconds:g} s"
+            raise HttpError(408, problem) from None
+
+    async def _read(
+        self, request: web.BaseRequest, more: Callable[[], None] | None = None
+    ) -> bytes:
+        """The body; `more` is called after each piece."""
+        content, limit = request.content, self._settings.body_limit
+        parts, size = [], 0
+        try:
+            while part := await content.readany():
+                parts.append(part)
+                size += len(part)
+                if size > limit:
+                    raise _too_large(limit)
+                if more is not None:
+                    more()
         except (web.RequestPayloadError, ConnectionError) as error:
-            # The stream keeps what ended it, which would keep these frames and all that they have read.
+            # The stream keeps the error, and the traceback would keep these frames and the body.
             error.with_traceback(None)
-            if isinstance(error, web.RequestPayloadError):
-                return _last(400, f"the body cannot be read: {error}")
-            return _last(
-                400, f"the connection was lost after {content.total_bytes} bytes of the body"
-            )
-
-    async def _whole(
-        self, content: StreamReader, more: Callable[[], None] | None = None
-    ) -> bytes | web.Response:
-        """All of a body; `more` is told of each piece after the first."""
-        limit = self._settings.body_limit
-        body = await content.readany()
-        if content.at_eof():
-            return body if len(body) <= limit else _too_large(limit)
-        parts, size = [body], len(body)
-        while part := await content.readany():
-            parts.append(part)
-            size += len(part)
-            if size > limit:
-                return _too_large(limit)
-            if more is not None:
-                more()
-        return b"".join(parts)
-
-    async def _with_queues(
-        self,
-        request: web.BaseRequest,
-        lookup: QueueLookup,
-        body: bytes,
-        answer: Answer,
-        started: float,
-    ) -> Answer:
-        """Judge anew with the queues that exist by now."""
-        names = tuple(dict.fromkeys(answer.missing_queues))
-        try:
-            found = await lookup.find(
-                names, self._seconds_left(request, started), above=needs_above(answer)
-            )
-        except TimeoutError:
-            return late(answer, names)
-        if not found:
-            return answer
-        view = Overlay(self._admission.view, found)
-        return self._admission.answer(endpoint_of(request), body, view)
-
-    async def _with_owners(
-        self,
-        request: web.BaseRequest,
-        lookup: OwnerLookup,
-        body: bytes,
-        answer: Answer,
-        started: float,
-    ) -> Answer:
-        """Judge a pod anew with the owner as it is by now."""
-        try:
-            found = await lookup.find(answer.missing_owners, self._seconds_left(request, started))
-        except TimeoutError:
-            return answer  # its controller tries again
-        if not found:
-            return answer
-        view = Overlay(self._admission.view, owners=found)
-        return self._admission.answer(endpoint_of(request), body, view)
+            if isinstance(error, ConnectionError):
+                problem = f"the connection was lost after {content.total_bytes} bytes of the body"
+            else:
+                problem = f"the body cannot be read: {error}"
+            raise HttpError(400, problem) from None
+        return b"".join(parts) if len(parts) != 1 else parts[0]
 
     def _seconds_left(self, request: web.BaseRequest, started: float) -> float:
         """How long a look may take."""
@@ -226,37 +203,21 @@ def endpoint_of(request: web.BaseRequest) -> str:
     return request.path.partition(_ADVICE)[0]
 
 
-def _refusal(request: web.BaseRequest, limit: int) -> web.Response | None:
-    """The answer to a request that is not even read."""
+def _check_head(request: web.BaseRequest, limit: int) -> None:
     found = request.headers.get("Content-Type", "")
     if found != _TYPE and found.partition(";")[0].strip().lower() != _TYPE:
         message = f'expected Content-Type "{_TYPE}", found "{found}"'
-        return status(415, message, {"Accept": _TYPE})
+        raise HttpError(415, message, {"Accept": _TYPE})
     if encoding := request.headers.get("Content-Encoding"):
         message = f'expected no Content-Encoding, found "{encoding}"'
-        return status(415, message, {"Accept-Encoding": "identity"})
+        raise HttpError(415, message, {"Accept-Encoding": "identity"})
     length = request.content_length
     if length is not None and length > limit:
-        return _too_large(limit)
-    return None
+        raise _too_large(limit)
 
 
-async def _invite(request: web.BaseRequest) -> None:
-    """Ask for a body that is sent on demand only."""
-    if request.headers.get("Expect", "").lower() == _CONTINUE:
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0  # or the response would count as begun
-
-
-def _too_large(limit: int) -> web.Response:
-    return _last(413, f"a review may have {limit} bytes at most")
-
-
-def _last(code: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    # What is left of the body would be taken for the next request, so the connection ends.
-    response = status(code, message, headers)
-    response.force_close()
-    return response
+def _too_large(limit: int) -> HttpError:
+    return HttpError(413, f"a review may have {limit} bytes at most")
 
 
 def _log(path: str, answer: Answer, seconds: float) -> None:

@@ -40,7 +40,7 @@ class ServerSettings:
         lookup_seconds: How long a live look for a missing queue may take; the API server's own
             timeout shortens it.
         body_limit: Bytes of a review at most.
-        room: Bytes of all long reviews together that may be arriving or be judged; others wait.
+        body_budget: Bytes that all large bodies together may take; further ones wait.
         connection_limit: How many connections may be open on a port; fewer where the process may not
             have as many descriptors.
     """
@@ -54,7 +54,7 @@ class ServerSettings:
     quiet_seconds: float = 5.0
     lookup_seconds: float = 2.0
     body_limit: int = BODY_LIMIT
-    room: int = 64 * 1024 * 1024
+    body_budget: int = 64 * 1024 * 1024
     connection_limit: int = 1000
 
     def require_loopback(self) -> None:

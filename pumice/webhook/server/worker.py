@@ -15,7 +15,7 @@ from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
-from pumice.webhook.server.sight import Sight
+from pumice.webhook.server.state_source import StateSource
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["WebhookWorker"]
@@ -25,14 +25,14 @@ class WebhookWorker:
     """The webhook, of a cluster or over objects from files.
 
     Attributes:
-        sight: What exists.
+        source: What exists.
         metrics: What is counted.
         listener: The ports.
     """
 
     def __init__(
         self,
-        sight: Sight,
+        source: StateSource,
         plugins: Registry,
         admission: AdmissionSettings | None = None,
         settings: ServerSettings | None = None,
@@ -46,7 +46,7 @@ class WebhookWorker:
         """Describe a worker.
 
         Args:
-            sight: What exists.
+            source: What exists.
             plugins: The job plugins that exist.
             admission: How strict to be.
             settings: Where to listen and how to end.
@@ -59,12 +59,12 @@ class WebhookWorker:
         Raises:
             InsecureAddressError: Plain HTTP was asked for on an address that others can reach.
         """
-        self.sight, self.metrics = sight, sight.metrics
+        self.source, self.metrics = source, source.metrics
         self._certificates = certificates
         settings = settings or ServerSettings()
         judging = Admission(
             admission or AdmissionSettings(),
-            sight.view,
+            source.view,
             plugins,
             plugin_settings=plugin_settings,
             on_crash=self._crashed,
@@ -74,9 +74,9 @@ class WebhookWorker:
             judging.groups = groups
 
         self._groups = GroupsFile(conf, use, self.metrics, clock=clock) if conf else None
-        self._probes = _probes(sight, certificates, self._groups)
+        self._probes = _probes(source, certificates, self._groups)
         self.listener = Listener(
-            Reviews(judging, self.metrics, settings, sight.queues, sight.owners),
+            Reviews(judging, self.metrics, settings, source.queues, source.owners),
             self._probes,
             tuple(judging.paths if paths is None else paths),
             settings,
@@ -96,16 +96,18 @@ class WebhookWorker:
 
     def tasks(self) -> list[Eternal]:
         """What to run; the ports come last, so that they are the first to end."""
-        watches = [Eternal(f"watch of {each.kind.plural}", each.run) for each in self.sight.caches]
+        watches = [Eternal(f"watch of {each.kind.plural}", each.run) for each in self.source.caches]
         certificates = self._certificates.tasks() if self._certificates is not None else []
         groups = [Eternal("resource groups", self._groups.run)] if self._groups is not None else []
         port = Eternal("reviews", self.listener.run, grace=self.listener.grace)
         return [*watches, *certificates, *groups, port]
 
 
-def _probes(sight: Sight, certificates: Certificates | None, groups: GroupsFile | None) -> Probes:
+def _probes(
+    source: StateSource, certificates: Certificates | None, groups: GroupsFile | None
+) -> Probes:
     """Whether a worker is ready, and what somebody should look at although it is."""
-    metrics, checks, notes = sight.metrics, dict(sight.checks), dict[str, Check]()
+    metrics, checks, notes = source.metrics, dict(source.checks), dict[str, Check]()
     if certificates is not None:
         checks["certificate"] = lambda: certificates.problem
         metrics.certificate_expiry.set_function(lambda: certificates.expires)

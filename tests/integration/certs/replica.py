@@ -19,7 +19,7 @@ from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import builtin
-from pumice.webhook.server import KeptCertificates, ServerSettings, Sight, WebhookWorker
+from pumice.webhook.server import KeptCertificates, ServerSettings, StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["Orders"]
@@ -58,7 +58,7 @@ async def main(orders: Orders) -> None:
             port=orders.port, metrics_port=orders.metrics_port, drain_seconds=0.0
         )
         worker = WebhookWorker(
-            Sight.of_cluster(client), builtin(), AdmissionSettings(), listening, certificates
+            StateSource.of_cluster(client), builtin(), AdmissionSettings(), listening, certificates
         )
         await run_until_stopped(worker.tasks())
 

@@ -35,7 +35,7 @@ from pumice.plugins import builtin
 from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import configurations
 from pumice.webhook.resource_groups import ResourceGroups
-from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
+from pumice.webhook.server import KeptCertificates, StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import QUICK, Raw, running
 from tests.kit.waiting import until
@@ -226,7 +226,7 @@ async def judging(
         file = Path(folder) / "volcano-admission.conf"
         file.write_bytes(conf)
         worker = WebhookWorker(
-            Sight.of_cluster(api),
+            StateSource.of_cluster(api),
             builtin(),
             settings,
             QUICK,

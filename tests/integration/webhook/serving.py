@@ -13,7 +13,7 @@ import aiohttp
 from pumice.certs.authority import Authority, generate_key
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.plugins import builtin
-from pumice.webhook.server import ServerSettings, Sight, WebhookWorker
+from pumice.webhook.server import ServerSettings, StateSource, WebhookWorker
 from pumice.webhook.view import AdmissionView, Snapshot
 from tests.kit.builders import queue
 
@@ -54,7 +54,9 @@ class Pair:
 
 def offline(view: AdmissionView = STATE, **options: Any) -> WebhookWorker:
     """A worker over a view."""
-    return WebhookWorker(Sight(view), builtin(), settings=options.pop("settings", QUICK), **options)
+    return WebhookWorker(
+        StateSource(view), builtin(), settings=options.pop("settings", QUICK), **options
+    )
 
 
 @asynccontextmanager

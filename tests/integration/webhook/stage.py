@@ -13,7 +13,7 @@ from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
 from pumice.webhook.registrations import configurations
-from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
+from pumice.webhook.server import KeptCertificates, StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import QUICK, Raw, running
 from tests.kit.namespaces import Namespace
@@ -84,7 +84,7 @@ async def answering(
     )
     async with Client.connect(kubeconfig) as api:
         worker = WebhookWorker(
-            Sight.of_cluster(api),
+            StateSource.of_cluster(api),
             builtin(),
             settings,
             replace(QUICK, port=port),

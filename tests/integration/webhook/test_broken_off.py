@@ -14,7 +14,6 @@ import pytest
 from aiohttp import StreamReader, web
 
 from pumice.webhook.server import FileCertificates, ServerSettings, WebhookWorker
-from pumice.webhook.server.connection import Connection
 from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import Pair, offline, running
 from tests.kit.builders import job
@@ -27,7 +26,6 @@ CHUNKS = BROKEN_OFF.partition(b"Content-Length")[0] + b"Transfer-Encoding: chunk
 WAYS = {
     "in a body": [BROKEN_OFF],
     "in a chunk": [CHUNKS + b"%x\r\n" % 2_000_000 + b" " * 1_000_000],
-    "by a chunk that is none": [CHUNKS + b"%x\r\n" % 500_000 + b" " * 500_000, b"\r\nzz\r\n"],
     "in what is not wanted": [BROKEN_OFF.replace(b"application/json", b"text/plain")],
     "in a head": [BROKEN_OFF[:40]],
     "after a review": [post(PATH, review(request(PATH, job())))],
@@ -61,7 +59,7 @@ def uncollected() -> Iterator[None]:
 
 def left() -> Counter[str]:
     """What there is of connections and their requests."""
-    kinds = (Connection, web.BaseRequest, StreamReader)
+    kinds = (web.RequestHandler, web.BaseRequest, StreamReader)
     found = (each for each in gc.get_objects() if isinstance(each, kinds))
     return Counter(type(each).__name__ for each in found)
 
@@ -84,7 +82,8 @@ async def test_nothing_is_left_of_a_client_that_breaks_off(
     before, bytes_before = left(), tracemalloc.get_traced_memory()[0]
     for _ in range(TIMES):
         await break_off(place, parts)
-    assert left() - before == Counter()
+    # aiohttp reads on for up to two seconds after an answer to a body that did not arrive.
+    await until(lambda: left() - before == Counter())
     assert tracemalloc.get_traced_memory()[0] - bytes_before < 500_000
 
 
@@ -95,5 +94,6 @@ async def test_nothing_is_left_of_a_body_that_did_not_arrive(place: Place) -> No
     before, bytes_before = left(), tracemalloc.get_traced_memory()[0]
     for _ in range(TIMES):
         await break_off(place, parts, replies=1)
-    assert left() - before == Counter()
+    # aiohttp reads on for up to two seconds after an answer to a body that did not arrive.
+    await until(lambda: left() - before == Counter())
     assert tracemalloc.get_traced_memory()[0] - bytes_before < 500_000

@@ -24,7 +24,7 @@ from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook.registrations import configurations
-from pumice.webhook.server import KeptCertificates, Sight, WebhookWorker
+from pumice.webhook.server import KeptCertificates, StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.serving import QUICK, Raw, running, session
 from tests.kit.builders import job, pod_group, queue
@@ -53,7 +53,7 @@ async def api(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
 
 def worker_of(api: Client, *assignments: str) -> WebhookWorker:
     levels = AdmissionSettings.from_assignments(assignments)
-    return WebhookWorker(Sight.of_cluster(api), builtin(), levels, settings=QUICK)
+    return WebhookWorker(StateSource.of_cluster(api), builtin(), levels, settings=QUICK)
 
 
 async def ask(
@@ -75,12 +75,12 @@ async def test_what_happens_in_the_cluster_is_seen(
         assert (await ask(client, address, "/jobs/validate", job()))["allowed"]
 
         await api.create(QUEUE, queue("team", parent="default"))
-        await until(lambda: worker.sight.view.queue("team"))
+        await until(lambda: worker.source.view.queue("team"))
         response = await ask(client, address, "/jobs/validate", job())
         assert "JOB-QUEUE-NOT-LEAF" in response["status"]["message"]
 
         await api.delete(QUEUE, "team")
-        await until(lambda: worker.sight.view.queue("team") is None)
+        await until(lambda: worker.source.view.queue("team") is None)
         assert (await ask(client, address, "/jobs/validate", job()))["allowed"]
         age = worker.metrics.registry.get_sample_value(
             "pumice_cache_age_seconds", {"kind": "queues"}
@@ -259,7 +259,10 @@ async def test_certificates_of_our_own_are_trusted_before_it_is_ready(api: Clien
     )
     keeper = Keeper(api, settings)
     worker = WebhookWorker(
-        Sight.of_cluster(api), builtin(), settings=QUICK, certificates=KeptCertificates(keeper)
+        StateSource.of_cluster(api),
+        builtin(),
+        settings=QUICK,
+        certificates=KeptCertificates(keeper),
     )
     async with running(worker) as address:
         await until(lambda: worker.ready)

@@ -1,9 +1,9 @@
-"""However many connections there are, and whatever lies about in them, reviews get through."""
+"""Limits of connections, of bytes in large bodies, and of waiting."""
 
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -55,7 +55,7 @@ async def becomes(worker: WebhookWorker, name: str, value: float) -> None:
 
 
 async def test_a_long_review_waits_until_there_is_room_for_it() -> None:
-    async with serving(room=300_000) as (worker, address):
+    async with serving(body_budget=300_000) as (worker, address):
         async with connected(address, LONG_HALF):
             await becomes(worker, "body_bytes", len(LONG_REVIEW))
             (short,) = await talk(address, [SHORT], replies=1)
@@ -70,7 +70,7 @@ async def test_a_long_review_waits_until_there_is_room_for_it() -> None:
 async def test_who_waits_for_room_in_vain_is_asked_to_come_again() -> None:
     """kube-apiserver does so, as long as its own deadline allows."""
     long = LONG.replace(PATH.encode(), PATH.encode() + b"?timeout=1s", 1)
-    async with serving(room=300_000) as (worker, address), connected(address, LONG_HALF):
+    async with serving(body_budget=300_000) as (worker, address), connected(address, LONG_HALF):
         await becomes(worker, "body_bytes", len(LONG_REVIEW))
         (reply,) = await talk(address, [long[:-1], long[-1:]], replies=1)
         assert is_unavailable(reply)
@@ -128,9 +128,17 @@ async def test_a_handshake_that_does_not_begin_is_not_waited_for(pair: Pair) -> 
         assert await asyncio.wait_for(silent.read(), 20) == b""
 
 
+async def test_a_head_that_does_not_arrive_is_not_waited_for() -> None:
+    async with serving(read_seconds=0.2) as (worker, address):
+        for sent in ([b"POST /jobs"], [b"\r\n"], [SHORT[:20], SHORT[20:40]]):
+            assert await talk(address, sent) == []
+        assert [reply.status for reply in await talk(address, [SHORT, SHORT[:20]])] == [200]
+        assert sample(worker, "connections_dropped_total", reason="slow") == 4
+
+
 @pytest.mark.parametrize("sent", [b"", LONG_HALF, SHORT], ids=["silent", "half", "idle"])
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "tls"])
-async def test_a_new_connection_gets_through_a_crowd(
+async def test_connections_beyond_the_limit_are_closed(
     sent: bytes, pair: Pair, *, encrypted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = FileCertificates(pair.certificate, pair.key) if encrypted else None
@@ -138,18 +146,20 @@ async def test_a_new_connection_gets_through_a_crowd(
     settings = ServerSettings(drain_seconds=0, shutdown_seconds=1, connection_limit=5)
     worker = offline(settings=settings, certificates=files)
     async with running(worker) as address:
-        crowd = [connected(address, sent, tls) for _ in range(5)]
-        first, *_ = [await each.__aenter__() for each in crowd]
-        await becomes(worker, "connections", 5)
+        async with AsyncExitStack() as stack:
+            for _ in range(5):
+                await stack.enter_async_context(connected(address, sent, tls))
+            await becomes(worker, "connections", 5)
+            async with connected(address, SHORT, tls) as refused:
+                assert await read_to_the_end(refused) == b""
+            assert sample(worker, "connections_dropped_total", reason="crowded") == 1
+            assert worker.listener.connections == 5
+        await becomes(worker, "connections", 0)
         (reply,) = await talk(address, [SHORT], replies=1, tls=tls)
         assert reply.status == 200
-        assert b"HTTP/1.1" not in (await read_to_the_end(first)).partition(b"\r\n\r\n")[2]
-        assert sample(worker, "connections_dropped_total", reason="crowded") == 1
-        for each in crowd:
-            await each.__aexit__(None, None, None)
     said = [record.getMessage() for record in caplog.records if "the limit" in record.getMessage()]
     assert said == [
-        "there are 5 connections, which is the limit; 1 had to go since this was last said"
+        "the limit of 5 connections is reached; 1 new connections were closed since this was last logged"
     ]
 
 

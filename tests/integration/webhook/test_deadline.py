@@ -12,7 +12,7 @@ import pytest
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
-from pumice.webhook.server import ServerSettings, Sight, WebhookWorker
+from pumice.webhook.server import ServerSettings, StateSource, WebhookWorker
 from pumice.webhook.server.lookup import LiveQueues
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.raw_http import post, talk
@@ -45,7 +45,7 @@ async def blind(*assignments: str, lookup_seconds: float = 60.0) -> AsyncIterato
     settings = ServerSettings(drain_seconds=0, shutdown_seconds=2, lookup_seconds=lookup_seconds)
     async with mute() as url, Client.connect(server=url) as api:
         levels = AdmissionSettings.from_assignments(assignments)
-        worker = WebhookWorker(Sight.of_cluster(api), builtin(), levels, settings)
+        worker = WebhookWorker(StateSource.of_cluster(api), builtin(), levels, settings)
         async with running(worker, only_ports=True) as address:
             yield address
 

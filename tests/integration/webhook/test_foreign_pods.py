@@ -13,7 +13,7 @@ from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook.patches import applied
-from pumice.webhook.server import Sight, WebhookWorker
+from pumice.webhook.server import StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.controller.test_native import crd, indexed_job, template
 from tests.integration.webhook.serving import QUICK, Raw, running
@@ -77,7 +77,7 @@ async def test_the_first_pods_of_a_job_need_not_wait_for_the_watch(
     api: Client, ask: Callable[..., Any]
 ) -> None:
     uid = await made(api, INDEXED_JOB, indexed_job("pytorch"))
-    worker = WebhookWorker(Sight.of_cluster(api), builtin(), settings=QUICK)
+    worker = WebhookWorker(StateSource.of_cluster(api), builtin(), settings=QUICK)
     pod = pod_of({"kind": "Job", "name": "train"}, {"index": 2, "uid": uid})
     async with running(worker, only_ports=True) as address:
         response = await ask(address, pod)
@@ -91,7 +91,7 @@ async def test_where_an_unknown_owner_only_warns_its_first_pods_are_wired_all_th
     """A pod that goes without what plugins give it never gets it."""
     uid = await made(api, INDEXED_JOB, indexed_job("pytorch"))
     levels = AdmissionSettings.from_assignments(["rule.POD-PLUGINS-UNKNOWN=warn"])
-    worker = WebhookWorker(Sight.of_cluster(api), builtin(), levels, settings=QUICK)
+    worker = WebhookWorker(StateSource.of_cluster(api), builtin(), levels, settings=QUICK)
     pod = pod_of({"kind": "Job", "name": "train"}, {"index": 2, "uid": uid})
     async with running(worker, only_ports=True) as address:
         response = await ask(address, pod)
@@ -103,10 +103,10 @@ async def test_a_watched_job_is_not_asked_for_unless_it_seems_to_have_changed(
     api: Client, ask: Callable[..., Any]
 ) -> None:
     uid = await made(api, INDEXED_JOB, indexed_job("pytorch"))
-    worker = WebhookWorker(Sight.of_cluster(api), builtin(), settings=QUICK)
+    worker = WebhookWorker(StateSource.of_cluster(api), builtin(), settings=QUICK)
     shape = {"kind": "Job", "name": "train"}
     async with running(worker) as address:
-        await until(lambda: worker.sight.view.owner((INDEXED_JOB, "default", "train")))
+        await until(lambda: worker.source.view.owner((INDEXED_JOB, "default", "train")))
         pod = pod_of(shape, {"index": 0, "uid": uid})
         assert env(stored(pod, await ask(address, pod)))["WORLD_SIZE"] == "3"
         assert lookups(worker)["found"] == 0
@@ -123,13 +123,13 @@ async def test_a_job_that_is_not_there_or_cannot_be_asked_for(
     api: Client, ask: Callable[..., Any]
 ) -> None:
     pod = pod_of({"kind": "Job", "name": "gone"}, {"index": 0})
-    worker = WebhookWorker(Sight.of_cluster(api), builtin(), settings=QUICK)
+    worker = WebhookWorker(StateSource.of_cluster(api), builtin(), settings=QUICK)
     async with running(worker, only_ports=True) as address:
         response = await ask(address, pod)
         assert "there is no Job" in response["status"]["message"]
         assert lookups(worker) == {"found": 0, "missing": 1, "failed": 0}
     async with Client.connect(server="http://127.0.0.1:1") as nowhere:
-        worker = WebhookWorker(Sight.of_cluster(nowhere), builtin(), settings=QUICK)
+        worker = WebhookWorker(StateSource.of_cluster(nowhere), builtin(), settings=QUICK)
         async with running(worker, only_ports=True) as address:
             response = await ask(address, pod, "?timeout=500ms")
             assert not response["allowed"]
@@ -148,10 +148,10 @@ async def test_pods_of_a_job_set_and_of_a_leader_worker_set(
         "leaderWorkerTemplate": {"size": 2, "workerTemplate": template("pytorch")},
     }
     await made(api, LEADER_WORKER_SET, {"metadata": meta | {"name": "lws"}, "spec": groups})
-    worker = WebhookWorker(Sight.of_cluster(api), builtin(), settings=QUICK)
+    worker = WebhookWorker(StateSource.of_cluster(api), builtin(), settings=QUICK)
     async with running(worker) as address:
-        await until(lambda: worker.sight.view.owner((JOB_SET, "default", "js")))
-        await until(lambda: worker.sight.view.owner((LEADER_WORKER_SET, "default", "lws")))
+        await until(lambda: worker.source.view.owner((JOB_SET, "default", "js")))
+        await until(lambda: worker.source.view.owner((LEADER_WORKER_SET, "default", "lws")))
         pod = pod_of({"kind": "JobSet", "name": "js"}, {"group": "node", "job": 1, "index": 1})
         found = env(stored(pod, await ask(address, pod)))
         assert (found["RANK"], found["MASTER_ADDR"]) == ("4", "js-node-0-0.js")

@@ -13,11 +13,11 @@ from pumice.webhook.server.lookup import LiveOwners, LiveQueues, OwnerLookup, Qu
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.view import AdmissionView
 
-__all__ = ["Sight"]
+__all__ = ["StateSource"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class StateSource:
     """What a webhook sees.
 
     Attributes:
@@ -37,7 +37,7 @@ class Sight:
     checks: Mapping[str, Check] = field(default_factory=dict)
 
     @classmethod
-    def of_cluster(cls, client: Client) -> "Sight":
+    def of_cluster(cls, client: Client) -> "StateSource":
         """A cluster through its API server; nothing is read before the caches run."""
         metrics, view = ServerMetrics(), CachedView(client)
         for cache in view.caches:
