@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.api.kinds import Kind
+from pumice.webhook.groups.model import NO_GROUPS
 from pumice.webhook.policies.form import NEW, OLD, Form, Room, Side, identifier, on_side
 from pumice.webhook.policies.ratchet import keys_of, rest_of
 from pumice.webhook.policies.rooms import DELETION_ROOMS, ROOMS, UPDATE_ROOMS
 from pumice.webhook.registrations import EXEMPT_NAMESPACES, REGISTRATIONS, Registration
-from pumice.webhook.resource_groups import NO_GROUPS
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.rule import Level
 from pumice.webhook.settings import AdmissionSettings

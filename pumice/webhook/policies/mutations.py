@@ -7,12 +7,12 @@ An update gets a default only where the stored object has it.
 from typing import Any
 
 from pumice.api import keys, kinds
+from pumice.webhook.groups.model import NO_GROUPS
 from pumice.webhook.policies import job_defaults
 from pumice.webhook.policies.drafts import match_constraints
 from pumice.webhook.policies.manifests import API_VERSION, binding
 from pumice.webhook.policies.queue_hierarchy import annotation
 from pumice.webhook.registrations import EXEMPT_NAMESPACES, REGISTRATIONS
-from pumice.webhook.resource_groups import NO_GROUPS
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["DEFAULTED", "mutations", "patch"]

@@ -1,15 +1,16 @@
 """What rules take for granted, as they ask for it.
 
-Settings know every rule by its code, so rules must not know settings: here they name what they need of
-them. `pumice.webhook.settings.AdmissionSettings` is what they get, and describes each for users.
+Settings know every rule by its code, and resource groups are judged by rules, so rules must not know
+either: here they name what they need. They get `pumice.webhook.settings.AdmissionSettings`, which describes
+each setting for users, and `pumice.webhook.groups.model.ResourceGroups`.
 """
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from pumice.webhook.rules.rule import Level
 
-__all__ = ["Terms"]
+__all__ = ["Group", "Groups", "Terms"]
 
 
 class Terms(Protocol):
@@ -62,4 +63,41 @@ class Terms(Protocol):
 
     def levels(self, namespace: str) -> Mapping[str, Level]:
         """The same for the objects of a namespace; empty for objects that are in none."""
+        ...
+
+
+class Group(Protocol):
+    """What a resource group gives to its pods."""
+
+    @property
+    def name(self) -> str:
+        """For messages; may be empty."""
+        ...
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Labels of nodes that its pods select."""
+        ...
+
+    @property
+    def affinity(self) -> dict[str, Any] | None:
+        """Affinity of its pods that have none."""
+        ...
+
+    @property
+    def tolerations(self) -> Sequence[dict[str, Any]]:
+        """Taints that its pods tolerate."""
+        ...
+
+    @property
+    def scheduler_name(self) -> str:
+        """Scheduler of its pods; their own when empty."""
+        ...
+
+
+class Groups(Protocol):
+    """The resource groups of a cluster."""
+
+    def find(self, namespace: str, annotations: Mapping[str, str]) -> Group | None:
+        """The group of a pod, or None when it belongs to none."""
         ...

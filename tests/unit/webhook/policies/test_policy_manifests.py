@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from pumice.api import kinds
+from pumice.webhook.groups.model import NO_GROUPS
 from pumice.webhook.policies.drafts import drafts
 from pumice.webhook.policies.manifests import policies, scope
 from pumice.webhook.policies.mutations import mutations
 from pumice.webhook.policies.ratchet import keys_of, rest_of
 from pumice.webhook.policies.rooms import UPDATE_ROOMS
 from pumice.webhook.registrations import REGISTRATIONS
-from pumice.webhook.resource_groups import NO_GROUPS
 from pumice.webhook.settings import AdmissionSettings
 
 Raw = dict[str, Any]
