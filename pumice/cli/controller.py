@@ -44,6 +44,13 @@ def controller(
     workers: Annotated[
         int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
     ] = 8,
+    check_jobs: Annotated[
+        bool,
+        typer.Option(
+            "--check-jobs",
+            help="Refuse new Jobs that break a rule of admission, for clusters without the webhook.",
+        ),
+    ] = False,
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     metrics_port: MetricsPort = None,
@@ -64,7 +71,7 @@ def controller(
     Any number of these processes may run; one of them leads.
     """
     from pumice.cli import logs
-    from pumice.cli.court import read_plugin_settings, registry
+    from pumice.cli.court import job_check, read_plugin_settings, registry
     from pumice.controller.loop import ControllerSettings, ControllerWorker
 
     chosen = read_plugin_settings(settings, "--set")
@@ -72,6 +79,7 @@ def controller(
     logs.configure(level=level)
     report_ignored(ignored)
     plugins = registry()
+    check = job_check() if check_jobs else None
 
     def make(client: "Client") -> "ControllerWorker":
         process = ControllerSettings(
@@ -81,6 +89,7 @@ def controller(
             lease_namespace=lease_namespace or client.connection.namespace,
             identity=identity(),
             plugins=chosen,
+            check=check,
         )
         return ControllerWorker(client, plugins, process)
 

@@ -1,6 +1,6 @@
 """Admission, offline: the rules, the settings and the plugins that the offline verbs judge by."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Court",
     "admission",
+    "job_check",
     "placed",
     "read_groups",
     "read_plugin_settings",
@@ -29,6 +30,10 @@ __all__ = [
     "registry",
     "snapshot",
 ]
+
+
+_TOLD, _LONGEST = 5, 400
+"""Problems of a Job that its status names, and characters of each; `pumice lint` has all of them."""
 
 
 @cache
@@ -140,6 +145,26 @@ def admission(
     from pumice.webhook.admission import Admission
 
     return Admission(settings, snapshot(state, whole=whole), registry(), groups=groups)
+
+
+def job_check() -> Callable[[Raw], str]:
+    """The rules of admission for a Job by itself, as a check of the controller.
+
+    Which queues, priority classes and HyperNodes exist is not looked at: they may come later, and the
+    scheduler says what is missing.
+    """
+    from pumice.webhook.groups.model import NO_GROUPS
+    from pumice.webhook.offline import judge
+    from pumice.webhook.settings import AdmissionSettings
+
+    rules = admission((), AdmissionSettings(), NO_GROUPS)
+
+    def check(job: Raw) -> str:
+        first, more = (errors := judge(rules, job).errors)[:_TOLD], len(errors) - _TOLD
+        told = "; ".join(each.within(_LONGEST) for each in first)
+        return f"{told}; and {more} more" if more > 0 else told
+
+    return check
 
 
 def placed(manifest: Manifest) -> Raw:

@@ -9,6 +9,7 @@ the table of `phases` sends the Job to another phase for it, writing that down i
 work begins with the next pass. Otherwise the work of the present phase goes on.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pumice.api.kinds import COMMAND
@@ -39,7 +40,10 @@ from pumice.controller.sync import sync
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 
-__all__ = ["reconcile"]
+__all__ = ["JobCheck", "reconcile"]
+
+JobCheck = Callable[[Raw], str]
+"""From a Job to what admission would refuse it for; empty if nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ def reconcile(
     registry: Registry,
     now: float,
     settings: PluginSettings = DEFAULT,
+    check: JobCheck | None = None,
 ) -> Plan:
     """Plan what is to be done about a Job.
 
@@ -66,6 +71,7 @@ def reconcile(
         registry: The job plugins.
         now: The moment, in UNIX seconds.
         settings: What the cluster's operator has decided about plugins.
+        check: Checks a Job before its first PodGroup is created; None where admission has done so.
 
     Returns:
         The plan; empty when everything is as it should be.
@@ -73,9 +79,17 @@ def reconcile(
     if observed.job["metadata"].get("deletionTimestamp"):
         return Plan()  # what the Job owns is collected with it
     try:
+        if check is not None and _is_new(observed) and (problem := check(observed.job)):
+            raise UnusableError(problem)
         return _reconcile(situation(observed, registry, now, settings))
     except UnusableError as error:
         return _refuse(observed.job, str(error), now)
+
+
+def _is_new(observed: Observed) -> bool:
+    """True for a Job that nothing has been created for."""
+    state = (observed.job.get("status") or {}).get("state") or {}
+    return observed.group is None and state.get("phase", PENDING) in ("", PENDING)
 
 
 def _reconcile(case: Situation) -> Plan:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from pumice.webhook.registrations import EXEMPT_NAMESPACES
-from tests.chart.manifests import CHART, NAMESPACE, RELEASE, Manifest, Render, Run, of_kind
+from tests.chart.manifests import (
+    CHART,
+    NAMESPACE,
+    RELEASE,
+    Manifest,
+    Render,
+    Run,
+    arguments_of,
+    of_kind,
+)
 from tests.support.policies import CODE
 
 MODE = "admission.mode=policies"
@@ -123,3 +132,14 @@ def test_an_older_api_server_is_refused(helm: Run) -> None:
     answer = helm(*arguments, "--set", MODE)
     assert answer.returncode != 0
     assert "admission.mode policies needs Kubernetes 1.36, found v1.35.2" in answer.stderr
+
+
+@pytest.mark.parametrize(("mode", "checks"), [("policies", True), ("webhook", False)])
+def test_the_controller_checks_jobs_where_no_webhook_does(
+    render: Render, mode: str, checks: bool
+) -> None:
+    deployments = of_kind(render(None, f"admission.mode={mode}"), "Deployment")
+    (controller,) = (
+        each for each in deployments if each["metadata"]["name"].endswith("controller")
+    )
+    assert ("--check-jobs" in arguments_of(controller)) is checks

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pumice.cluster.elected import Candidacy
+from pumice.controller.reconcile import JobCheck
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = ["ControllerSettings"]
@@ -17,6 +18,7 @@ class ControllerSettings(Candidacy):
         concurrent_writes: Writes of one Job under way at once, pods above all.
         namespace: Look after this namespace only; after all when None.
         plugins: What the cluster's operator has decided about job plugins.
+        check: Checks new Jobs, where no webhook has; None otherwise.
     """
 
     workers: int = 8
@@ -25,3 +27,4 @@ class ControllerSettings(Candidacy):
     lease_name: str = "pumice-controller"
     identity: str = "pumice-controller"
     plugins: PluginSettings = DEFAULT
+    check: JobCheck | None = None

@@ -123,6 +123,7 @@ class Term:
                 registry=self._registry,
                 now=self._clock.wall(),
                 settings=self._settings.plugins,
+                check=self._settings.check,
             )
         except Exception as error:
             self._metrics.passes.labels("failed").inc()
