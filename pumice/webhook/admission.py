@@ -18,6 +18,7 @@ from pumice.plugins.native import NativeWirings
 from pumice.plugins.settings import DEFAULT
 from pumice.webhook.answers import Answer, answered, malformed, responded, unreadable
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
+from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.questions import (
     UNREADABLE,
     Question,
@@ -29,7 +30,6 @@ from pumice.webhook.questions import (
     uid_of,
     without_nulls,
 )
-from pumice.webhook.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.known_templates import KnownTemplates

@@ -9,8 +9,8 @@ from pumice.api import keys
 from pumice.api.fields import did_you_mean
 from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
 from pumice.webhook.groups.checks import judged
+from pumice.webhook.groups.model import ResourceGroup, ResourceGroups
 from pumice.webhook.groups.reading import Place, Problem, Reader, compose
-from pumice.webhook.resource_groups import ResourceGroup, ResourceGroups
 from pumice.webhook.rules.labels import label_problems
 
 __all__ = ["ConfError", "parse"]

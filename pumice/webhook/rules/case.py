@@ -9,9 +9,9 @@ from pumice.api.suggestions import Suggestions
 from pumice.plugins import Registry
 from pumice.plugins.native import NativeWirings, Owner, OwnerKey
 from pumice.webhook.patches import Patch
-from pumice.webhook.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.known_templates import KnownTemplates
-from pumice.webhook.rules.rule import Level, Rule, Terms
+from pumice.webhook.rules.rule import Level, Rule
+from pumice.webhook.rules.terms import Groups, Terms
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["Case", "Check", "EnoughError", "run"]
@@ -35,7 +35,7 @@ class Case:
         plugins: The job plugins that exist.
         annotating: Those of them that write annotations onto a Job.
         wirings: Wires pods of other controllers.
-        groups: Resource groups that pods may belong to.
+        groups: Resource groups that pods may belong to; None when there are none.
         known: Pod templates that are in order; None to judge each anew.
         namespace: Of the object; empty for one that is in none.
         most: Errors after which it is judged no further; None to find all.
@@ -86,7 +86,7 @@ class Case:
         *,
         annotating: Collection[str] = (),
         wirings: NativeWirings | None = None,
-        groups: ResourceGroups = NO_GROUPS,
+        groups: Groups | None = None,
         known: KnownTemplates | None = None,
         creating: bool = True,
         stricter: bool = False,

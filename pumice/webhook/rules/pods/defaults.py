@@ -1,11 +1,11 @@
 """Defaults of pods: what the resource group gives, and the gate that holds a pod until its queue has room."""
 
 from pumice.api.keys import QUEUE_ALLOCATION_GATE
-from pumice.webhook.resource_groups import ResourceGroup
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.pods.resource_groups import resource_group
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.terms import Group
 
 __all__ = ["RULES", "pod_defaults", "scheduling_gate"]
 
@@ -23,7 +23,7 @@ _NO_SPEC = DraftPodPlace()
 _GATE = {"name": QUEUE_ALLOCATION_GATE}
 
 
-def scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> None:
+def scheduling_gate(case: Case, pod: DraftPod, group: Group | None) -> None:
     """Hold a pod that asks for it, unless it is held already.
 
     Args:

@@ -7,10 +7,10 @@ younger than Pumice in a toleration or a gate stays.
 from typing import Any
 
 from pumice.webhook.patches import escape
-from pumice.webhook.resource_groups import ResourceGroup
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.terms import Group
 
 __all__ = ["RULES", "resource_group"]
 
@@ -29,7 +29,7 @@ _BUILTIN_SCHEDULER = "default-scheduler"
 """What the API server writes where a pod names no scheduler."""
 
 
-def resource_group(case: Case, pod: DraftPod, group: ResourceGroup) -> None:
+def resource_group(case: Case, pod: DraftPod, group: Group) -> None:
     """Write what a group gives to a pod into the case's patch.
 
     Args:
@@ -52,7 +52,7 @@ def resource_group(case: Case, pod: DraftPod, group: ResourceGroup) -> None:
             case.report(POD_GROUP_SCHEDULER, "spec.schedulerName", message)
 
 
-def _node_selector(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> None:
+def _node_selector(case: Case, spec: DraftPodPlace, group: Group) -> None:
     """Select the group's nodes; of two values for a label the group's counts."""
     selector = spec.node_selector
     if selector is None:
@@ -64,7 +64,7 @@ def _node_selector(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> Non
             case.patch.set(f"/spec/nodeSelector/{escape(key)}", value)
 
 
-def _tolerations(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> None:
+def _tolerations(case: Case, spec: DraftPodPlace, group: Group) -> None:
     if spec.tolerations is None:
         if group.tolerations:
             case.patch.set("/spec/tolerations", list(group.tolerations))
