@@ -1,6 +1,5 @@
 """A real cluster in which the chart's policies judge what the user `judged` sends, as webhooks do in `judged_cluster`."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +10,7 @@ from pumice.api.kinds import CONFIG_MAP, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
 from tests.integration.webhook.judged_cluster import JudgedCluster, Verdict
+from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import CHART, NAMESPACE, RELEASE
 from tests.support.policies import CODE
@@ -21,8 +21,6 @@ __all__ = ["by_policy", "policed", "rendered", "told"]
 _IS_JUDGED = {"name": "is-judged", "expression": "request.userInfo.username == 'judged'"}
 _GROUP, _VERSION = "admissionregistration.k8s.io", "v1"
 _CANARY = "policed"
-_PATIENCE = 300
-"""Times that the API server is asked whether it knows the policies, a tenth of a second apart."""
 
 
 def rendered(plane: ControlPlane, *settings: str) -> list[Raw]:
@@ -105,11 +103,11 @@ def _canary(sort: str, spec: Raw) -> list[Raw]:
 
 async def _until_known(api: Client, *, known: bool) -> None:
     """Wait until the canary is in force, or no more."""
-    for _ in range(_PATIENCE):
-        if await _is_refused(api) == known:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("the API server does not take note of policies")
+
+    async def is_known() -> bool:
+        return await _is_refused(api) == known
+
+    await until(is_known, "the API server takes note of policies")
 
 
 async def _is_refused(api: Client) -> bool:

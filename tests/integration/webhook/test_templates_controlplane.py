@@ -16,6 +16,7 @@ from pumice.api import pod_types
 from pumice.api.kinds import POD, PRIORITY_CLASS, SERVICE_ACCOUNT, Kind
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
+from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.unit.webhook.template_rows import judged, pod_of, template_rows
 from tests.unit.webhook.template_shapes import GROUPS, templates
@@ -82,11 +83,13 @@ async def _know(judge: Judge) -> None:
     """Wait until admission has learned of the classes, which it does by watching."""
     spec = {"priorityClassName": CLASS, "runtimeClassName": CLASS, "serviceAccountName": "runner"}
     template = {"spec": spec | {"containers": [{"name": "main", "image": "busybox"}]}}
-    for _ in range(50):
-        if await judge.refusals([template]) == [""]:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("the API server does not know the classes that it has been given")
+    refusals: list[str] = []
+
+    async def known() -> bool:
+        refusals[:] = await judge.refusals([template])
+        return refusals == [""]
+
+    await until(known, "the API server knows the classes", around=lambda: refusals)
 
 
 async def test_both_say_the_same_of_every_row(judge: Judge) -> None:
