@@ -8,9 +8,7 @@ from pumice.certs.reload import FileReloader, ServingCertificate
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.lifecycle import Eternal
 
-if (
-    TYPE_CHECKING
-):  # late: who serves files, or no TLS at all, has no use for what makes certificates
+if TYPE_CHECKING:  # late: serving files, or no TLS, does not need what makes certificates
     from pumice.certs.injection import Injector
     from pumice.certs.keeper import Keeper
 
@@ -37,7 +35,7 @@ class Certificates(Protocol):
 
 
 class FileCertificates:
-    """A certificate in files, which somebody else renews."""
+    """A certificate in files that another program renews."""
 
     def __init__(self, certificate: Path, key: Path, *, clock: Clock | None = None) -> None:
         """Read the files.
@@ -70,7 +68,7 @@ class FileCertificates:
 
     @property
     def problem(self) -> str | None:
-        """Why nobody would accept what is served, or None when they would."""
+        """Why clients would not accept what is served, or None when they would."""
         if self._clock.wall() >= self.expires:
             return "the served certificate has expired"
         if self._injector is None:

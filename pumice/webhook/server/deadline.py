@@ -1,7 +1,7 @@
-"""How long the API server waits, and what it is told when that is not enough.
+"""The API server's timeout, and the answer when it is too short.
 
-Whoever answers late is not heard: the API server has given up, and its user reads of a webhook that
-failed. So an answer that cannot be found in time is a refusal that says so, a moment before.
+After its timeout the API server ignores the answer, and its user reads that the webhook failed. So a review that
+cannot be decided in time is refused with that reason, shortly before the timeout.
 """
 
 from dataclasses import replace
@@ -15,14 +15,14 @@ from pumice.webhook.answers import Answer
 __all__ = ["allowed_seconds", "late"]
 
 _MARGIN_SECONDS = 0.5
-"""Kept back for the way home, at most."""
+"""Reserved for sending the answer, at most."""
 
 _MARGIN_SHARE = 0.25
-"""Of a short time; the shortest that a webhook can be given is one second."""
+"""Reserved of a short timeout; the shortest that a webhook can have is one second."""
 
 
 def allowed_seconds(request: web.BaseRequest) -> float:
-    """Seconds in which to answer by `?timeout=`; without end where that says nothing of use."""
+    """Seconds in which to answer by `?timeout=`; infinity if there is none or it is invalid."""
     nanoseconds = parse_nanoseconds(request.query.get("timeout", ""))
     if nanoseconds is None or nanoseconds <= 0:
         return float("inf")
@@ -31,11 +31,11 @@ def allowed_seconds(request: web.BaseRequest) -> float:
 
 
 def late(answer: Answer, names: tuple[str, ...]) -> Answer:
-    """Instead of an answer that would refuse for want of queues: nobody knows, so try again.
+    """The refusal of a review for which it is unknown whether its queues exist.
 
     Args:
-        answer: What would have been said.
-        names: Queues of which it is not known whether they exist.
+        answer: The answer without these queues.
+        names: The queues.
     """
     queues = ", ".join(f'"{name}"' for name in names)
     message = (

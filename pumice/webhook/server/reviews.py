@@ -56,15 +56,15 @@ class Reviews:
             admission: Judges.
             metrics: Counts.
             settings: Limits.
-            lookup: Asked for queues for want of which alone a review would be denied.
-            owners: Asked for owners for want of which a pod could not be wired.
+            lookup: Finds queues when only their absence would deny a review.
+            owners: Finds owners without which a pod cannot be wired.
         """
         self._admission = admission
         self._metrics = metrics
         self._settings = settings
         self._lookup = lookup
         self._owners = owners
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         # Only for its answer to `Expect: 100-continue`.
         self._route = web.UrlDispatcher().add_post("/", self.post)
         self._budget = BodyBudget(settings.body_budget)
@@ -184,11 +184,11 @@ class Reviews:
         return min(self._settings.lookup_seconds, allowed_seconds(request) - gone)
 
     def _crashed(self, path: str, body: bytes, error: Exception) -> Answer:
-        """The answer where something else than a rule raised; it is told once of each kind of error."""
+        """The answer when something else than a rule raised; each kind of error is logged once per path."""
         code, uid = ENDPOINTS[path].code, uid_of(body)
         self._metrics.crashes.labels(code).inc()
-        if (place := f"{path} {type(error).__name__}") not in self._told:
-            self._told.add(place)
+        if (place := f"{path} {type(error).__name__}") not in self._logged:
+            self._logged.add(place)
             log_crash(Crash(path, uid, code, error))
         problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
         return replace(malformed(uid, 500, problem, "InternalError"), malformed=0)
@@ -197,8 +197,8 @@ class Reviews:
 def endpoint_of(request: web.BaseRequest) -> str:
     """The path without the advice that the chart puts behind it.
 
-    The API server shows the address to whom it could not get an answer for, and nothing else that
-    an installation could write.
+    When a webhook does not answer, the API server shows its address to the user, and nothing else
+    that an installation can choose.
     """
     return request.path.partition(_ADVICE)[0]
 
@@ -237,7 +237,7 @@ def _log(path: str, answer: Answer, seconds: float) -> None:
 
 
 def log_crash(crash: Crash) -> None:
-    """Log a rule that raised; admission tells each place once."""
+    """Log a rule that raised; admission reports each place once."""
     log.error(
         "a rule raised; reviews that meet it are refused",
         path=crash.path,

@@ -14,8 +14,8 @@ send hundreds), options, and managedFields, which count into the objects. 2 MiB 
 """
 
 KEEPALIVE_SECONDS = 120.0
-"""How long an idle connection is kept; kube-apiserver keeps its side for 90 s, and whoever closes
-first should not be the one who might be sent a review just then."""
+"""How long an idle connection is kept. kube-apiserver closes idle connections after 90 s; if the webhook closed them first,
+a review could be on its way."""
 
 
 class InsecureAddressError(ValueError):
@@ -31,18 +31,18 @@ class ServerSettings:
         port: Port; 0 takes a free one.
         metrics_port: Port for probes and metrics over plain HTTP; none when None. They are on the main
             port too.
-        drain_seconds: How long it goes on answering after it is told to stop, while the API server
+        drain_seconds: How long it goes on answering after the signal to stop, while the API server
             still has its address.
         shutdown_seconds: How long running reviews may take after that.
         read_seconds: How long a review may take to arrive.
-        quiet_seconds: How long nothing may come where something is due: on a new connection, and in the
-            middle of a review.
+        quiet_seconds: How long a TLS handshake and the first byte on a connection may take, and how
+            long nothing may arrive within a review.
         lookup_seconds: How long a live look for a missing queue may take; the API server's own
             timeout shortens it.
         body_limit: Bytes of a review at most.
         body_budget: Bytes that all large bodies together may take; further ones wait.
-        connection_limit: How many connections may be open on a port; fewer where the process may not
-            have as many descriptors.
+        connection_limit: How many connections may be open on a port; fewer if the process may not
+            have as many descriptors. Further ones are closed.
     """
 
     host: str = "127.0.0.1"

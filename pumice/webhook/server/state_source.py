@@ -1,4 +1,4 @@
-"""What a webhook sees: a cluster, as it is kept in caches and can be asked, or objects from files."""
+"""Where the webhook finds objects: in caches of a cluster and its API server, or in files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,15 +18,15 @@ __all__ = ["StateSource"]
 
 @dataclass(frozen=True, slots=True)
 class StateSource:
-    """What a webhook sees.
+    """Where the webhook finds objects.
 
     Attributes:
         view: What exists.
         metrics: What is counted.
-        queues: Finds queues that the view lacks; None where there is nobody to ask.
+        queues: Finds queues that the view lacks; None without an API server.
         owners: The same for owners of pods.
-        caches: What has to run for the view to stay current.
-        checks: What must hold for the view to be relied on, by name.
+        caches: Watch caches that keep the view current.
+        checks: What must hold before reviews are answered from the view, by name.
     """
 
     view: AdmissionView
@@ -38,7 +38,7 @@ class StateSource:
 
     @classmethod
     def of_cluster(cls, client: Client) -> "StateSource":
-        """A cluster through its API server; nothing is read before the caches run."""
+        """A cluster; nothing is read before the caches run."""
         metrics, view = ServerMetrics(), CachedView(client)
         for cache in view.caches:
             metrics.cache_age.labels(cache.kind.plural).set_function(partial(getattr, cache, "age"))

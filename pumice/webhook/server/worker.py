@@ -106,7 +106,7 @@ class WebhookWorker:
 def _probes(
     source: StateSource, certificates: Certificates | None, groups: GroupsFile | None
 ) -> Probes:
-    """Whether a worker is ready, and what somebody should look at although it is."""
+    """Whether a worker is ready, and what an administrator should look at although it is."""
     metrics, checks, notes = source.metrics, dict(source.checks), dict[str, Check]()
     if certificates is not None:
         checks["certificate"] = lambda: certificates.problem
