@@ -102,7 +102,8 @@ def _judge(
         of_pod = pod_problems(case, patched, old)
         errors, doubts = with_pod_problems(errors, of_pod.errors), doubts + of_pod.warnings
     # Rules do not see these entries: a mutating one may have written an entry of the same name.
-    odd = [each for each in metadata_problems(plain, namespaced=False) if _is_odd_entry(each)]
+    problems = metadata_problems(plain, namespaced=False) if operation != "DELETE" else []
+    odd = [each for each in problems if _is_odd_entry(each)]
     warnings = _beside(odd, (*dropped, *mutating.warnings, *doubts))
     return Judgement((*odd, *_beside(odd, errors)), warnings, patched)
 
