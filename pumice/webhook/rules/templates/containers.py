@@ -16,7 +16,7 @@ from pumice.webhook.rules.templates import (
 from pumice.webhook.rules.templates.metadata import label_problem
 from pumice.webhook.rules.templates.shapes import one_of, quoted
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled
+from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
 
 __all__ = ["RULES", "TPL_CONTAINERS", "containers"]
 
@@ -151,9 +151,9 @@ _COMMON: Iterable[Row] = (
     *resources.ROWS,
     *security.CONTAINER_ROWS,
 )
-_REGULAR = compiled((*_COMMON, *lifetime.CONTAINER_ROWS, *probes.ROWS, *ports.ROWS))
-_SIDECAR = compiled((*_COMMON, *lifetime.INIT_ROWS, *probes.ROWS, *ports.INIT_ROWS))
-_INIT = compiled(
+_REGULAR = compiled_by_field((*_COMMON, *lifetime.CONTAINER_ROWS, *probes.ROWS, *ports.ROWS))
+_SIDECAR = compiled_by_field((*_COMMON, *lifetime.INIT_ROWS, *probes.ROWS, *ports.INIT_ROWS))
+_INIT = compiled_by_field(
     (
         *_COMMON,
         *lifetime.INIT_ROWS,

@@ -36,7 +36,7 @@ from pumice.webhook.rules.templates import (
     volumes,
 )
 from pumice.webhook.rules.templates.site import Pod, Raw, Site
-from pumice.webhook.rules.templates.table import compiled
+from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import Within
 
 __all__ = ["RULES", "pod_template"]
@@ -67,7 +67,7 @@ RULES: tuple[Rule, ...] = (
 )
 """Every rule about pod templates."""
 
-_SPEC = compiled(
+_SPEC = compiled_by_field(
     (
         *lifetime.ROWS,
         *scheduling.ROWS,

@@ -63,13 +63,8 @@ def _number(site: Site, number: int | None, field: str, _: Raw) -> None:
         site.report(TPL_PORT, problem, field)
 
 
-def _host_ports(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
-    """Check ports of the node of a regular container; containers run side by side, and so share these."""
-    _take(site, ports, site.pod.host_ports)
-
-
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
-    """The same for an init container; they run one by one, so each is for itself."""
+    """Check ports of the node of an init container; they run one by one, so each is for itself."""
     _take(site, ports, {})
 
 
@@ -94,7 +89,8 @@ def _take(site: Site, ports: list[Raw], taken: dict[HostPort, tuple[str, bool]])
 
 
 def _in_network(site: Site, ports: list[Raw], field: str, _: Raw) -> None:
-    """Check ports of a regular container in the network that they are in: the node's or the pod's."""
+    """Check ports of a regular container in the networks of node and pod, which all of these share."""
+    _take(site, ports, site.pod.host_ports)
     if not site.pod.host_network:
         _clashes(site, ports)
         return
@@ -152,7 +148,7 @@ _PORTS = (
     Row("ports[].protocol", one_of(TPL_PORT, _PROTOCOLS, empty=True)),
     Row("ports", unique(TPL_PORT_DUP, "name", unless=port_name_problem, whole=True)),
 )
-ROWS = (*_PORTS, Row("ports", _host_ports), Row("ports", _in_network))
+ROWS = (*_PORTS, Row("ports", _in_network))
 """Fields of a regular container."""
 
 INIT_ROWS = (*_PORTS, Row("ports", _host_ports_of_init))

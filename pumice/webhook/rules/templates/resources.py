@@ -36,6 +36,8 @@ def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
     limits, requests = requirements.read(site, found, field, requirements.of_container)
     for rule, member, message in requirements.conflicts(limits, requests):
         site.report(rule, message, f"{field}.{member}" if member else field)
+    if "claims" in found:
+        _claims(site, found["claims"], f"{field}.claims")
 
 
 def _resized_twice(site: Site, policies: list[Raw], field: str, _: Raw) -> None:
@@ -61,7 +63,7 @@ def init_resize_policy(site: Site, policy: Raw, field: str, _: Raw) -> None:
         site.report(TPL_RESIZE, message, f"{field}.restartPolicy")
 
 
-def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
+def _claims(site: Site, claims: list[Raw], field: str) -> None:
     known = {claim.get("name", "") for claim in site.pod.spec.get("resourceClaims", ())} - {""}
     whole: set[str] = set()
     parts: dict[str, set[str]] = {}
@@ -89,7 +91,6 @@ def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
 
 ROWS = (
     Row("resources", _resources),
-    Row("resources.claims", _claims),
     Row("resizePolicy", _resized_twice),
     Row("resizePolicy[].resourceName|restartPolicy", required(TPL_RESIZE), ""),
     Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, _RESIZED, empty=True)),

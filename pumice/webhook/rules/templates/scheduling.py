@@ -4,7 +4,12 @@ import re
 
 from pumice.api.names import dns_label_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.doubtful import TPL_FEATURE, no_selector, node_label
+from pumice.webhook.rules.templates.doubtful import (
+    NODE_LABELS,
+    TPL_FEATURE,
+    no_selector,
+    node_label,
+)
 from pumice.webhook.rules.templates.metadata import key_problem, labels_of, value_problem
 from pumice.webhook.rules.templates.selectors import (
     LABEL_SELECTOR,
@@ -111,7 +116,8 @@ _operator = one_of(TPL_TOLERATION, _OPERATORS)
 
 def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
     for key in found:
-        node_label(site, key, f"{field}.{key}")
+        if key in NODE_LABELS:
+            node_label(site, key, f"{field}.{key}")
 
 
 def _pod_term(site: Site, term: Raw, field: str, _: Raw) -> None:

@@ -132,6 +132,8 @@ def unique(
     """
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if len(found) < 2:
+            return
         seen: dict[str, int] = {}
         for index, item in enumerate(found):
             value = item.get(member)

@@ -105,6 +105,10 @@ class Pod:
         return str(self.spec.get("os", {}).get("name", ""))
 
 
+_NO_POD = Pod({})
+"""Around fields that are judged without a pod; it has no labels, no volumes and no containers."""
+
+
 class Site:
     """A place in an object under judgement.
 
@@ -120,7 +124,7 @@ class Site:
         """Stand at a path of the case."""
         self.case = case
         self.path = path
-        self.pod = pod or Pod({})
+        self.pod = pod or _NO_POD
 
     def at(self, name: str) -> "Site":
         """The place of a member."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from pumice.webhook.rules.templates.site import Raw, Site
 
-__all__ = ["Check", "Row", "below", "compiled"]
+__all__ = ["Check", "Row", "below", "compiled", "compiled_by_field"]
 
 Check = Callable[[Site, Any, str, Raw], None]
 """Judges a value. Arguments: the site; the value; where it is, from the site on; the object or list that it is in."""
@@ -117,6 +117,10 @@ class _Items(NamedTuple):
 
 def compiled(rows: Iterable[Row]) -> Check:
     """One check of an object from a table about it."""
+    return _root(rows).check()
+
+
+def _root(rows: Iterable[Row]) -> _Node:
     root = _Node()
     for path, check, absent in rows:
         for node in root.reached(path) if path else (root,):
@@ -124,7 +128,23 @@ def compiled(rows: Iterable[Row]) -> Check:
             if absent is not _UNJUDGED:
                 node.absent.append(check)
                 node.default = absent
-    return root.check()
+    return root
+
+
+def compiled_by_field(rows: Iterable[Row]) -> Check:
+    """One check of an object that has many fields, of which most are absent; none of its rows judges absent ones.
+
+    It looks at the fields that the object has, in their order there.
+    """
+    check_of = {name: node.check() for name, node in _root(rows).members().items()}.get
+
+    def members(site: Site, found: Any, _field: str, _: Raw) -> None:
+        for name in found:
+            check = check_of(name)
+            if check is not None:
+                check(site, found[name], name, found)
+
+    return members
 
 
 def _all(checks: Sequence[Check]) -> Check:
