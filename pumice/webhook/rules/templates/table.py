@@ -2,8 +2,8 @@
 
 A row names a field by its path (`tolerations[].effect`; `a|b` stands for both fields) and a check. Nearly all
 checks have one of the shapes in `shapes`; others are functions beside their table. A table is compiled once,
-when its module is imported, to nested functions. A field that is absent costs one look into its object, and problems
-are told in the order of the table.
+when its module is imported, to nested functions. Problems are told in the order of the table, except for the fields of
+pods and containers, which have so many that only those that are there are looked at, in their order there.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
