@@ -8,7 +8,8 @@ from typing import Any
 from pumice.api.fields import FieldError
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.templates import affinity, tolerations, types
+from pumice.webhook.rules.templates import types
+from pumice.webhook.rules.templates.scheduling import SCHEDULING
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -33,10 +34,7 @@ def judged(path: str, given: dict[str, Any]) -> tuple[list[FieldError], list[Fie
     if not types.fits(template):
         template, _ = types.read(Site(case, path), template)
     spec, site = template.get("spec", {}), Site(case, f"{path}{_SPEC}")
-    if "tolerations" in spec:
-        tolerations.tolerations(site, spec)
-    if "affinity" in spec:
-        affinity.affinity(site.at("affinity"), spec["affinity"], frozenset())
+    SCHEDULING(site, spec, "", template)
     return _from_group(path, case.errors), _from_group(path, case.warnings)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.templates.containers import containers
+from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -71,14 +71,17 @@ SPECS = st.fixed_dictionaries(
 
 def judged(spec: Raw, **volumes: Raw) -> Case:
     case = Case(SETTINGS, STATE, PLUGINS)
-    containers(Site(case, "spec"), spec, volumes)
+    if volumes:
+        spec = spec | {"volumes": list(volumes.values())}
+    pod_template(Site(case, "template"), {"spec": spec})
     return case
 
 
 def messages(**fields: Any) -> str:
     """What is said about a container that is in order but for these fields."""
     spec = {"containers": [{"name": "main", "image": "busybox"} | fields]}
-    return "\n".join(error.message for error in judged(spec, data={"name": "data"}).errors)
+    errors = judged(spec, data={"name": "data"}).errors
+    return "\n".join(error.message for error in errors if error.code != "TPL-TYPE")
 
 
 @settings(deadline=None)

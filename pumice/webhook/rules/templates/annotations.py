@@ -5,10 +5,11 @@ import re
 from typing import Any
 
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates import deprecated, tolerations
-from pumice.webhook.rules.templates.site import Raw, Site, entries
+from pumice.webhook.rules.templates.doubtful import ANNOTATIONS, annotation
+from pumice.webhook.rules.templates.scheduling import SCHEDULING
+from pumice.webhook.rules.templates.shapes import quoted, relative_path
+from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.types import fits
-from pumice.webhook.rules.templates.values import quoted, relative_path
 
 __all__ = ["RULES", "annotations"]
 
@@ -46,19 +47,14 @@ _KINDS = {
 }
 _COST = re.compile(r"0|-?[1-9][0-9]*|-0[0-9]*", re.ASCII)
 _COSTS = (-(2**31), 2**31 - 1)
+_local_path = relative_path(TPL_ANNOTATION_VALUE)
 
 Profile = tuple[str, str]
 """Type of a profile, and the name of a Localhost one."""
 
 
 def annotations(site: Site, found: Raw, spec: Raw) -> None:
-    """Check those annotations of a template that mean something to Kubernetes.
-
-    Args:
-        site: Where the annotations are.
-        found: The annotations.
-        spec: The pod's spec.
-    """
+    """Check those annotations of a template, which are at the site, that mean something to Kubernetes."""
     for key, value in found.items():
         if "kubernetes.io/" not in key:
             continue
@@ -67,8 +63,8 @@ def annotations(site: Site, found: Raw, spec: Raw) -> None:
         elif key == _MIRROR and not spec.get("nodeName"):
             message = "marks what a node runs by itself, so it needs spec.nodeName"
             site.report(TPL_ANNOTATION_VALUE, message, key)
-        elif key in deprecated.ANNOTATIONS:
-            deprecated.annotation(site, key, deprecated.ANNOTATIONS[key])
+        elif key in ANNOTATIONS:
+            annotation(site, key, ANNOTATIONS[key])
             if key == _TOLERATIONS and value:
                 _tolerations(site, value)
         elif key == _SECCOMP_POD or key.startswith(_SECCOMP_CONTAINER):
@@ -96,7 +92,7 @@ def _tolerations(site: Site, value: str) -> None:
         message = f"must be a list of tolerations as JSON, found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, _TOLERATIONS)
         return
-    tolerations.tolerations(site.at(_TOLERATIONS), {"tolerations": read})
+    SCHEDULING(site.at(_TOLERATIONS), {"tolerations": read}, "", {})
 
 
 def _toleration(found: Any) -> Any:
@@ -110,7 +106,7 @@ def _toleration(found: Any) -> Any:
 def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
     """Check a seccomp profile, also against the field of the pod or the container."""
     if value.startswith(_LOCALHOST):
-        relative_path(site, TPL_ANNOTATION_VALUE, value.removeprefix(_LOCALHOST), key)
+        _local_path(site, value.removeprefix(_LOCALHOST), key, spec)
     elif value not in _KINDS:
         message = f"must be {', '.join(_KINDS)} or {_LOCALHOST}PROFILE, found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, key)
@@ -121,7 +117,7 @@ def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
         owners = [each for each in _containers(spec) if each.get("name") == name]
     fields = [owner.get("securityContext", {}).get("seccompProfile") for owner in owners]
     if not fields or None in fields:
-        deprecated.annotation(site, key, "securityContext.seccompProfile")
+        annotation(site, key, "securityContext.seccompProfile")
     for field in fields:
         _match(site, key, value, field)
 
@@ -138,14 +134,14 @@ def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
             f"must be runtime/default, unconfined or {_LOCALHOST}PROFILE, found {quoted(value)}"
         )
         site.report(TPL_ANNOTATION_VALUE, message, key)
-    if spec.get("os", {}).get("name") == "windows":
+    if site.pod.os == "windows":
         return
     whole = spec.get("securityContext", {}).get("appArmorProfile")
     for owner in owners:
         own = owner.get("securityContext", {}).get("appArmorProfile")
         if own is None and (whole is None or not _agrees(value, whole, docker=False)):
             field = "securityContext.appArmorProfile"
-            deprecated.annotation(site, key, field, "is deprecated")
+            annotation(site, key, field, "is deprecated")
         if own is None and good and value.strip() == value != _LOCALHOST:
             continue  # Kubernetes writes the annotation into the field
         _match(site, key, value, whole if own is None else own, docker=False)
@@ -169,6 +165,4 @@ def _agrees(value: str, field: Raw, *, docker: bool) -> bool:
 
 
 def _containers(spec: Raw) -> list[Raw]:
-    return [
-        each for field in ("containers", "initContainers") for _, each in entries(spec.get(field))
-    ]
+    return [*spec.get("containers", ()), *spec.get("initContainers", ())]

@@ -5,11 +5,12 @@ from pumice.api.pod_types import pod_types
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.labels import labels
-from pumice.webhook.rules.templates.metadata import annotations_problem
-from pumice.webhook.rules.templates.selectors import label_selector
+from pumice.webhook.rules.templates.metadata import annotations_of, labels_of
+from pumice.webhook.rules.templates.selectors import LABEL_SELECTOR
+from pumice.webhook.rules.templates.shapes import NOT_SET, name, one_of, required
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.values import one_of, text
+from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.vendor_volumes import TPL_VOLUME_SOURCE
 
 __all__ = ["RULES", "claim_template"]
 
@@ -29,63 +30,32 @@ _POINTERS = ("deletionGracePeriodSeconds", "deletionTimestamp")
 """Of these, unlike of the others, an empty value is a value."""
 
 
-def claim_template(site: Site, template: Raw, field: str) -> None:
-    """Check a template of claims.
-
-    Args:
-        site: Where to report.
-        template: The template.
-        field: Where it is, from the site on.
-    """
-    metadata = template.get("metadata", {})
-    annotations_problem(
-        site, TPL_CLAIM_TEMPLATE, metadata.get("annotations", {}), f"{field}.metadata.annotations"
-    )
-    labels(site, TPL_CLAIM_TEMPLATE, metadata.get("labels", {}), f"{field}.metadata.labels")
-    for name, value in metadata.items():
-        is_set = value or name in _POINTERS or isinstance(value, list)
-        if is_set and name not in _METADATA and name in pod_types()["ObjectMeta"]:
+def _metadata(site: Site, metadata: Raw, field: str, _: Raw) -> None:
+    for each, value in metadata.items():
+        is_set = value or each in _POINTERS or isinstance(value, list)
+        if is_set and each not in _METADATA and each in pod_types()["ObjectMeta"]:
             message = "must not be set: the claim is named after pod and volume"
-            site.report(TPL_CLAIM_TEMPLATE, message, f"{field}.metadata.{name}")
-    spec = template.get("spec", {})
-    where = f"{field}.spec"
-    _access_modes(site, spec.get("accessModes", []), f"{where}.accessModes")
-    _storage(site, spec, where)
-    for name in ("storageClassName", "volumeAttributesClassName"):
-        if spec.get(name) and (problem := dns_subdomain_problem(spec[name])):
-            site.report(TPL_CLAIM_TEMPLATE, problem, f"{where}.{name}")
-    one_of(site, TPL_CLAIM_TEMPLATE, spec.get("volumeMode"), _VOLUME_MODES, f"{where}.volumeMode")
-    if "selector" in spec:
-        label_selector(site, spec["selector"], f"{where}.selector")
-    _data_sources(site, spec, where)
+            site.report(TPL_CLAIM_TEMPLATE, message, f"{field}.{each}")
 
 
-def _access_modes(site: Site, modes: list[str], field: str) -> None:
-    if not modes:
-        site.report(TPL_CLAIM_TEMPLATE, "must have at least one mode, found none", field)
-    for index, mode in enumerate(modes):
-        one_of(site, TPL_CLAIM_TEMPLATE, mode, _ACCESS_MODES, f"{field}[{index}]")
+def _access_modes(site: Site, modes: list[str], field: str, _: Raw) -> None:
     if "ReadWriteOncePod" in modes and len({*modes} & {*_ACCESS_MODES}) > 1:
         message = "must have no other mode beside ReadWriteOncePod"
         site.report(TPL_CLAIM_TEMPLATE, message, field)
 
 
-def _storage(site: Site, spec: Raw, field: str) -> None:
-    amount = spec.get("resources", {}).get("requests", {}).get("storage")
-    where = f"{field}.resources.requests.storage"
+def _storage(site: Site, resources: Raw, field: str, _: Raw) -> None:
+    amount, where = resources.get("requests", {}).get("storage"), f"{field}.requests.storage"
     if amount is None:
-        site.report(TPL_CLAIM_TEMPLATE, "must be set, found none", where)
+        site.report(TPL_CLAIM_TEMPLATE, NOT_SET, where)
     elif parse_milli(amount) <= 0:
         site.report(TPL_CLAIM_TEMPLATE, f"must be above 0, found {amount}", where)
     elif parse_milli(amount) % MILLI:
         site.report(TPL_DOUBTFUL, f"{amount} is not a whole number of bytes", where)
 
 
-def _data_sources(site: Site, spec: Raw, field: str) -> None:
-    """Check what a claim is filled from; the one field is the other's successor."""
-    for name in ("dataSource", "dataSourceRef"):
-        if name in spec:
-            _data_source(site, spec[name], f"{field}.{name}")
+def _data_sources(site: Site, spec: Raw, field: str, _: Raw) -> None:
+    """Check that the field for what a claim is filled from says the same as its successor."""
     if "dataSource" not in spec or "dataSourceRef" not in spec:
         return
     old, new = spec["dataSource"], spec["dataSourceRef"]
@@ -100,16 +70,43 @@ def _data_sources(site: Site, spec: Raw, field: str) -> None:
         site.report(TPL_CLAIM_TEMPLATE, message, f"{field}.dataSource")
 
 
-def _data_source(site: Site, source: Raw, field: str) -> None:
-    text(site, TPL_CLAIM_TEMPLATE, source.get("name"), f"{field}.name")
-    kind = text(site, TPL_CLAIM_TEMPLATE, source.get("kind"), f"{field}.kind")
-    group = source.get("apiGroup")
+def _group(site: Site, group: str, field: str, source: Raw) -> None:
+    kind = source.get("kind")
     if group:
         if problem := dns_subdomain_problem(group):
-            site.report(TPL_CLAIM_TEMPLATE, problem, f"{field}.apiGroup")
+            site.report(TPL_CLAIM_TEMPLATE, problem, field)
     elif kind and kind != "PersistentVolumeClaim":
-        message = f"must be set for a {kind}, found none"
-        site.report(TPL_CLAIM_TEMPLATE, message, f"{field}.apiGroup")
-    space = source.get("namespace")
-    if space and (problem := dns_label_problem(space)):
-        site.report(TPL_CLAIM_TEMPLATE, problem, f"{field}.namespace")
+        site.report(TPL_CLAIM_TEMPLATE, f"must be set for a {kind}, found none", field)
+
+
+_subdomain = name(TPL_CLAIM_TEMPLATE, dns_subdomain_problem, empty=True)
+_some_modes = required(
+    TPL_CLAIM_TEMPLATE, message="must have at least one mode, found none", reason=None
+)
+_DATA = "spec.dataSource|dataSourceRef"
+_judge = compiled(
+    (
+        Row("metadata", _metadata),
+        Row("metadata.annotations", annotations_of(TPL_CLAIM_TEMPLATE)),
+        Row("metadata.labels", labels_of(TPL_CLAIM_TEMPLATE)),
+        Row("spec.accessModes", _some_modes, ()),
+        Row("spec.accessModes[]", one_of(TPL_CLAIM_TEMPLATE, _ACCESS_MODES)),
+        Row("spec.accessModes", _access_modes),
+        Row("spec.resources", _storage, {}),
+        Row("spec.storageClassName|volumeAttributesClassName", _subdomain),
+        Row("spec.volumeMode", one_of(TPL_CLAIM_TEMPLATE, _VOLUME_MODES)),
+        Row("spec.selector", LABEL_SELECTOR),
+        Row(f"{_DATA}.name|kind", required(TPL_CLAIM_TEMPLATE), ""),
+        Row(f"{_DATA}.apiGroup", _group, ""),
+        Row(f"{_DATA}.namespace", name(TPL_CLAIM_TEMPLATE, dns_label_problem, empty=True)),
+        Row("spec", _data_sources),
+    )
+)
+
+
+def claim_template(site: Site, template: Raw | None, field: str, source: Raw) -> None:
+    """Check a template of claims; None for one that is not there."""
+    if template is None:
+        site.report(TPL_VOLUME_SOURCE, NOT_SET, field)
+    else:
+        _judge(site, {"spec": {}, **template}, field, source)

@@ -1,27 +1,22 @@
-"""Containers of a pod: which room looks at which field of them.
+"""Containers of a pod: their names and images, and the tables of all their fields."""
 
-A check is called only for a field that is there, so that a container costs what it says.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
-    container_security,
     environment,
-    images,
+    lifetime,
     mounts,
     pod_resources,
     ports,
     probes,
     resources,
-    restarts,
-    windows,
+    security,
 )
-from pumice.webhook.rules.templates.labels import label_problem
-from pumice.webhook.rules.templates.site import Raw, Site, entries
-from pumice.webhook.rules.templates.surroundings import Surroundings
-from pumice.webhook.rules.templates.values import one_of
+from pumice.webhook.rules.templates.metadata import label_problem
+from pumice.webhook.rules.templates.shapes import one_of, quoted
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
 
 __all__ = ["RULES", "TPL_CONTAINERS", "containers"]
 
@@ -67,6 +62,27 @@ TPL_EPHEMERAL = Rule(
     "ephemeralContainers: [{name: debugger, image: busybox}]",
     reason="FieldValueForbidden",
 )
+TPL_IMAGE = Rule(
+    "TPL-IMAGE",
+    "containers have an image",
+    "Kubernetes refuses the pod otherwise.",
+    "containers: [{name: main}]",
+    reason="FieldValueRequired",
+)
+TPL_IMAGE_SPACE = Rule(
+    "TPL-IMAGE-SPACE",
+    "images have no white space around them",
+    "Kubernetes takes the template, and then refuses each of its pods.",
+    'containers: [{name: main, image: "busybox "}]',
+    stricter=True,
+)
+TPL_PULL_POLICY = Rule(
+    "TPL-PULL-POLICY",
+    "imagePullPolicy is Always, IfNotPresent or Never",
+    "Kubernetes knows no other.",
+    "containers: [{name: main, image: busybox, imagePullPolicy: Sometimes}]",
+    reason="FieldValueNotSupported",
+)
 
 RULES = (
     TPL_CONTAINERS,
@@ -75,114 +91,74 @@ RULES = (
     TPL_TERMINATION,
     TPL_INIT,
     TPL_EPHEMERAL,
+    TPL_IMAGE,
+    TPL_IMAGE_SPACE,
+    TPL_PULL_POLICY,
 )
-
-Check = Callable[[Site, Raw, Surroundings], None]
 
 _TERMINATION_POLICIES = ("File", "FallbackToLogsOnError")
 _YOUNG = ["stopSignal"]
 """Fields of hooks that a Kubernetes drops which does not know them; and with them hooks that are nothing else."""
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
 
-def containers(site: Site, spec: Raw, volumes: Mapping[str, Raw]) -> None:
-    """Check all containers of a pod, and what the pod says about them as a whole.
-
-    Args:
-        site: Where the pod spec is.
-        spec: The pod spec.
-        volumes: Declared volumes by name.
-
-    Source: webhook specification, section 7.
-    """
-    pod = Surroundings(spec, volumes)
+def containers(site: Site, spec: Raw) -> None:
+    """Check all containers of a pod, and what the pod says about them as a whole."""
     if not spec.get("containers"):
         site.report(TPL_CONTAINERS, "must have at least one container, found none", "containers")
     named: dict[str, str] = {}
-    for index, container in entries(spec.get("containers")):
-        _container(site.item("containers", index), container, pod, _REGULAR, named)
-    for index, container in entries(spec.get("initContainers")):
-        checks = _SIDECAR if container.get("restartPolicy") == "Always" else _INIT
-        _container(site.item("initContainers", index), container, pod, checks, named)
+    for index, container in enumerate(spec.get("containers", ())):
+        _container(site.item("containers", index), container, _REGULAR, named)
+    for index, container in enumerate(spec.get("initContainers", ())):
+        check = _SIDECAR if container.get("restartPolicy") == "Always" else _INIT
+        _container(site.item("initContainers", index), container, check, named)
     if spec.get("ephemeralContainers"):
         message = "must not be set: ephemeral containers are for pods that run"
         site.report(TPL_EPHEMERAL, message, "ephemeralContainers")
     if "resources" in spec and site.case.settings.pod_level_resources:
         pod_resources.pod_resources(site, spec)
-    if pod.windows_options:
-        windows.host_processes(site, spec)
+    if site.pod.windows_options:
+        security.host_processes(site, spec)
 
 
-def _container(
-    site: Site,
-    container: Raw,
-    pod: Surroundings,
-    checks: Mapping[str, Check],
-    named: dict[str, str],
-) -> None:
-    name = container.get("name")
-    if name is None or name == "":
+def _container(site: Site, container: Raw, check: Check, named: dict[str, str]) -> None:
+    name, image = container.get("name"), container.get("image")
+    if not name:
         site.report(TPL_CONTAINER_NAME, "must be set, found none", "name")
-    elif isinstance(name, str):
-        if (first := named.setdefault(name, site.path)) is not site.path:
-            message = f'"{name}" is already the name of {first}'
-            site.report(TPL_CONTAINER_DUP, message, "name")
-        elif problem := label_problem(name):
-            site.report(TPL_CONTAINER_NAME, problem, "name")
-    images.image(site, container)
-    for field, value in container.items():
-        check = checks.get(field)
-        if check is not None and value is not None:
-            check(site, container, pod)
+    elif (first := named.setdefault(name, site.path)) is not site.path:
+        site.report(TPL_CONTAINER_DUP, f'"{name}" is already the name of {first}', "name")
+    elif problem := label_problem(name):
+        site.report(TPL_CONTAINER_NAME, problem, "name")
+    if not image:
+        site.report(TPL_IMAGE, "must name an image, found none", "image")
+    elif image != image.strip():
+        message = f"must not start or end with white space, found {quoted(image)}"
+        site.report(TPL_IMAGE_SPACE, message, "image")
+    check(site, container, "", container)
 
 
-def _termination_message_policy(site: Site, container: Raw, _pod: Surroundings) -> None:
-    field = "terminationMessagePolicy"
-    one_of(site, TPL_TERMINATION, container[field] or None, _TERMINATION_POLICIES, field)
-
-
-def _only_for_sidecars(field: str) -> Check:
-    """A check that refuses a field of an init container that runs to its end."""
-
-    def refuse(site: Site, container: Raw, _pod: Surroundings) -> None:
-        found = container[field]
-        if (
-            isinstance(found, dict)
-            and [name for name in found if found[name] is not None] == _YOUNG
-        ):
-            return
+def _only_for_sidecars(site: Site, found: Raw, field: str, _: Raw) -> None:
+    """Refuse a field of an init container that runs to its end."""
+    if list(found) != _YOUNG:
         site.report(TPL_INIT, "needs restartPolicy: Always in an init container", field)
 
-    return refuse
 
-
-_COMMON: dict[str, Check] = {
-    "env": environment.environment,
-    "envFrom": environment.environment_from,
-    "imagePullPolicy": images.pull_policy,
-    "resizePolicy": resources.resize_policy,
-    "resources": resources.resources,
-    "restartPolicy": restarts.restart_policy,
-    "restartPolicyRules": restarts.restart_rules,
-    "securityContext": container_security.security_context,
-    "terminationMessagePolicy": _termination_message_policy,
-    "volumeDevices": mounts.volume_devices,
-    "volumeMounts": mounts.volume_mounts,
-}
-_RUNNING: dict[str, Check] = {
-    "lifecycle": probes.lifecycle,
-    "livenessProbe": probes.liveness_probe,
-    "readinessProbe": probes.readiness_probe,
-    "startupProbe": probes.startup_probe,
-}
-_REGULAR = _COMMON | _RUNNING | {"ports": ports.ports}
-_OF_INIT: dict[str, Check] = {
-    "ports": ports.init_ports,
-    "restartPolicyRules": restarts.init_restart_rules,
-}
-_SIDECAR = _COMMON | _RUNNING | _OF_INIT
-_INIT = (
-    _COMMON
-    | {field: _only_for_sidecars(field) for field in _RUNNING}
-    | _OF_INIT
-    | {"resizePolicy": resources.init_resize_policy}
+_COMMON: Iterable[Row] = (
+    *environment.ROWS,
+    Row("imagePullPolicy", one_of(TPL_PULL_POLICY, _PULL_POLICIES, empty=True)),
+    Row("terminationMessagePolicy", one_of(TPL_TERMINATION, _TERMINATION_POLICIES, empty=True)),
+    *mounts.ROWS,
+    *resources.ROWS,
+    *security.CONTAINER_ROWS,
+)
+_REGULAR = compiled_by_field((*_COMMON, *lifetime.CONTAINER_ROWS, *probes.ROWS, *ports.ROWS))
+_SIDECAR = compiled_by_field((*_COMMON, *lifetime.INIT_ROWS, *probes.ROWS, *ports.INIT_ROWS))
+_INIT = compiled_by_field(
+    (
+        *_COMMON,
+        *lifetime.INIT_ROWS,
+        *ports.INIT_ROWS,
+        Row("resizePolicy[]", resources.init_resize_policy),
+        Row("lifecycle|livenessProbe|readinessProbe|startupProbe", _only_for_sidecars),
+    )
 )

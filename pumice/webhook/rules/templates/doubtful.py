@@ -1,26 +1,44 @@
-"""What Kubernetes takes and nobody means: it does nothing, or not what it says.
+"""What Kubernetes takes with a warning, and what it takes only with a feature that is off by default.
 
 The API server says so in a warning when somebody creates a pod; pods of a Job are made by a controller,
-which nobody watches. Rooms that read a field say it; here is what is no other room's.
+so Pumice says it when the Job is applied. Files that read a field say it; here is what several of them say.
 
-Source: the warnings that a Kubernetes API server of version 1.36 gives for pods.
+Source: the warnings that a Kubernetes API server of version 1.36 gives for pods, and what its OpenAPI
+documents call deprecated.
 """
 
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.site import Raw, Site, entries
-from pumice.webhook.rules.templates.values import quoted
+from pumice.webhook.rules.templates.shapes import quoted
+from pumice.webhook.rules.templates.site import Site
 
 __all__ = [
+    "ANNOTATIONS",
+    "NODE_LABELS",
     "RULES",
+    "TPL_DEPRECATED",
     "TPL_DOUBTFUL",
-    "address_twice",
-    "grace_period",
-    "hidden_variables",
+    "TPL_FEATURE",
+    "annotation",
     "no_selector",
+    "node_label",
     "overlaps",
-    "pull_secrets",
 ]
 
+TPL_FEATURE = Rule(
+    "TPL-FEATURE",
+    "a template needs no feature of Kubernetes that is off by default",
+    "Kubernetes refuses the pod where the feature is off; where it is on, turn this rule off.",
+    "tolerations: [{key: memory, operator: Gt, value: '64'}]",
+    reason="FieldValueNotSupported",
+)
+TPL_DEPRECATED = Rule(
+    "TPL-DEPRECATED",
+    "a template uses nothing that Kubernetes has deprecated",
+    "Much of it has no effect any more, and the rest will have none: pods wait for nodes with an old label, or "
+    "for a volume that no node can mount.",
+    "nodeSelector: {beta.kubernetes.io/arch: amd64}",
+    level="warn",
+)
 TPL_DOUBTFUL = Rule(
     "TPL-DOUBTFUL",
     "a template says nothing that has no effect, or hardly the one that is meant",
@@ -29,57 +47,51 @@ TPL_DOUBTFUL = Rule(
     level="warn",
 )
 
-RULES = (TPL_DOUBTFUL,)
+RULES = (
+    TPL_FEATURE,
+    TPL_DEPRECATED,
+    TPL_DOUBTFUL,
+)
+
+NODE_LABELS = {
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "node-role.kubernetes.io/master": "node-role.kubernetes.io/control-plane",
+    "scheduler.alpha.kubernetes.io/preferAvoidPods": "taints and tolerations",
+    "app.kubernetes.io/created-by": "",
+}
+"""Labels of nodes with their successors; the last one has none."""
+ANNOTATIONS = {
+    "scheduler.alpha.kubernetes.io/affinity": "spec.affinity",
+    "scheduler.alpha.kubernetes.io/critical-pod": "spec.priorityClassName",
+    "scheduler.alpha.kubernetes.io/tolerations": "spec.tolerations",
+    "security.alpha.kubernetes.io/sysctls": "spec.securityContext.sysctls",
+    "security.alpha.kubernetes.io/unsafe-sysctls": "spec.securityContext.sysctls",
+}
+"""Annotations without an effect, with the fields that have it."""
 
 
-def grace_period(site: Site, spec: Raw) -> None:
-    """Check `terminationGracePeriodSeconds`."""
-    seconds = spec["terminationGracePeriodSeconds"]
-    if seconds < 0:
-        message = f"counts as 1 where it is below 0, found {seconds}"
-        site.report(TPL_DOUBTFUL, message, "terminationGracePeriodSeconds")
+def node_label(site: Site, key: str, field: str) -> None:
+    """Say that a label of nodes is deprecated, if it is; the field is where it is, from the site on."""
+    if key in NODE_LABELS:
+        successor = NODE_LABELS[key]
+        message = f"{key} is deprecated as a label of nodes"
+        message += f"; use {successor} instead" if successor else ""
+        site.report(TPL_DEPRECATED, message, field)
 
 
-def pull_secrets(site: Site, spec: Raw) -> None:
-    """Check `imagePullSecrets`: names, each once."""
-    seen: dict[str, int] = {}
-    for index, secret in entries(spec["imagePullSecrets"]):
-        name, field = secret.get("name", ""), f"imagePullSecrets[{index}].name"
-        if not name:
-            site.report(TPL_DOUBTFUL, "names no secret", field)
-        elif (first := seen.setdefault(name, index)) != index:
-            message = f"{quoted(name)} is already the name of imagePullSecrets[{first}]"
-            site.report(TPL_DOUBTFUL, message, field)
+def annotation(site: Site, key: str, successor: str, problem: str = "has no effect") -> None:
+    """Say that a field has taken the place of an annotation of the pod, which is at the site."""
+    site.report(TPL_DEPRECATED, f"{problem}; use {successor} instead", key)
 
 
 def no_selector(site: Site, field: str) -> None:
     """Say that a term about pods, which is there from the site on, selects none."""
     message = "is not set, so that no pod is meant; {} stands for all pods"
     site.report(TPL_DOUBTFUL, message, f"{field}.labelSelector")
-
-
-def address_twice(site: Site, address: str, first: int, field: str) -> None:
-    """Say that an address of `hostAliases` has names already."""
-    message = f"{quoted(address)} is already the address of hostAliases[{first}]"
-    site.report(TPL_DOUBTFUL, message, field)
-
-
-def hidden_variables(site: Site, variables: list[Raw]) -> None:
-    """Check variables of which some have the same name: a later one hides an earlier, unless it holds it.
-
-    Args:
-        site: Where the container is.
-        variables: Its variables; all have names.
-    """
-    seen: dict[str, int] = {}
-    for index, variable in enumerate(variables):
-        name, value = variable["name"], variable.get("value") or ""
-        first, held = seen.setdefault(name, index), f"$({name})"
-        if first == index:
-            continue
-        if "valueFrom" in variable or value == held or held not in str(value):
-            message = f"{quoted(name)} is already the name of env[{first}], which it hides"
-            site.report(TPL_DOUBTFUL, message, f"env[{index}]")
 
 
 def overlaps(site: Site, files: list[tuple[str, str]]) -> None:

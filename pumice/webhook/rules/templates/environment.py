@@ -1,22 +1,30 @@
-"""Environment variables: names, and where their values come from."""
+"""Environment variables: names, and where their values come from; fields of the pod in files, too."""
 
+import re
+from collections.abc import Collection
 from operator import itemgetter
-from typing import Any
 
 from pumice.api.names import (
     config_key_problem,
     dns_label_problem,
     dns_subdomain_problem,
     env_name_problem,
+    qualified_name_problem,
 )
+from pumice.api.quantities import MILLI, is_whole_milli, parse_milli
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.doubtful import hidden_variables
-from pumice.webhook.rules.templates.downward_api import ENV_FIELDS, field_ref, resource_field_ref
-from pumice.webhook.rules.templates.site import Raw, Site, entries
-from pumice.webhook.rules.templates.surroundings import Surroundings
-from pumice.webhook.rules.templates.values import members, quoted, text, without_backsteps
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
+from pumice.webhook.rules.templates.shapes import (
+    exactly_one,
+    name,
+    quoted,
+    required,
+    without_backsteps,
+)
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = ["RULES", "environment", "environment_from"]
+__all__ = ["ROWS", "RULES", "field_ref", "resource_field_ref"]
 
 TPL_ENV = Rule(
     "TPL-ENV",
@@ -37,110 +45,193 @@ TPL_ENV_FROM = Rule(
     "envFrom: [{configMapRef: {}}]",
 )
 
-RULES = (TPL_ENV, TPL_ENV_VALUE, TPL_ENV_FROM)
+RULES = (
+    TPL_ENV,
+    TPL_ENV_VALUE,
+    TPL_ENV_FROM,
+)
 
 _NAMED = itemgetter("name")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _FROM = ("configMapRef", "secretRef")
+ENV_FIELDS = (
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+"""What an environment variable can be told, besides single labels and annotations."""
+_ALIASES = {"spec.host": "spec.nodeName"}
+_SUBSCRIPT = re.compile(r"(?P<map>[^\[]+)\['(?P<key>.*)'\]", re.DOTALL)
+_MAPS = ("metadata.annotations", "metadata.labels")
+_RESOURCES = tuple(
+    f"{which}.{name}"
+    for which in ("limits", "requests")
+    for name in ("cpu", "memory", "ephemeral-storage")
+)
+_HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
+_DECIMAL = frozenset(10**exponent for exponent in range(0, 19, 3))
+_BINARY = frozenset(2**exponent for exponent in range(0, 61, 10))
+_USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
+_name = required(TPL_ENV, env_name_problem)
 
 
-def environment(site: Site, container: Raw, pod: Surroundings) -> None:
-    """Check `env`."""
-    found = container["env"]
-    names = _names(found)
-    if names is None:
-        for index, variable in entries(found):
-            _name(site, variable.get("name"), f"env[{index}].name")
-    else:
-        if len(set(names)) != len(names):
+def _environment(site: Site, found: list[Raw], field: str, _: Raw) -> None:
+    if _are_named(found):
+        if len({each["name"] for each in found}) != len(found):
             hidden_variables(site, found)
-        if not [each for each in found if "valueFrom" in each]:
-            return
-    for index, variable in entries(found):
-        source = variable.get("valueFrom")
-        if isinstance(source, dict):
-            _source(site, variable, source, pod, f"env[{index}].valueFrom")
+    else:
+        for index, variable in enumerate(found):
+            _name(site, variable.get("name"), f"{field}[{index}].name", variable)
+    for index, variable in enumerate(found):
+        if "valueFrom" in variable:
+            _VALUE_FROM(site, variable["valueFrom"], f"{field}[{index}].valueFrom", variable)
 
 
-def environment_from(site: Site, container: Raw, _pod: Surroundings) -> None:
-    """Check `envFrom`."""
-    for index, source in entries(container["envFrom"]):
-        field = f"envFrom[{index}]"
-        prefix = source.get("prefix")
-        if prefix and isinstance(prefix, str) and (problem := env_name_problem(prefix)):
-            site.report(TPL_ENV_FROM, problem, f"{field}.prefix")
-        for kind in members(site, TPL_ENV_FROM, source, _FROM, field):
-            if isinstance(source[kind], dict):
-                _object_name(site, TPL_ENV_FROM, source[kind], f"{field}.{kind}")
-
-
-def _names(variables: Any) -> list[str] | None:
-    """Names of variables if all are good: a single look, since there are many and few are bad."""
+def _are_named(variables: list[Raw]) -> bool:
+    """Whether all names are good: a single look, since there are many and few are bad."""
     try:
         names = list(map(_NAMED, variables))
-        return names if all(names) and env_name_problem("".join(names)) is None else None
-    except (KeyError, TypeError):
-        return None
+    except KeyError:
+        return False
+    return all(names) and env_name_problem("".join(names)) is None
 
 
-def _name(site: Site, name: object, field: str) -> None:
-    name = text(site, TPL_ENV, name, field)
-    if name and (problem := env_name_problem(name)):
-        site.report(TPL_ENV, problem, field)
+def hidden_variables(site: Site, variables: list[Raw]) -> None:
+    """Check variables of which some have the same name: a later one hides an earlier, unless it holds it.
 
-
-def _source(site: Site, variable: Raw, source: Raw, pod: Surroundings, field: str) -> None:
-    found = members(site, TPL_ENV_VALUE, source, _SOURCES, field)
-    if found and variable.get("value"):
-        site.report(TPL_ENV_VALUE, "must not be set together with value", field)
-    for kind in found:
-        ref, where = source[kind], f"{field}.{kind}"
-        if not isinstance(ref, dict):
+    Args:
+        site: Where the container is.
+        variables: Its variables; all have names.
+    """
+    seen: dict[str, int] = {}
+    for index, variable in enumerate(variables):
+        name, value = variable["name"], variable.get("value") or ""
+        first, held = seen.setdefault(name, index), f"$({name})"
+        if first == index:
             continue
-        if kind == "fieldRef":
-            field_ref(site, TPL_ENV_VALUE, ref, ENV_FIELDS, where)
-        elif kind == "resourceFieldRef":
-            resource_field_ref(site, TPL_ENV_VALUE, ref, where)
-        elif kind == "fileKeyRef":
-            _file_key(site, ref, pod, where)
-        else:
-            _object_name(site, TPL_ENV_VALUE, ref, where)
-            key = text(site, TPL_ENV_VALUE, ref.get("key"), f"{where}.key")
-            if key and (problem := config_key_problem(key)):
-                site.report(TPL_ENV_VALUE, problem, f"{where}.key")
+        if "valueFrom" in variable or value == held or held not in str(value):
+            message = f"{quoted(name)} is already the name of env[{first}], which it hides"
+            site.report(TPL_DOUBTFUL, message, f"env[{index}]")
 
 
-def _object_name(site: Site, rule: Rule, ref: Raw, field: str) -> None:
-    """Check the name of a ConfigMap or a Secret."""
-    name = text(site, rule, ref.get("name"), f"{field}.name")
-    if name and (problem := dns_subdomain_problem(name)):
-        site.report(rule, problem, f"{field}.name")
+def _no_value(site: Site, source: Raw, field: str, variable: Raw) -> None:
+    if variable.get("value") and not source.keys().isdisjoint(_SOURCES):
+        site.report(TPL_ENV_VALUE, "must not be set together with value", field)
 
 
-def _file_key(site: Site, ref: Raw, pod: Surroundings, field: str) -> None:
-    """Check a variable that is read from a file, which an init container writes to an emptyDir."""
-    key = text(site, TPL_ENV_VALUE, ref.get("key"), f"{field}.key")
-    if key and (problem := env_name_problem(key)):
-        site.report(TPL_ENV_VALUE, problem, f"{field}.key")
-    path = text(site, TPL_ENV_VALUE, ref.get("path"), f"{field}.path")
-    without_backsteps(site, TPL_ENV_VALUE, path, f"{field}.path")
-    name = text(site, TPL_ENV_VALUE, ref.get("volumeName"), f"{field}.volumeName")
-    if not name:
+def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
+    """Check the volume of a variable that is read from a file, which an init container writes to an emptyDir."""
+    if not found:
         return
-    if problem := dns_label_problem(name):
-        site.report(TPL_ENV_VALUE, problem, f"{field}.volumeName")
-    elif (volume := pod.volumes.get(name)) is None:
-        hint = site.case.did_you_mean(name, pod.volumes)
-        site.report(
-            TPL_ENV_VALUE, f"there is no volume {quoted(name)}{hint}", f"{field}.volumeName"
-        )
-    elif not _is_empty_dir(volume):
-        message = f"must be a volume of type emptyDir, which {quoted(name)} is not"
-        site.report(TPL_ENV_VALUE, message, f"{field}.volumeName")
+    volumes = site.pod.volumes
+    if problem := dns_label_problem(found):
+        site.report(TPL_ENV_VALUE, problem, field)
+    elif (volume := volumes.get(found)) is None:
+        hint = site.case.did_you_mean(found, volumes)
+        site.report(TPL_ENV_VALUE, f"there is no volume {quoted(found)}{hint}", field)
+    elif "emptyDir" not in volume and any(each != "name" for each in volume):
+        # A volume without a source is an emptyDir, too.
+        message = f"must be a volume of type emptyDir, which {quoted(found)} is not"
+        site.report(TPL_ENV_VALUE, message, field)
 
 
-def _is_empty_dir(volume: Raw) -> bool:
-    """Whether a volume is an emptyDir, which it also is when it says nothing."""
-    return volume.get("emptyDir") is not None or not any(
-        value is not None for name, value in volume.items() if name != "name"
+def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
+    """The shape of a reference to a field of the pod, which must be one of the allowed ones."""
+    path_set = required(rule)
+
+    def check(site: Site, ref: Raw, field: str, _: Raw) -> None:
+        version, path = ref.get("apiVersion") or "v1", ref.get("fieldPath", "")
+        if version != "v1":
+            site.report(rule, f'must be "v1", found {quoted(version)}', f"{field}.apiVersion")
+            return
+        if not path:
+            path_set(site, path, f"{field}.fieldPath", ref)
+            return
+        if _ALIASES.get(path, path) in allowed:
+            return
+        match = _SUBSCRIPT.fullmatch(path)
+        if match and match["map"] in _MAPS:
+            # Kubernetes compares keys of annotations in lower case, here and nowhere else.
+            key = match["key"].lower() if match["map"] == "metadata.annotations" else match["key"]
+            problem = qualified_name_problem(key)
+        else:
+            hint = site.case.did_you_mean(path, allowed)
+            problem = f"must be a field that a container can be told, found {quoted(path)}{hint}"
+        if problem:
+            site.report(rule, problem, f"{field}.fieldPath")
+
+    return check
+
+
+def resource_field_ref(rule: Rule) -> Check:
+    """The shape of a reference to a request or limit of a container."""
+    resource_set = required(rule)
+
+    def check(site: Site, ref: Raw, field: str, _: Raw) -> None:
+        resource = ref.get("resource")
+        if not resource:
+            resource_set(site, resource, f"{field}.resource", ref)
+        elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
+            hint = site.case.did_you_mean(resource, _RESOURCES)
+            hint = hint or f", known are {', '.join(_RESOURCES)}"
+            site.report(rule, f"there is no {quoted(resource)}{hint}", f"{field}.resource")
+        elif "divisor" in ref:
+            _divisor(site, rule, resource, ref["divisor"], f"{field}.divisor")
+
+    return check
+
+
+def _divisor(site: Site, rule: Rule, resource: str, divisor: object, field: str) -> None:
+    try:
+        milli = parse_milli(divisor)
+    except ValueError as error:
+        site.report(rule, str(error), field)
+        return
+    if milli == 0:
+        return
+    written = str(divisor)
+    # Kubernetes compares what is written: it takes 1000m and 1.0 for 1, and leaves +1, 01 and 1e0 alone.
+    usual = _USUAL.fullmatch(written) and is_whole_milli(written)
+    if resource.endswith(".cpu"):
+        good, wanted = milli in (1, MILLI), "1m or 1"
+    else:
+        good, wanted = _is_unit(milli, written), "1, or 1 with a suffix such as k, M, Ki or Mi"
+    if not usual or not good:
+        site.report(rule, f"must be {wanted}, found {written}", field)
+
+
+def _is_unit(milli: int, written: str) -> bool:
+    """Whether a divisor is 1 of some unit of bytes."""
+    units, part = divmod(milli, MILLI)
+    return part == 0 and (units == 1 or units in (_BINARY if written.endswith("i") else _DECIMAL))
+
+
+_VALUE_FROM = compiled(
+    (
+        Row("", exactly_one(TPL_ENV_VALUE, _SOURCES)),
+        Row("", _no_value),
+        Row("fieldRef", field_ref(TPL_ENV_VALUE, ENV_FIELDS)),
+        Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
+        Row(
+            "configMapKeyRef|secretKeyRef.name", required(TPL_ENV_VALUE, dns_subdomain_problem), ""
+        ),
+        Row("configMapKeyRef|secretKeyRef.key", required(TPL_ENV_VALUE, config_key_problem), ""),
+        Row("fileKeyRef.key", required(TPL_ENV_VALUE, env_name_problem), ""),
+        Row("fileKeyRef.path|volumeName", required(TPL_ENV_VALUE), ""),
+        Row("fileKeyRef.path", without_backsteps(TPL_ENV_VALUE)),
+        Row("fileKeyRef.volumeName", _volume_of_file),
     )
+)
+ROWS = (
+    Row("env", _environment),
+    Row("envFrom[]", exactly_one(TPL_ENV_FROM, _FROM)),
+    Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
+    Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),
+)
+"""Fields of a container."""

@@ -1,20 +1,27 @@
-"""How long a pod runs, whether it starts again, and what it may push aside."""
+"""How long pods and containers run, whether they start again, and what a pod may push aside."""
 
-from pumice.webhook.rules.resource_names import container_resource_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import requirements
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
+from pumice.webhook.rules.templates.shapes import NOT_SET, at_most, one_of, within
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.values import one_of
+from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = [
-    "RULES",
-    "active_deadline",
-    "overhead",
-    "preemption_policy",
-    "priority",
-    "restart_policy",
-]
+__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "ROWS", "RULES"]
 
+TPL_RESTART = Rule(
+    "TPL-RESTART",
+    "restartPolicy of a container is Always, Never or OnFailure; an init container with rules has one",
+    "Kubernetes refuses the pod otherwise.",
+    "initContainers: [{name: proxy, image: envoy, restartPolicy: Sometimes}]",
+)
+TPL_RESTART_RULES = Rule(
+    "TPL-RESTART-RULES",
+    "restartPolicyRules go by exit codes, and come with a restartPolicy",
+    "Kubernetes takes the template, and then refuses each of its pods.",
+    "containers: [{name: main, image: busybox, restartPolicyRules: [{action: Restart}]}]",
+    stricter=True,
+)
 TPL_RESTART_POLICY = Rule(
     "TPL-RESTART-POLICY",
     "restartPolicy is Always, OnFailure or Never",
@@ -52,51 +59,104 @@ TPL_OVERHEAD = Rule(
     compares=True,
 )
 
-RULES = (TPL_RESTART_POLICY, TPL_DEADLINE, TPL_PREEMPTION, TPL_PRIORITY, TPL_OVERHEAD)
+RULES = (
+    TPL_RESTART,
+    TPL_RESTART_RULES,
+    TPL_RESTART_POLICY,
+    TPL_DEADLINE,
+    TPL_PREEMPTION,
+    TPL_PRIORITY,
+    TPL_OVERHEAD,
+)
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _USUAL_PREEMPTION = "PreemptLowerPriority"
 _LONGEST = 2**31 - 1
-_judge = requirements.judge_by(container_resource_problem)
+_POLICIES = ("Always", "Never", "OnFailure")
+_ACTIONS = ("Restart", "RestartAllContainers")
+_OPERATORS = ("In", "NotIn")
+_MOST_RULES = 20
+_MOST_CODES = 255
+_NO_POLICY = "must be set where there are rules, found none"
 
 
-def restart_policy(site: Site, spec: Raw) -> None:
-    """Check `restartPolicy`; an empty one is left out."""
-    one_of(
-        site, TPL_RESTART_POLICY, spec["restartPolicy"] or None, _RESTART_POLICIES, "restartPolicy"
-    )
-
-
-def active_deadline(site: Site, spec: Raw) -> None:
-    """Check `activeDeadlineSeconds`."""
-    seconds = spec["activeDeadlineSeconds"]
-    if not 1 <= seconds <= _LONGEST:
-        message = f"must be from 1 to {_LONGEST}, found {seconds}"
-        site.report(TPL_DEADLINE, message, "activeDeadlineSeconds")
-
-
-def preemption_policy(site: Site, spec: Raw) -> None:
-    """Check `preemptionPolicy`."""
-    policy, field = spec["preemptionPolicy"], "preemptionPolicy"
-    one_of(site, TPL_PREEMPTION, policy, _PREEMPTION_POLICIES, field)
+def _preemption(site: Site, policy: str, field: str, _: Raw) -> None:
     if policy in _PREEMPTION_POLICIES and policy != _USUAL_PREEMPTION:
         message = f"{policy} must be the policy of the pod's priority class; leave it to the class"
         site.report(TPL_PRIORITY, message, field)
 
 
-def priority(site: Site, spec: Raw) -> None:
+def _priority(site: Site, priority: int, field: str, _: Raw) -> None:
     """Check `priority`: without a priority class it is 0, and with one that of the class."""
-    if spec["priority"]:
-        message = f"{spec['priority']} must be the value of the pod's priority class; name the class instead"
-        site.report(TPL_PRIORITY, message, "priority")
+    if priority:
+        message = (
+            f"{priority} must be the value of the pod's priority class; name the class instead"
+        )
+        site.report(TPL_PRIORITY, message, field)
 
 
-def overhead(site: Site, spec: Raw) -> None:
+def _overhead(site: Site, found: Raw, field: str, spec: Raw) -> None:
     """Check `overhead`: that it comes with a runtime class, whose it must be, and that a class can have it."""
     if not spec.get("runtimeClassName"):
         message = "must not be set without runtimeClassName, whose overhead it is"
-        site.report(TPL_OVERHEAD, message, "overhead")
-    limits = requirements.amounts(site, spec["overhead"], "overhead", _judge)
+        site.report(TPL_OVERHEAD, message, field)
+    limits = requirements.amounts(site, found, field, requirements.of_container)
     for rule, _, message in requirements.conflicts(limits, {}):
-        site.report(rule, message, "overhead")
+        site.report(rule, message, field)
+
+
+def _grace_period(site: Site, seconds: int, field: str, _: Raw) -> None:
+    if seconds < 0:
+        site.report(TPL_DOUBTFUL, f"counts as 1 where it is below 0, found {seconds}", field)
+
+
+def _rules(site: Site, rules: list[Raw], _: str, container: Raw) -> None:
+    """Check that restart rules have a policy that they are exceptions to."""
+    if rules and "restartPolicy" not in container:
+        site.report(TPL_RESTART_RULES, _NO_POLICY, "restartPolicy")
+
+
+def _rules_of_init(site: Site, rules: list[Raw], _: str, container: Raw) -> None:
+    """The same for an init container, of which Volcano, too, wants a `restartPolicy`."""
+    if rules and "restartPolicy" not in container:
+        site.report(TPL_RESTART, _NO_POLICY, "restartPolicy")
+
+
+_EXIT_CODES = compiled(
+    (
+        Row("operator", one_of(TPL_RESTART_RULES, _OPERATORS), ""),
+        Row("values", at_most(TPL_RESTART_RULES, _MOST_CODES)),
+    )
+)
+
+
+def _exit_codes(site: Site, codes: Raw | None, field: str, rule: Raw) -> None:
+    if codes is None:
+        site.report(TPL_RESTART_RULES, NOT_SET, field)
+    else:
+        _EXIT_CODES(site, codes, field, rule)
+
+
+ROWS = (
+    Row("restartPolicy", one_of(TPL_RESTART_POLICY, _RESTART_POLICIES, empty=True)),
+    Row("activeDeadlineSeconds", within(TPL_DEADLINE, 1, _LONGEST)),
+    Row("terminationGracePeriodSeconds", _grace_period),
+    Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
+    Row("preemptionPolicy", _preemption),
+    Row("priority", _priority),
+    Row("overhead", _overhead),
+)
+"""Fields of a pod's spec."""
+
+_RULE_ROWS = (
+    Row("restartPolicy", one_of(TPL_RESTART, _POLICIES)),
+    Row("restartPolicyRules", at_most(TPL_RESTART_RULES, _MOST_RULES)),
+    Row("restartPolicyRules[].action", one_of(TPL_RESTART_RULES, _ACTIONS), ""),
+    Row("restartPolicyRules[].exitCodes", _exit_codes, None),
+)
+CONTAINER_ROWS = (Row("restartPolicyRules", _rules), *_RULE_ROWS)
+"""Fields of a regular container."""
+
+INIT_ROWS = (Row("restartPolicyRules", _rules_of_init), *_RULE_ROWS)
+"""Fields of an init container."""

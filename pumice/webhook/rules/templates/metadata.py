@@ -1,16 +1,25 @@
-"""What a template gives its pods beside their spec: labels and annotations.
+"""What a template gives its pods beside their spec: labels and annotations; labels in selectors and claims, too.
 
 Name, namespace and owner of a pod are the controller's, whatever the template says.
 """
 
 from functools import lru_cache
 
+from pumice.api.names import dns_label_problem, label_value_problem, qualified_name_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.labels import key_problem, labels
+from pumice.webhook.rules.templates.shapes import quoted
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.values import quoted
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = ["RULES", "annotations_problem", "metadata"]
+__all__ = [
+    "METADATA",
+    "RULES",
+    "annotations_of",
+    "key_problem",
+    "label_problem",
+    "labels_of",
+    "value_problem",
+]
 
 TPL_LABEL = Rule(
     "TPL-LABEL",
@@ -32,56 +41,75 @@ TPL_FINALIZER = Rule(
     stricter=True,
 )
 
-RULES = (TPL_LABEL, TPL_ANNOTATION, TPL_FINALIZER)
+RULES = (
+    TPL_LABEL,
+    TPL_ANNOTATION,
+    TPL_FINALIZER,
+)
 
 _LARGEST = 256 * 1024
 """Bytes of all keys and values of annotations together."""
-
 _MOST_BYTES = 4
 """Of a character in UTF-8."""
-
 _BUILTIN_FINALIZERS = ("foregroundDeletion", "kubernetes", "orphan")
 
 
-def metadata(site: Site, found: Raw) -> None:
-    """Check a template's metadata.
-
-    Args:
-        site: Where the template is.
-        found: Its metadata.
-    """
-    if "labels" in found:
-        labels(site, TPL_LABEL, found["labels"], "metadata.labels")
-    if annotations := found.get("annotations"):
-        annotations_problem(site, TPL_ANNOTATION, annotations, "metadata.annotations")
-    for index, finalizer in enumerate(found.get("finalizers", ())):
-        if problem := key_problem(finalizer):
-            site.report(TPL_FINALIZER, problem, f"metadata.finalizers[{index}]")
-        elif "/" not in finalizer and finalizer not in _BUILTIN_FINALIZERS:
-            message = f"must have a domain, as in example.com/cleanup, found {quoted(finalizer)}"
-            site.report(TPL_FINALIZER, message, f"metadata.finalizers[{index}]")
+@lru_cache(maxsize=4096)
+def key_problem(key: str) -> str | None:
+    """Say why a text is no key of a label, or None when it is; keys recur in every pod."""
+    return qualified_name_problem(key)
 
 
-def annotations_problem(site: Site, rule: Rule, found: Raw, field: str) -> None:
-    """Check keys and size of annotations; what they hold is free.
+@lru_cache(maxsize=4096)
+def value_problem(value: str) -> str | None:
+    """Say why a text is no value of a label, or None when it is."""
+    return label_value_problem(value)
 
-    Args:
-        site: Where to report.
-        rule: The rule that a bad key, or too many bytes, break.
-        found: Keys and values.
-        field: Where the annotations are, from the site on.
-    """
-    length = 0
-    for key, value in found.items():
-        length += len(key) + len(value)
-        if problem := _key_problem(key):
-            site.report(rule, f"the key {problem}", f"{field}.{key}")
-    if (
-        length * _MOST_BYTES > _LARGEST
-        and (size := sum(map(_size, found, found.values()))) > _LARGEST
-    ):
-        message = f"must take at most {_LARGEST} bytes, keys and values together, found {size}"
-        site.report(rule, message, field)
+
+@lru_cache(maxsize=4096)
+def label_problem(name: str) -> str | None:
+    """Say why a text is no DNS label, or None when it is; names of volumes recur in every pod."""
+    return dns_label_problem(name)
+
+
+def labels_of(rule: Rule) -> Check:
+    """The shape of a map of labels."""
+
+    def check(site: Site, found: Raw, field: str, _: Raw) -> None:
+        for key, value in found.items():
+            if problem := key_problem(key):
+                site.report(rule, f"the key {problem}", f"{field}.{key}")
+            if problem := value_problem(value):
+                site.report(rule, problem, f"{field}.{key}")
+
+    return check
+
+
+def annotations_of(rule: Rule) -> Check:
+    """The shape of annotations: their keys and size are checked, what they hold is free."""
+
+    def check(site: Site, found: Raw, field: str, _: Raw) -> None:
+        length = 0
+        for key, value in found.items():
+            length += len(key) + len(value)
+            if problem := _key_problem(key):
+                site.report(rule, f"the key {problem}", f"{field}.{key}")
+        if (
+            length * _MOST_BYTES > _LARGEST
+            and (size := sum(map(_size, found, found.values()))) > _LARGEST
+        ):
+            message = f"must take at most {_LARGEST} bytes, keys and values together, found {size}"
+            site.report(rule, message, field)
+
+    return check
+
+
+def _finalizer(site: Site, found: str, field: str, _: Raw) -> None:
+    if problem := key_problem(found):
+        site.report(TPL_FINALIZER, problem, field)
+    elif "/" not in found and found not in _BUILTIN_FINALIZERS:
+        message = f"must have a domain, as in example.com/cleanup, found {quoted(found)}"
+        site.report(TPL_FINALIZER, message, field)
 
 
 @lru_cache(maxsize=4096)
@@ -93,3 +121,13 @@ def _key_problem(key: str) -> str | None:
 def _size(key: str, value: str) -> int:
     # Half of a surrogate pair is legal JSON.
     return len(f"{key}{value}".encode(errors="surrogatepass"))
+
+
+METADATA = compiled(
+    (
+        Row("labels", labels_of(TPL_LABEL)),
+        Row("annotations", annotations_of(TPL_ANNOTATION)),
+        Row("finalizers[]", _finalizer),
+    )
+)
+"""Checks a template's metadata."""

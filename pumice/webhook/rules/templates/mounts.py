@@ -1,14 +1,20 @@
 """Mounts of volumes and block devices: of volumes that exist, each at a path of its own."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.site import Raw, Site, entries
-from pumice.webhook.rules.templates.surroundings import Surroundings
-from pumice.webhook.rules.templates.values import one_of, quoted, relative_path, without_backsteps
+from pumice.webhook.rules.templates.shapes import (
+    one_of,
+    quoted,
+    relative_path,
+    required,
+    unique,
+    without_backsteps,
+)
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = ["RULES", "volume_devices", "volume_mounts"]
+__all__ = ["ROWS", "RULES"]
 
 TPL_MOUNT_VOLUME = Rule(
     "TPL-MOUNT-VOLUME",
@@ -44,61 +50,24 @@ TPL_DEVICE = Rule(
     "volumes: [{name: a, emptyDir: {}}], volumeDevices: [{name: a, devicePath: /dev/xvda}]",
 )
 
-RULES = (TPL_MOUNT_VOLUME, TPL_MOUNT, TPL_MOUNT_DUP, TPL_MOUNT_MODE, TPL_DEVICE)
+RULES = (
+    TPL_MOUNT_VOLUME,
+    TPL_MOUNT,
+    TPL_MOUNT_DUP,
+    TPL_MOUNT_MODE,
+    TPL_DEVICE,
+)
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIONS = ("Disabled", "Enabled", "IfPossible")
 
 
-def volume_mounts(site: Site, container: Raw, pod: Surroundings) -> None:
-    """Check `volumeMounts`."""
-    if _are_plain(container["volumeMounts"], pod.volumes):
-        return
-    paths: dict[str, int] = {}
-    for index, mount in entries(container["volumeMounts"]):
-        name = mount.get("name")
-        if not isinstance(name, str) or name not in pod.volumes:
-            _no_volume(site, TPL_MOUNT, name, pod.volumes, f"volumeMounts[{index}].name")
-        path = mount.get("mountPath")
-        if path is None or path == "":
-            where = f"volumeMounts[{index}].mountPath"
-            site.report(TPL_MOUNT, "must be set, found none", where, "FieldValueRequired")
-        elif isinstance(path, str) and (first := paths.setdefault(path, index)) != index:
-            message = f"{quoted(path)} is already the path of {site.path}.volumeMounts[{first}]"
-            site.report(TPL_MOUNT_DUP, message, f"volumeMounts[{index}].mountPath")
-        if len(mount) > 2:
-            _details(site, container, mount, f"volumeMounts[{index}]")
+def _mounts(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
+    if not _are_plain(mounts, site.pod.volumes):
+        _MOUNTS(site, mounts, field, container)
 
 
-def volume_devices(site: Site, container: Raw, pod: Surroundings) -> None:
-    """Check `volumeDevices`, also against `volumeMounts`."""
-    mounts = [mount for _, mount in entries(container.get("volumeMounts"))]
-    mounted = {name for mount in mounts if isinstance(name := mount.get("name"), str)}
-    mount_paths = {path for mount in mounts if isinstance(path := mount.get("mountPath"), str)}
-    names: dict[str, int] = {}
-    paths: dict[str, int] = {}
-    for index, device in entries(container["volumeDevices"]):
-        field = f"volumeDevices[{index}]"
-        name, path = device.get("name"), device.get("devicePath")
-        _device(site, name, path, pod, field)
-        for found, seen, elsewhere, member in (
-            (name, names, mounted, "name"),
-            (path, paths, mount_paths, "devicePath"),
-        ):
-            if not found or not isinstance(found, str):
-                continue
-            if (first := seen.setdefault(found, index)) != index:
-                message = f"{quoted(found)} is already at {site.path}.volumeDevices[{first}]"
-                site.report(TPL_MOUNT_DUP, message, f"{field}.{member}")
-            elif found in elsewhere:
-                message = f"{quoted(found)} is already in {site.path}.volumeMounts"
-                site.report(TPL_MOUNT_DUP, message, f"{field}.{member}")
-    if not pod.host_users and container["volumeDevices"]:
-        message = "must not be set where hostUsers is false"
-        site.report(TPL_DEVICE, message, "volumeDevices")
-
-
-def _are_plain(mounts: Any, volumes: Mapping[str, Raw]) -> bool:
+def _are_plain(mounts: list[Raw], volumes: Mapping[str, Raw]) -> bool:
     """Whether all mounts are of volumes that there are, and at paths of their own, and say no more.
 
     A single look, since nearly all are so.
@@ -110,64 +79,88 @@ def _are_plain(mounts: Any, volumes: Mapping[str, Raw]) -> bool:
             if mount["name"] in volumes
             and (len(mount) == 2 or (len(mount) == 3 and "readOnly" in mount))
         }
-    except (KeyError, TypeError):
+    except KeyError:
         return False
     return len(paths) == len(mounts) and all(paths)
 
 
-def _details(site: Site, container: Raw, mount: Raw, field: str) -> None:
-    """Check what a mount says beyond volume and path."""
-    part, expression = mount.get("subPath"), mount.get("subPathExpr")
-    if part and isinstance(part, str):
-        relative_path(site, TPL_MOUNT, part, f"{field}.subPath")
-    if expression and isinstance(expression, str):
-        if part:
-            message = "must not be set together with subPath"
-            site.report(TPL_MOUNT, message, f"{field}.subPathExpr")
-        relative_path(site, TPL_MOUNT, expression, f"{field}.subPathExpr")
-    propagation = mount.get("mountPropagation")
-    one_of(site, TPL_MOUNT_MODE, propagation, _PROPAGATIONS, f"{field}.mountPropagation")
-    if propagation == "Bidirectional" and not _is_privileged(container):
-        message = "Bidirectional is for privileged containers only"
-        site.report(TPL_MOUNT_MODE, message, f"{field}.mountPropagation")
-    recursion = mount.get("recursiveReadOnly")
-    one_of(site, TPL_MOUNT_MODE, recursion, _RECURSIONS, f"{field}.recursiveReadOnly")
-    if recursion in ("Enabled", "IfPossible"):
-        if mount.get("readOnly") is not True:
-            message = f"{recursion} needs readOnly: true"
-            site.report(TPL_MOUNT_MODE, message, f"{field}.recursiveReadOnly")
-        if propagation not in (None, "None"):
-            message = f"{recursion} needs mountPropagation None, found {propagation}"
-            site.report(TPL_MOUNT_MODE, message, f"{field}.recursiveReadOnly")
-
-
-def _device(site: Site, name: object, path: object, pod: Surroundings, field: str) -> None:
-    volume = pod.volumes.get(name) if isinstance(name, str) else None
-    if volume is None:
-        _no_volume(site, TPL_DEVICE, name, pod.volumes, f"{field}.name")
-    elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
-        message = (
-            f"must be a volume of type persistentVolumeClaim or ephemeral, which {name} is not"
-        )
-        site.report(TPL_DEVICE, message, f"{field}.name")
-    if path is None or path == "":
-        where = f"{field}.devicePath"
-        site.report(TPL_DEVICE, "must be set, found none", where, "FieldValueRequired")
-    elif isinstance(path, str):
-        without_backsteps(site, TPL_DEVICE, path, f"{field}.devicePath")
-
-
-def _no_volume(
-    site: Site, rule: Rule, name: object, volumes: Mapping[str, Raw], field: str
-) -> None:
-    if name is None or name == "":
-        site.report(rule, "must name a volume, found none", field, "FieldValueRequired")
-    elif isinstance(name, str):
-        hint = site.case.did_you_mean(name, volumes)
-        message = f"the pod has no volume {quoted(name)}{hint}"
+def _volume(site: Site, found: str, field: str, _: Raw) -> None:
+    if found and found not in site.pod.volumes:
+        hint = site.case.did_you_mean(found, site.pod.volumes)
+        message = f"the pod has no volume {quoted(found)}{hint}"
         site.report(TPL_MOUNT_VOLUME, message, field)
 
 
-def _is_privileged(container: Raw) -> bool:
-    context = container.get("securityContext")
-    return isinstance(context, dict) and context.get("privileged") is True
+def _claim(site: Site, found: str, field: str, _: Raw) -> None:
+    volume = site.pod.volumes.get(found)
+    if volume is not None and "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
+        message = (
+            f"must be a volume of type persistentVolumeClaim or ephemeral, which {found} is not"
+        )
+        site.report(TPL_DEVICE, message, field)
+
+
+def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
+    """Check parts and modes of mounts that do not go together."""
+    privileged = container.get("securityContext", {}).get("privileged")
+    for index, mount in enumerate(mounts):
+        propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
+        if mount.get("subPath") and mount.get("subPathExpr"):
+            message = "must not be set together with subPath"
+            site.report(TPL_MOUNT, message, f"{field}[{index}].subPathExpr")
+        if propagation == "Bidirectional" and not privileged:
+            message = "Bidirectional is for privileged containers only"
+            site.report(TPL_MOUNT_MODE, message, f"{field}[{index}].mountPropagation")
+        if recursion in ("Enabled", "IfPossible"):
+            where = f"{field}[{index}].recursiveReadOnly"
+            if not mount.get("readOnly"):
+                site.report(TPL_MOUNT_MODE, f"{recursion} needs readOnly: true", where)
+            if propagation not in (None, "None"):
+                message = f"{recursion} needs mountPropagation None, found {propagation}"
+                site.report(TPL_MOUNT_MODE, message, where)
+
+
+def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -> None:
+    """Check devices against each other and the mounts of the container."""
+    mounts = container.get("volumeMounts", ())
+    for member, of_mounts in (("name", "name"), ("devicePath", "mountPath")):
+        elsewhere = {mount.get(of_mounts) for mount in mounts}
+        seen: dict[str, int] = {}
+        for index, device in enumerate(devices):
+            found = device.get(member)
+            if not found:
+                continue
+            if (first := seen.setdefault(found, index)) != index:
+                message = f"{quoted(found)} is already at {site.path}.{field}[{first}]"
+            elif found in elsewhere:
+                message = f"{quoted(found)} is already in {site.path}.volumeMounts"
+            else:
+                continue
+            site.report(TPL_MOUNT_DUP, message, f"{field}[{index}].{member}")
+    if devices and not site.pod.host_users:
+        site.report(TPL_DEVICE, "must not be set where hostUsers is false", field)
+
+
+_NO_VOLUME = "must name a volume, found none"
+_MOUNTS = compiled(
+    (
+        Row("[].name", required(TPL_MOUNT, message=_NO_VOLUME), ""),
+        Row("[].name", _volume),
+        Row("[].mountPath", required(TPL_MOUNT), ""),
+        Row("", unique(TPL_MOUNT_DUP, "mountPath", noun="path", whole=True)),
+        Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
+        Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
+        Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, _RECURSIONS)),
+        Row("", _modes),
+    )
+)
+ROWS = (
+    Row("volumeMounts", _mounts),
+    Row("volumeDevices[].name", required(TPL_DEVICE, message=_NO_VOLUME), ""),
+    Row("volumeDevices[].name", _volume),
+    Row("volumeDevices[].name", _claim),
+    Row("volumeDevices[].devicePath", required(TPL_DEVICE), ""),
+    Row("volumeDevices[].devicePath", without_backsteps(TPL_DEVICE)),
+    Row("volumeDevices", _beside_mounts),
+)
+"""Fields of a container."""

@@ -1,68 +1,49 @@
-"""Pod templates as a whole: which room looks at which field.
+"""Pod templates as a whole.
 
-A check is called only for a field that is there, so that a template costs what it says. Types come
-first: whatever the other rooms see has the right type and is not null.
+Types come first: all other checks see only fields that have the right type and are not null. Each file here has the
+rules and the table of the fields that it is named after.
 
-Source: webhook specification, section 7, and what a Kubernetes API server of version 1.36 accepts.
+Source: what a Kubernetes API server of version 1.36 accepts.
 """
 
 import re
-from collections.abc import Callable
 
-from pumice.api import keys
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import (
-    affinity,
     annotations,
-    certificates,
     claim_templates,
-    container_security,
     containers,
-    deprecated,
-    dns,
     doubtful,
     environment,
-    features,
-    gates,
-    handlers,
-    hosts,
-    images,
     lifetime,
     metadata,
     mounts,
+    network,
     pod_resources,
-    pod_security,
     ports,
     probes,
     projections,
     references,
     requirements,
     resources,
-    restarts,
-    security_profiles,
+    scheduling,
+    security,
     selectors,
-    spread,
-    tolerations,
     types,
-    volume_files,
-    volume_needs,
-    volume_sources,
+    vendor_volumes,
     volumes,
-    windows,
 )
-from pumice.webhook.rules.templates.labels import labels
-from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.site import Pod, Raw, Site
+from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
 
 __all__ = ["RULES", "pod_template"]
 
 RULES: tuple[Rule, ...] = (
     *types.RULES,
-    *features.RULES,
     *metadata.RULES,
     *annotations.RULES,
     *containers.RULES,
-    *images.RULES,
     *ports.RULES,
     *environment.RULES,
     *mounts.RULES,
@@ -70,39 +51,32 @@ RULES: tuple[Rule, ...] = (
     *resources.RULES,
     *pod_resources.RULES,
     *probes.RULES,
-    *handlers.RULES,
-    *restarts.RULES,
-    *container_security.RULES,
-    *security_profiles.RULES,
-    *windows.RULES,
     *volumes.RULES,
-    *volume_needs.RULES,
-    *volume_sources.RULES,
-    *volume_files.RULES,
+    *vendor_volumes.RULES,
     *projections.RULES,
-    *certificates.RULES,
     *claim_templates.RULES,
-    *affinity.RULES,
+    *scheduling.RULES,
     *selectors.RULES,
-    *spread.RULES,
-    *tolerations.RULES,
-    *dns.RULES,
-    *hosts.RULES,
+    *network.RULES,
     *references.RULES,
     *lifetime.RULES,
-    *gates.RULES,
-    *pod_security.RULES,
-    *deprecated.RULES,
+    *security.RULES,
     *doubtful.RULES,
 )
 """Every rule about pod templates."""
 
-_COMPARING = frozenset(rule.code for rule in RULES if rule.compares)
-_OF_THE_CONTROLLER = frozenset(
-    {keys.JOB_NAME, keys.JOB_NAMESPACE, keys.QUEUE_NAME, keys.TASK_INDEX, keys.TASK_SPEC}
+_SPEC = compiled_by_field(
+    (
+        *lifetime.ROWS,
+        *scheduling.ROWS,
+        *references.ROWS,
+        *network.ROWS,
+        *security.ROWS,
+    )
 )
-"""Keys of the labels that every pod of a Job gets."""
+"""Checks the fields of a pod's spec, except for volumes and containers."""
 
+_COMPARING = frozenset(rule.code for rule in RULES if rule.compares)
 _OF_ITS_OWN = re.compile(
     r"(\.spec|\.metadata|\.(initC|c)ontainers\[\d+\])(\.\w+(\[\d+\])?)?$"
     r"|(\.resources\.(limits|requests)|\.spec\.overhead)\..+$"
@@ -142,62 +116,13 @@ def _may_differ(path: str) -> str:
 def _judge(site: Site, template: Raw) -> None:
     """Judge a template whose fields all have the right types."""
     meta, spec = template.get("metadata", {}), template.get("spec", {})
-    at_spec = site.at("spec")
+    at_spec = Site(site.case, f"{site.path}.spec", Pod(spec, meta.get("labels", ())))
     if meta:
-        metadata.metadata(site, meta)
+        metadata.METADATA(site, meta, "metadata", template)
         if meta.get("annotations"):
-            annotations.annotations(site.at("metadata.annotations"), meta["annotations"], spec)
-    named = volumes.by_name(spec)
-    if named:
-        volumes.volumes(at_spec, spec, named)
-    containers.containers(at_spec, spec, named)
-    for field in spec:
-        check = _CHECKS.get(field)
-        if check is not None:
-            check(at_spec, spec)
-    if "affinity" in spec or "topologySpreadConstraints" in spec:
-        pod_labels = _OF_THE_CONTROLLER.union(meta.get("labels", ()))
-        if "affinity" in spec:
-            affinity.affinity(at_spec.at("affinity"), spec["affinity"], pod_labels)
-        if "topologySpreadConstraints" in spec:
-            spread.topology_spread(at_spec, spec, pod_labels)
-
-
-def _node_selector(site: Site, spec: Raw) -> None:
-    labels(site, affinity.TPL_NODE_SELECTOR, spec["nodeSelector"], "nodeSelector")
-    for key in spec["nodeSelector"]:
-        if key in deprecated.NODE_LABELS:
-            deprecated.node_label(site, key, f"nodeSelector.{key}")
-
-
-_CHECKS: dict[str, Callable[[Site, Raw], None]] = {
-    "restartPolicy": lifetime.restart_policy,
-    "activeDeadlineSeconds": lifetime.active_deadline,
-    "nodeSelector": _node_selector,
-    "tolerations": tolerations.tolerations,
-    "schedulingGates": gates.scheduling_gates,
-    "readinessGates": gates.readiness_gates,
-    "priority": lifetime.priority,
-    "preemptionPolicy": lifetime.preemption_policy,
-    "overhead": lifetime.overhead,
-    "serviceAccountName": references.reference("serviceAccountName"),
-    "serviceAccount": references.service_account,
-    "nodeName": references.reference("nodeName"),
-    "priorityClassName": references.reference("priorityClassName"),
-    "runtimeClassName": references.runtime_class,
-    "resourceClaims": references.resource_claims,
-    "schedulingGroup": references.scheduling_group,
-    "dnsPolicy": dns.dns_policy,
-    "dnsConfig": dns.dns_config,
-    "imagePullSecrets": doubtful.pull_secrets,
-    "terminationGracePeriodSeconds": doubtful.grace_period,
-    "hostname": hosts.hostname,
-    "subdomain": hosts.subdomain,
-    "hostnameOverride": hosts.hostname_override,
-    "hostAliases": hosts.host_aliases,
-    "hostUsers": hosts.host_users,
-    "securityContext": pod_security.security_context,
-    "shareProcessNamespace": pod_security.share_process_namespace,
-    "os": pod_security.operating_system,
-}
-"""Checks of the fields of a pod's spec."""
+            at_annotations = Site(site.case, f"{site.path}.metadata.annotations", at_spec.pod)
+            annotations.annotations(at_annotations, meta["annotations"], spec)
+    if "volumes" in spec:
+        volumes.volumes(at_spec, spec["volumes"])
+    containers.containers(at_spec, spec)
+    _SPEC(at_spec, spec, "", template)

@@ -36,22 +36,13 @@ _judge = requirements.judge_by(pod_resource_problem)
 
 
 def pod_resources(site: Site, spec: Raw) -> None:
-    """Check `spec.resources`.
-
-    Args:
-        site: Where the pod spec is.
-        spec: The pod spec.
-
-    Source: webhook specification, section 7.
-    """
-    found = spec.get("resources")
-    if not isinstance(found, dict):
-        return
-    if _os(spec) == "windows":
+    """Check `spec.resources`."""
+    found = spec["resources"]
+    if site.pod.os == "windows":
         message = "must not be set for a pod of Windows"
         site.report(TPL_POD_RESOURCES, message, "resources")
         return
-    if found.get("claims") is not None:
+    if "claims" in found:
         message = "must be set on containers, not on the pod as a whole"
         site.report(TPL_POD_RESOURCES, message, "resources.claims")
     limits, requests = requirements.read(site, found, "resources", _judge)
@@ -145,11 +136,9 @@ def _together(spec: Raw, which: str, *, fill: bool) -> Amounts:
 
 
 def _amounts(container: Raw, which: str, *, fill: bool) -> Amounts:
-    found = container.get("resources")
-    if not isinstance(found, dict):
-        return {}
-    amounts = silently(found.get(which))
-    return silently(found.get("limits")) | amounts if fill else amounts
+    found = container.get("resources", {})
+    amounts = silently(found.get(which, {}))
+    return silently(found.get("limits", {})) | amounts if fill else amounts
 
 
 def _add(total: Amounts, amounts: Amounts) -> None:
@@ -160,8 +149,3 @@ def _add(total: Amounts, amounts: Amounts) -> None:
 def _raise(total: Amounts, amounts: Amounts) -> None:
     for name, amount in amounts.items():
         total[name] = max(amount, total.get(name, amount))
-
-
-def _os(spec: Raw) -> object:
-    found = spec.get("os")
-    return found.get("name") if isinstance(found, dict) else None

@@ -2,12 +2,12 @@
 
 from pumice.api.names import port_name_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.port_clashes import clashes
-from pumice.webhook.rules.templates.site import Entries, Raw, Site, entries
-from pumice.webhook.rules.templates.surroundings import HostPort, Surroundings
-from pumice.webhook.rules.templates.values import is_int, one_of, quoted
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
+from pumice.webhook.rules.templates.shapes import NOT_SET, name, one_of, quoted, unique
+from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
+from pumice.webhook.rules.templates.table import Row
 
-__all__ = ["RULES", "init_ports", "port_number_problem", "ports"]
+__all__ = ["INIT_ROWS", "ROWS", "RULES", "port_number_problem"]
 
 TPL_PORT = Rule(
     "TPL-PORT",
@@ -38,31 +38,15 @@ TPL_HOST_PORT_SHARED = Rule(
     compares=True,
 )
 
-RULES = (TPL_PORT, TPL_PORT_DUP, TPL_HOST_PORT, TPL_HOST_PORT_SHARED)
+RULES = (
+    TPL_PORT,
+    TPL_PORT_DUP,
+    TPL_HOST_PORT,
+    TPL_HOST_PORT_SHARED,
+)
 
 _LARGEST = 65535
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
-
-
-def ports(site: Site, container: Raw, pod: Surroundings) -> None:
-    """Check the ports of a regular container; they run side by side, and so share the node's ports."""
-    found = entries(container["ports"])
-    _ports(site, found, pod, pod.host_ports)
-    if pod.host_network:
-        for index, port in found:
-            inside, outside = port.get("containerPort"), port.get("hostPort")
-            if is_int(inside) and is_int(outside) and outside not in (0, inside):
-                message = (
-                    f"must be containerPort ({inside}) where hostNetwork is true, found {outside}"
-                )
-                site.report(TPL_HOST_PORT, message, f"ports[{index}].hostPort")
-    else:
-        clashes(site, found, pod)
-
-
-def init_ports(site: Site, container: Raw, pod: Surroundings) -> None:
-    """Check the ports of an init container; they run one by one, so each is for itself."""
-    _ports(site, entries(container["ports"]), pod, {})
 
 
 def port_number_problem(number: int) -> str | None:
@@ -72,48 +56,100 @@ def port_number_problem(number: int) -> str | None:
     return f"must be from 1 to {_LARGEST}, found {number}"
 
 
-def _ports(
-    site: Site, found: Entries, pod: Surroundings, taken: dict[HostPort, tuple[str, bool]]
-) -> None:
-    names: dict[str, int] = {}
-    for index, port in found:
-        name = port.get("name")
-        if name and isinstance(name, str):
-            _name(site, name, index, names)
-        number = port.get("containerPort")
-        if number is None:
-            where = f"ports[{index}].containerPort"
-            site.report(TPL_PORT, "must be set, found none", where, "FieldValueRequired")
-        elif is_int(number) and (problem := port_number_problem(number)):
-            site.report(TPL_PORT, problem, f"ports[{index}].containerPort")
-        if protocol := port.get("protocol"):
-            one_of(site, TPL_PORT, protocol, _PROTOCOLS, f"ports[{index}].protocol")
-        outside = port.get("hostPort")
-        if outside or pod.host_network:
-            _host_port(site, port, index, taken, implied=not outside)
-
-
-def _name(site: Site, name: str, index: int, names: dict[str, int]) -> None:
-    if problem := port_name_problem(name):
-        site.report(TPL_PORT, problem, f"ports[{index}].name")
-    elif (first := names.setdefault(name, index)) != index:
-        message = f"{quoted(name)} is already the name of {site.path}.ports[{first}]"
-        site.report(TPL_PORT_DUP, message, f"ports[{index}].name")
-
-
-def _host_port(
-    site: Site, port: Raw, index: int, taken: dict[HostPort, tuple[str, bool]], *, implied: bool
-) -> None:
-    """Take a port of the node; without a number of its own it is the container's."""
-    number = port.get("containerPort" if implied else "hostPort")
-    if not is_int(number) or not number:
-        return
-    field = f"ports[{index}].hostPort"
-    if not implied and (problem := port_number_problem(number)):
+def _number(site: Site, number: int | None, field: str, _: Raw) -> None:
+    if number is None:
+        site.report(TPL_PORT, NOT_SET, field, "FieldValueRequired")
+    elif problem := port_number_problem(number):
         site.report(TPL_PORT, problem, field)
-    key = (str(port.get("protocol") or "TCP"), str(port.get("hostIP") or ""), number)
-    where = f"{site.path}.ports[{index}]"
-    first, first_implied = taken.setdefault(key, (where, implied))
-    if first != where:
-        rule = TPL_HOST_PORT_SHARED if implied or first_implied else TPL_PORT_DUP
-        site.report(rule, f"{number} is already the port of the node that {first} takes", field)
+
+
+def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
+    """Check ports of the node of an init container; they run one by one, so each is for itself."""
+    _take(site, ports, {})
+
+
+def _take(site: Site, ports: list[Raw], taken: dict[HostPort, tuple[str, bool]]) -> None:
+    """Take ports of the node; in its network, one without a number of its own has the container's."""
+    for index, port in enumerate(ports):
+        outside = port.get("hostPort")
+        implied = not outside and site.pod.host_network
+        number = port.get("containerPort") if implied else outside
+        if not number:
+            continue
+        field = f"ports[{index}].hostPort"
+        if not implied and (problem := port_number_problem(number)):
+            site.report(TPL_PORT, problem, field)
+        key = (port.get("protocol") or "TCP", port.get("hostIP", ""), number)
+        where = f"{site.path}.ports[{index}]"
+        first, first_implied = taken.setdefault(key, (where, implied))
+        if first != where:
+            rule = TPL_HOST_PORT_SHARED if implied or first_implied else TPL_PORT_DUP
+            message = f"{number} is already the port of the node that {first} takes"
+            site.report(rule, message, field)
+
+
+def _in_network(site: Site, ports: list[Raw], field: str, _: Raw) -> None:
+    """Check ports of a regular container in the networks of node and pod, which all of these share."""
+    _take(site, ports, site.pod.host_ports)
+    if not site.pod.host_network:
+        _clashes(site, ports)
+        return
+    for index, port in enumerate(ports):
+        inside, outside = port.get("containerPort"), port.get("hostPort", 0)
+        if inside is not None and outside not in (0, inside):
+            message = f"must be containerPort ({inside}) where hostNetwork is true, found {outside}"
+            site.report(TPL_HOST_PORT, message, f"{field}[{index}].hostPort")
+
+
+def _clashes(site: Site, ports: list[Raw]) -> None:
+    """Check ports against each other and those of the containers before; a pod has one network for all.
+
+    Source: the warnings that a Kubernetes API server of version 1.36 gives for pods.
+    """
+    pod = site.pod
+    for index, port in enumerate(ports):
+        here = (site, index, port)
+        if port.get("hostIP") and not port.get("hostPort"):
+            message = "has no effect without hostPort"
+            site.report(TPL_DOUBTFUL, message, f"ports[{index}].hostIP")
+        number = port.get("containerPort")
+        if number:
+            first = pod.ports.setdefault((number, port.get("protocol") or "TCP"), here)
+            if first is not here and _clash(port, first[2]):
+                message = f"{number} is already the port of {_place(first)}"
+                site.report(TPL_DOUBTFUL, message, f"ports[{index}].containerPort")
+        called = port.get("name")
+        if called:
+            owner = pod.port_names.setdefault(called, here)
+            if owner[0] is not site:
+                message = (
+                    f"{quoted(called)} is already the name of {_place(owner)}, for which it stands"
+                )
+                site.report(TPL_DOUBTFUL, message, f"ports[{index}].name")
+
+
+def _place(port: PodPort) -> str:
+    site, index, _ = port
+    return f"{site.path}.ports[{index}]"
+
+
+def _clash(port: Raw, other: Raw) -> bool:
+    """Whether two ports of the same number are in each other's way, and not refused for that."""
+    inside, outside = port.get("hostPort", 0), other.get("hostPort", 0)
+    if not inside or not outside:
+        return True
+    # With the same address, too, they are the same port of the node, which is refused.
+    return bool(inside == outside and bool(port.get("hostIP")) is not bool(other.get("hostIP")))
+
+
+_PORTS = (
+    Row("ports[].name", name(TPL_PORT, port_name_problem, empty=True)),
+    Row("ports[].containerPort", _number, None),
+    Row("ports[].protocol", one_of(TPL_PORT, _PROTOCOLS, empty=True)),
+    Row("ports", unique(TPL_PORT_DUP, "name", unless=port_name_problem, whole=True)),
+)
+ROWS = (*_PORTS, Row("ports", _in_network))
+"""Fields of a regular container."""
+
+INIT_ROWS = (*_PORTS, Row("ports", _host_ports_of_init))
+"""Fields of an init container."""

@@ -1,12 +1,21 @@
-"""Probes and lifecycle hooks of containers that keep running."""
+"""Probes and lifecycle hooks of containers that keep running: what they do, and when."""
 
+from pumice.api.names import header_name_problem, port_name_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.handlers import hook, probe_handler
+from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
+from pumice.webhook.rules.templates.ports import port_number_problem
+from pumice.webhook.rules.templates.shapes import (
+    NOT_SET,
+    at_least,
+    exactly_one,
+    name,
+    one_of,
+    required,
+)
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.surroundings import Surroundings
-from pumice.webhook.rules.templates.values import is_int
+from pumice.webhook.rules.templates.table import Row, below
 
-__all__ = ["RULES", "lifecycle", "liveness_probe", "readiness_probe", "startup_probe"]
+__all__ = ["ROWS", "RULES"]
 
 TPL_PROBE = Rule(
     "TPL-PROBE",
@@ -14,66 +23,77 @@ TPL_PROBE = Rule(
     "Kubernetes refuses the pod otherwise.",
     "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
 )
-
-RULES = (TPL_PROBE,)
-
-_NUMBERS = (
-    "initialDelaySeconds",
-    "timeoutSeconds",
-    "periodSeconds",
-    "successThreshold",
-    "failureThreshold",
+TPL_HANDLER = Rule(
+    "TPL-HANDLER",
+    "a probe or a hook does exactly one thing, and says all that it takes",
+    "Kubernetes refuses the pod otherwise.",
+    "livenessProbe: {httpGet: {path: /healthz}}",
 )
+
+RULES = (
+    TPL_PROBE,
+    TPL_HANDLER,
+)
+
+_SCHEMES = ("HTTP", "HTTPS")
+_OF_PROBES = ("exec", "httpGet", "tcpSocket", "grpc")
+_OF_HOOKS = ("exec", "httpGet", "tcpSocket", "sleep")
 _GRACE = "terminationGracePeriodSeconds"
+_PROBES = "livenessProbe|readinessProbe|startupProbe"
+_RESTARTING = "livenessProbe|startupProbe"
+_HOOKS = "lifecycle.postStart|preStop"
 
 
-def liveness_probe(site: Site, container: Raw, _pod: Surroundings) -> None:
-    """Check `livenessProbe`."""
-    _restarting(site, container, "livenessProbe")
+def _port(site: Site, port: int | str | None, field: str, _: Raw) -> None:
+    """Check a port, by number or by name."""
+    if port is None:
+        site.report(TPL_HANDLER, NOT_SET, field, "FieldValueRequired")
+    elif problem := port_name_problem(port) if isinstance(port, str) else port_number_problem(port):
+        site.report(TPL_HANDLER, problem, field)
 
 
-def startup_probe(site: Site, container: Raw, _pod: Surroundings) -> None:
-    """Check `startupProbe`."""
-    _restarting(site, container, "startupProbe")
+def _sleep(site: Site, seconds: int, field: str, _: Raw) -> None:
+    grace = site.pod.grace
+    if not 0 <= seconds <= grace:
+        message = f"must be from 0 to terminationGracePeriodSeconds ({grace}), found {seconds}"
+        site.report(TPL_HANDLER, message, field)
 
 
-def readiness_probe(site: Site, container: Raw, _pod: Surroundings) -> None:
-    """Check `readinessProbe`, which ends nothing and so has no grace period."""
-    probe = container["readinessProbe"]
-    if isinstance(probe, dict):
-        _probe(site, probe, "readinessProbe")
-        if probe.get(_GRACE) is not None:
-            message = "must not be set: a container that is not ready goes on running"
-            site.report(TPL_PROBE, message, f"readinessProbe.{_GRACE}")
+def _socket_hook(site: Site, _found: Raw, field: str, _: Raw) -> None:
+    message = "is not supported, the hook fails; use exec or httpGet instead"
+    site.report(TPL_DEPRECATED, message, field)
 
 
-def lifecycle(site: Site, container: Raw, pod: Surroundings) -> None:
-    """Check `lifecycle`."""
-    found = container["lifecycle"]
-    if isinstance(found, dict):
-        for when in ("postStart", "preStop"):
-            if isinstance(found.get(when), dict):
-                hook(site, found[when], pod.grace, f"lifecycle.{when}")
+def _readiness_grace(site: Site, _found: int, field: str, _: Raw) -> None:
+    message = "must not be set: a container that is not ready goes on running"
+    site.report(TPL_PROBE, message, field)
 
 
-def _restarting(site: Site, container: Raw, field: str) -> None:
-    """Check a probe whose failure restarts the container."""
-    probe = container[field]
-    if not isinstance(probe, dict):
-        return
-    _probe(site, probe, field)
-    threshold = probe.get("successThreshold")
-    if is_int(threshold) and threshold > 1:
-        message = f"must be 1, found {threshold}"
-        site.report(TPL_PROBE, message, f"{field}.successThreshold")
-    grace = probe.get(_GRACE)
-    if is_int(grace) and grace <= 0:
-        site.report(TPL_PROBE, f"must be 1 or more, found {grace}", f"{field}.{_GRACE}")
+def _only_one_success(site: Site, threshold: int, field: str, _: Raw) -> None:
+    if threshold > 1:
+        site.report(TPL_PROBE, f"must be 1, found {threshold}", field)
 
 
-def _probe(site: Site, probe: Raw, field: str) -> None:
-    probe_handler(site, probe, field)
-    for name in _NUMBERS:
-        number = probe.get(name)
-        if is_int(number) and number < 0:
-            site.report(TPL_PROBE, f"must be 0 or more, found {number}", f"{field}.{name}")
+_ACTIONS = (
+    Row("exec.command", required(TPL_HANDLER), ()),
+    Row("httpGet|tcpSocket.port", _port, None),
+    Row("httpGet.scheme", one_of(TPL_HANDLER, _SCHEMES, empty=True)),
+    Row("httpGet.httpHeaders[].name", name(TPL_HANDLER, header_name_problem), ""),
+)
+ROWS = (
+    Row(_PROBES, exactly_one(TPL_HANDLER, _OF_PROBES, never=("sleep",))),
+    Row(_HOOKS, exactly_one(TPL_HANDLER, _OF_HOOKS, never=("grpc",))),
+    *below(_PROBES, _ACTIONS),
+    *below(_HOOKS, _ACTIONS),
+    Row(f"{_PROBES}.grpc.port", _port, None),
+    Row(f"{_HOOKS}.tcpSocket", _socket_hook),
+    Row(f"{_HOOKS}.sleep.seconds", _sleep),
+    Row(
+        f"{_PROBES}.initialDelaySeconds|timeoutSeconds|periodSeconds|successThreshold|failureThreshold",
+        at_least(TPL_PROBE, 0),
+    ),
+    Row(f"{_RESTARTING}.successThreshold", _only_one_success),
+    Row(f"{_RESTARTING}.{_GRACE}", at_least(TPL_PROBE, 1)),
+    Row(f"readinessProbe.{_GRACE}", _readiness_grace),
+)
+"""Fields of a container that keeps running."""

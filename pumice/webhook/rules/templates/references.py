@@ -1,21 +1,20 @@
 """Names of objects that a pod refers to; whether these exist is not asked."""
 
-from collections.abc import Callable
-
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.deprecated import alias
-from pumice.webhook.rules.templates.site import Raw, Site, entries
-from pumice.webhook.rules.templates.values import quoted
+from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
+from pumice.webhook.rules.templates.shapes import (
+    NOT_SET,
+    name,
+    one_of_two,
+    quoted,
+    required,
+    unique,
+)
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Row
 
-__all__ = [
-    "RULES",
-    "reference",
-    "resource_claims",
-    "runtime_class",
-    "scheduling_group",
-    "service_account",
-]
+__all__ = ["ROWS", "RULES"]
 
 TPL_REFERENCE = Rule(
     "TPL-REFERENCE",
@@ -29,7 +28,6 @@ TPL_POD_CLAIM = Rule(
     "Kubernetes refuses the pod otherwise.",
     "resourceClaims: [{name: gpu}]",
 )
-
 TPL_SCHEDULING_GROUP = Rule(
     "TPL-SCHEDULING-GROUP",
     "schedulingGroup names a PodGroup of Kubernetes",
@@ -37,61 +35,62 @@ TPL_SCHEDULING_GROUP = Rule(
     "schedulingGroup: {}",
 )
 
-RULES = (TPL_REFERENCE, TPL_POD_CLAIM, TPL_SCHEDULING_GROUP)
+RULES = (
+    TPL_REFERENCE,
+    TPL_POD_CLAIM,
+    TPL_SCHEDULING_GROUP,
+)
 
-_SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
-
-
-def reference(field: str) -> Callable[[Site, Raw], None]:
-    """A check of a field that names an object; an empty name is left out."""
-
-    def check(site: Site, spec: Raw) -> None:
-        if spec[field] and (problem := dns_subdomain_problem(spec[field])):
-            site.report(TPL_REFERENCE, problem, field)
-
-    return check
-
-
-def runtime_class(site: Site, spec: Raw) -> None:
-    """Check `runtimeClassName`, which must not be empty."""
-    if problem := dns_subdomain_problem(spec["runtimeClassName"]):
-        site.report(TPL_REFERENCE, problem, "runtimeClassName")
+_CLAIM_SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
+_claim_name = required(TPL_POD_CLAIM, dns_label_problem, reason=None)
+_claim_source = one_of_two(
+    TPL_POD_CLAIM, *_CLAIM_SOURCES, f"one of {' and '.join(_CLAIM_SOURCES)}", empty=False
+)
+_claimed = name(TPL_POD_CLAIM, dns_subdomain_problem)
+_reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)
 
 
-def service_account(site: Site, spec: Raw) -> None:
+def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
     """Check `serviceAccount`, the old name of `serviceAccountName`, which counts where that is empty."""
-    old, new = spec["serviceAccount"], spec.get("serviceAccountName")
+    new = spec.get("serviceAccountName")
     if not new:
-        reference("serviceAccount")(site, spec)
+        _reference(site, old, field, spec)
     if old and old != new:  # where both are the same, the API server has written the old one
-        alias(site, "serviceAccount", "serviceAccountName")
+        site.report(TPL_DEPRECATED, "is deprecated; use serviceAccountName instead", field)
 
 
-def scheduling_group(site: Site, spec: Raw) -> None:
-    """Check `schedulingGroup`."""
-    name = spec["schedulingGroup"].get("podGroupName")
-    problem = "must be set, found none" if name is None else dns_subdomain_problem(name)
+def _pod_group(site: Site, found: str | None, field: str, _: Raw) -> None:
+    problem = NOT_SET if found is None else dns_subdomain_problem(found)
     if problem:
-        site.report(TPL_SCHEDULING_GROUP, problem, "schedulingGroup.podGroupName")
+        site.report(TPL_SCHEDULING_GROUP, problem, field)
 
 
-def resource_claims(site: Site, spec: Raw) -> None:
-    """Check `resourceClaims`."""
+def _resource_claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
     seen: dict[str, int] = {}
-    for index, claim in entries(spec["resourceClaims"]):
-        field = f"resourceClaims[{index}]"
-        name = claim.get("name", "")
-        if (first := seen.setdefault(name, index)) != index and name:
-            message = f"{quoted(name)} is already the name of resourceClaims[{first}]"
-            site.report(TPL_POD_CLAIM, message, f"{field}.name")
-        elif problem := dns_label_problem(name):
-            site.report(
-                TPL_POD_CLAIM, problem if name else "must be set, found none", f"{field}.name"
-            )
-        sources = [source for source in _SOURCES if source in claim]
-        if len(sources) != 1:
-            message = f"must have one of {' and '.join(_SOURCES)}, found {'both' if sources else 'neither'}"
-            site.report(TPL_POD_CLAIM, message, field)
-        for source in sources:
-            if problem := dns_subdomain_problem(claim[source]):
-                site.report(TPL_POD_CLAIM, problem, f"{field}.{source}")
+    for index, claim in enumerate(claims):
+        called, where = claim.get("name", ""), f"{field}[{index}]"
+        if (first := seen.setdefault(called, index)) != index and called:
+            message = f"{quoted(called)} is already the name of {field}[{first}]"
+            site.report(TPL_POD_CLAIM, message, f"{where}.name")
+        else:
+            _claim_name(site, called, f"{where}.name", claim)
+        _claim_source(site, claim, where, claim)
+        for source in _CLAIM_SOURCES:
+            if source in claim:
+                _claimed(site, claim[source], f"{where}.{source}", claim)
+
+
+ROWS = (
+    Row("serviceAccountName|nodeName|priorityClassName", _reference),
+    Row("serviceAccount", _service_account),
+    Row("runtimeClassName", name(TPL_REFERENCE, dns_subdomain_problem)),
+    Row("schedulingGroup.podGroupName", _pod_group, None),
+    Row("resourceClaims", _resource_claims),
+    Row("imagePullSecrets", unique(TPL_DOUBTFUL, "name")),
+    Row(
+        "imagePullSecrets[].name",
+        required(TPL_DOUBTFUL, message="names no secret", reason=None),
+        "",
+    ),
+)
+"""Fields of a pod's spec."""

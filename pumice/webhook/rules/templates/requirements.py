@@ -10,6 +10,7 @@ from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.webhook.rules.resource_names import (
     HUGE_PAGES,
     SPELLING,
+    container_resource_problem,
     hint,
     is_integer,
     is_shared,
@@ -28,6 +29,7 @@ __all__ = [
     "amounts",
     "conflicts",
     "judge_by",
+    "of_container",
     "read",
     "silently",
 ]
@@ -80,7 +82,6 @@ RULES = (
     TPL_HUGEPAGES,
 )
 
-_NEVER_AMOUNTS = (bool, dict, list)
 _BYTES = ("memory", "ephemeral-storage")
 _MOST_COUNTED = 2**63 - 1
 """The largest count, in milli-units; of a larger one Kubernetes cannot tell whether it is a whole number."""
@@ -127,16 +128,9 @@ def read(site: Site, resources: Raw, field: str, judge: Judge) -> tuple[Amounts,
     )
 
 
-def silently(found: object) -> Amounts:
-    """Amounts that can be read; the others are passed over, without a word."""
-    readable: Amounts = {}
-    if isinstance(found, dict):
-        for name, value in found.items():
-            try:
-                readable[name] = _milli(value)
-            except ValueError:
-                continue
-    return readable
+def silently(found: Raw) -> Amounts:
+    """Amounts, of which nothing is reported."""
+    return {name: _milli(value) for name, value in found.items()}
 
 
 def conflicts(limits: Amounts, requests: Amounts) -> list[Problem]:
@@ -166,7 +160,7 @@ def _lonely_pages(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
         yield TPL_HUGEPAGES, "", "huge pages need cpu or memory beside them, found neither"
 
 
-def amounts(site: Site, found: object, field: str, judge: Judge) -> Amounts:
+def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
     """Amounts that can be read; what is wrong with each for itself is reported.
 
     Args:
@@ -176,12 +170,8 @@ def amounts(site: Site, found: object, field: str, judge: Judge) -> Amounts:
         judge: Of each of them.
     """
     readable: Amounts = {}
-    if not isinstance(found, dict):
-        return readable
     hinted = site.case.hinting
     for name, value in found.items():
-        if type(value) is not str and isinstance(value, _NEVER_AMOUNTS):
-            continue
         amount, problems = judge(name, value, hinted)
         if (problems or "/" in name) and hinted and (problems or is_vendors(name)):
             site.case.suggestions.charge(SPELLING)
@@ -233,3 +223,7 @@ def _judged(
         page = format_milli(size * MILLI)
         problems.append((TPL_HUGEPAGES, f"must be whole pages of {page}, found {value}"))
     return amount, tuple(problems)
+
+
+of_container = judge_by(container_resource_problem)
+"""Judges a resource of a container."""

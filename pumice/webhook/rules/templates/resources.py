@@ -1,14 +1,13 @@
 """What a container asks for: requests and limits, claims, and what a change of them does."""
 
 from pumice.api.names import dns_label_problem
-from pumice.webhook.rules.resource_names import container_resource_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import requirements
-from pumice.webhook.rules.templates.site import Raw, Site, entries
-from pumice.webhook.rules.templates.surroundings import Surroundings
-from pumice.webhook.rules.templates.values import one_of, quoted, text
+from pumice.webhook.rules.templates.shapes import NOT_SET, one_of, quoted, required
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Row
 
-__all__ = ["RULES", "init_resize_policy", "resize_policy", "resources"]
+__all__ = ["ROWS", "RULES", "init_resize_policy"]
 
 TPL_CLAIM = Rule(
     "TPL-CLAIM",
@@ -24,69 +23,62 @@ TPL_RESIZE = Rule(
     "restartPolicy: Never, containers: [{resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
 )
 
-RULES = (TPL_CLAIM, TPL_RESIZE)
+RULES = (
+    TPL_CLAIM,
+    TPL_RESIZE,
+)
 
-_judge = requirements.judge_by(container_resource_problem)
 _RESIZED = ("cpu", "memory")
-_POLICIES = ("NotRequired", "RestartContainer")
+_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 
-def resources(site: Site, container: Raw, pod: Surroundings) -> None:
-    """Check `resources`."""
-    found = container["resources"]
-    if not isinstance(found, dict):
-        return
-    limits, requests = requirements.read(site, found, "resources", _judge)
-    for rule, field, message in requirements.conflicts(limits, requests):
-        site.report(rule, message, f"resources.{field}" if field else "resources")
-    if found.get("claims"):
-        _claims(site, found["claims"], pod)
+def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
+    limits, requests = requirements.read(site, found, field, requirements.of_container)
+    for rule, member, message in requirements.conflicts(limits, requests):
+        site.report(rule, message, f"{field}.{member}" if member else field)
+    if "claims" in found:
+        _claims(site, found["claims"], f"{field}.claims")
 
 
-def resize_policy(site: Site, container: Raw, pod: Surroundings) -> None:
-    """Check `resizePolicy`."""
+def _resized_twice(site: Site, policies: list[Raw], field: str, _: Raw) -> None:
     seen: dict[str, int] = {}
-    for index, policy in entries(container["resizePolicy"]):
-        field = f"resizePolicy[{index}]"
-        name = text(site, TPL_RESIZE, policy.get("resourceName"), f"{field}.resourceName")
+    for index, policy in enumerate(policies):
+        name = policy.get("resourceName")
         if name and (first := seen.setdefault(name, index)) != index:
-            message = f"{quoted(name)} has a policy already at {site.path}.resizePolicy[{first}]"
-            site.report(TPL_RESIZE, message, f"{field}.resourceName")
-        one_of(site, TPL_RESIZE, name or None, _RESIZED, f"{field}.resourceName")
-        restart = text(site, TPL_RESIZE, policy.get("restartPolicy"), f"{field}.restartPolicy")
-        one_of(site, TPL_RESIZE, restart or None, _POLICIES, f"{field}.restartPolicy")
-        if pod.restart_policy == "Never" and restart == "RestartContainer":
-            message = "must be NotRequired where the pod's restartPolicy is Never"
-            site.report(TPL_RESIZE, message, f"{field}.restartPolicy")
+            message = f"{quoted(name)} has a policy already at {site.path}.{field}[{first}]"
+            site.report(TPL_RESIZE, message, f"{field}[{index}].resourceName")
 
 
-def init_resize_policy(site: Site, container: Raw, pod: Surroundings) -> None:
+def _resize_restart(site: Site, policy: str, field: str, _: Raw) -> None:
+    if policy == "RestartContainer" and site.pod.restart_policy == "Never":
+        message = "must be NotRequired where the pod's restartPolicy is Never"
+        site.report(TPL_RESIZE, message, field)
+
+
+def init_resize_policy(site: Site, policy: Raw, field: str, _: Raw) -> None:
     """Check `resizePolicy` of an init container, which runs to its end and is not restarted for this."""
-    resize_policy(site, container, pod)
-    for index, policy in entries(container["resizePolicy"]):
-        if policy.get("restartPolicy") == "RestartContainer" and pod.restart_policy != "Never":
-            message = "must be NotRequired for an init container without restartPolicy Always"
-            site.report(TPL_RESIZE, message, f"resizePolicy[{index}].restartPolicy")
+    restart = policy.get("restartPolicy")
+    if restart == "RestartContainer" and site.pod.restart_policy != "Never":
+        message = "must be NotRequired for an init container without restartPolicy Always"
+        site.report(TPL_RESIZE, message, f"{field}.restartPolicy")
 
 
-def _claims(site: Site, found: object, pod: Surroundings) -> None:
-    known = pod.claims()
+def _claims(site: Site, claims: list[Raw], field: str) -> None:
+    known = {claim.get("name", "") for claim in site.pod.spec.get("resourceClaims", ())} - {""}
     whole: set[str] = set()
     parts: dict[str, set[str]] = {}
-    for index, claim in entries(found):
-        field = f"resources.claims[{index}]"
-        name = text(site, TPL_CLAIM, claim.get("name"), f"{field}.name")
+    for index, claim in enumerate(claims):
+        name, part = claim.get("name", ""), claim.get("request", "")
+        where = f"{field}[{index}].name"
         if not name:
-            continue
-        part = claim.get("request") or ""
-        if not isinstance(part, str):
+            site.report(TPL_CLAIM, NOT_SET, where, "FieldValueRequired")
             continue
         if part and (problem := dns_label_problem(part)):
-            site.report(TPL_CLAIM, problem, f"{field}.request")
+            site.report(TPL_CLAIM, problem, f"{field}[{index}].request")
         overlaps = part in parts.get(name, ()) if part else name in parts
         if name in whole or overlaps:
             message = f"{quoted(name)} is already claimed"
-            site.report(TPL_CLAIM, message, f"{field}.name", "FieldValueDuplicate")
+            site.report(TPL_CLAIM, message, where, "FieldValueDuplicate")
         if part:
             parts.setdefault(name, set()).add(part)
         else:
@@ -94,4 +86,15 @@ def _claims(site: Site, found: object, pod: Surroundings) -> None:
         if name not in known:
             hint = site.case.did_you_mean(name, known)
             message = f"the pod has no resource claim {quoted(name)}{hint}"
-            site.report(TPL_CLAIM, message, f"{field}.name", "FieldValueNotFound")
+            site.report(TPL_CLAIM, message, where, "FieldValueNotFound")
+
+
+ROWS = (
+    Row("resources", _resources),
+    Row("resizePolicy", _resized_twice),
+    Row("resizePolicy[].resourceName|restartPolicy", required(TPL_RESIZE), ""),
+    Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, _RESIZED, empty=True)),
+    Row("resizePolicy[].restartPolicy", one_of(TPL_RESIZE, _RESIZE_POLICIES, empty=True)),
+    Row("resizePolicy[].restartPolicy", _resize_restart),
+)
+"""Fields of a container."""

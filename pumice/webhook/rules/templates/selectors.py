@@ -2,13 +2,21 @@
 
 from pumice.api.names import dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.deprecated import NODE_LABELS, node_label
-from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.labels import key_problem, labels, value_problem
-from pumice.webhook.rules.templates.site import Raw, Site, entries
-from pumice.webhook.rules.templates.values import one_of, quoted
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
+from pumice.webhook.rules.templates.metadata import key_problem, labels_of, value_problem
+from pumice.webhook.rules.templates.shapes import name, one_of, quoted
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = ["RULES", "TPL_LABEL_KEYS", "label_keys", "label_selector", "node_selector_term"]
+__all__ = [
+    "LABEL_SELECTOR",
+    "NODE_PREFERENCE",
+    "NODE_TERM",
+    "RULES",
+    "TPL_LABEL_KEYS",
+    "TPL_LABEL_KEYS_TWICE",
+    "label_keys",
+]
 
 TPL_SELECTOR = Rule(
     "TPL-SELECTOR",
@@ -30,7 +38,11 @@ TPL_LABEL_KEYS_TWICE = Rule(
     stricter=True,
 )
 
-RULES = (TPL_SELECTOR, TPL_LABEL_KEYS, TPL_LABEL_KEYS_TWICE)
+RULES = (
+    TPL_SELECTOR,
+    TPL_LABEL_KEYS,
+    TPL_LABEL_KEYS_TWICE,
+)
 
 _SETS = ("In", "NotIn")
 _PRESENCES = ("Exists", "DoesNotExist")
@@ -38,73 +50,26 @@ _BOUNDS = ("Gt", "Lt")
 _NODE_NAME = "metadata.name"
 
 
-def label_selector(site: Site, selector: Raw, field: str) -> None:
-    """Check a selector by labels.
-
-    Args:
-        site: Where to report.
-        selector: The selector.
-        field: Where it is, from the site on.
-    """
-    if "matchLabels" in selector:
-        labels(site, TPL_SELECTOR, selector["matchLabels"], f"{field}.matchLabels")
-    for index, each in entries(selector.get("matchExpressions")):
-        where = f"{field}.matchExpressions[{index}]"
-        _operator(site, each, (*_SETS, *_PRESENCES), where)
-        _key(site, each, where)
-        _values(site, each, where)
-
-
-def node_selector_term(site: Site, term: Raw, field: str, *, preferred: bool = False) -> None:
-    """Check a term that selects nodes.
-
-    Args:
-        site: Where to report.
-        term: The term.
-        field: Where it is, from the site on.
-        preferred: Whether no node has to meet it; its values may then be any text, though no node
-            has others.
-    """
-    for index, each in entries(term.get("matchExpressions")):
-        where = f"{field}.matchExpressions[{index}]"
-        _operator(site, each, (*_SETS, *_PRESENCES, *_BOUNDS), where)
-        _key(site, each, where)
-        if each.get("key") in NODE_LABELS:
-            node_label(site, each["key"], f"{where}.key")
-        _values(site, each, where, TPL_DOUBTFUL if preferred else TPL_SELECTOR)
-    for index, each in entries(term.get("matchFields")):
-        _field(site, each, f"{field}.matchFields[{index}]")
-
-
-def label_keys(
-    site: Site,
-    holder: Raw,
-    field: str,
-    pod_labels: frozenset[str],
-    named: Rule = TPL_LABEL_KEYS_TWICE,
-) -> None:
+def label_keys(site: Site, holder: Raw, field: str, named: Rule = TPL_LABEL_KEYS_TWICE) -> None:
     """Check `matchLabelKeys` and `mismatchLabelKeys` against each other and the selector beside them.
 
     Args:
-        site: Where to report.
+        site: Where to report; of the labels that its pod will have, Kubernetes adds the values to the selector.
         holder: What has all three.
         field: Where it is, from the site on.
-        pod_labels: Keys of the labels that a pod of the template will have; of these, Kubernetes
-            adds the values to the selector.
         named: The rule that a key breaks which the selector names already.
     """
     matching: list[str] = holder.get("matchLabelKeys", [])
     mismatching: list[str] = holder.get("mismatchLabelKeys", [])
-    for name, keys in (("matchLabelKeys", matching), ("mismatchLabelKeys", mismatching)):
+    for each, keys in (("matchLabelKeys", matching), ("mismatchLabelKeys", mismatching)):
         if keys and "labelSelector" not in holder:
             message = "must not be set without labelSelector"
-            site.report(TPL_LABEL_KEYS, message, f"{field}.{name}")
+            site.report(TPL_LABEL_KEYS, message, f"{field}.{each}")
         for index, key in enumerate(keys):
             if problem := key_problem(key):
-                site.report(TPL_LABEL_KEYS, problem, f"{field}.{name}[{index}]")
-    selected = holder.get("labelSelector")
-    taken = set() if selected is None else _selected_twice(selected, matching, pod_labels)
-    keys_of_selector = _keys(selected) if taken and selected is not None else ()
+                site.report(TPL_LABEL_KEYS, problem, f"{field}.{each}[{index}]")
+    keys_of_selector = _keys(holder["labelSelector"]) if "labelSelector" in holder else None
+    taken = _selected_twice(keys_of_selector, matching, site.pod.labels)
     others = frozenset(mismatching)
     for index, key in enumerate(matching):
         where = f"{field}.matchLabelKeys[{index}]"
@@ -112,59 +77,51 @@ def label_keys(
             site.report(TPL_LABEL_KEYS, f"{quoted(key)} is in mismatchLabelKeys too", where)
         elif key in taken:
             message = f"{quoted(key)} is in labelSelector already, or here twice"
-            rule = named if key in keys_of_selector else TPL_LABEL_KEYS_TWICE
+            rule = named if key in (keys_of_selector or ()) else TPL_LABEL_KEYS_TWICE
             site.report(rule, message, where)
 
 
-def _selected_twice(selector: Raw, matching: list[str], pod_labels: frozenset[str]) -> set[str]:
+def _selected_twice(
+    selected: list[str] | None, matching: list[str], pod_labels: frozenset[str]
+) -> set[str]:
     """Keys that come up again among a selector's expressions, with those that Kubernetes adds."""
-    again = set()
+    again: set[str] = set()
     seen: set[str] = set()
-    for key in (*_keys(selector), *(key for key in matching if key in pod_labels)):
-        if key in seen:
-            again.add(key)
-        seen.add(key)
+    if selected is not None:
+        for key in (*selected, *(key for key in matching if key in pod_labels)):
+            if key in seen:
+                again.add(key)
+            seen.add(key)
     return again
 
 
 def _keys(selector: Raw) -> list[str]:
     """Keys that a selector names, in labels and in expressions."""
-    expressions = entries(selector.get("matchExpressions"))
-    return [*selector.get("matchLabels", ()), *(each.get("key", "") for _, each in expressions)]
+    expressions = selector.get("matchExpressions", ())
+    return [*selector.get("matchLabels", ()), *(each.get("key", "") for each in expressions)]
 
 
-def _operator(site: Site, requirement: Raw, known: tuple[str, ...], field: str) -> None:
-    """Check an operator, and that it has as many values as it takes."""
-    operator = requirement.get("operator", "")
-    count = len(requirement.get("values", ()))
-    one_of(site, TPL_SELECTOR, operator, known, f"{field}.operator")
+def _count(site: Site, requirement: Raw, field: str, _: Raw) -> None:
+    """Check that an operator has as many values as it takes."""
+    operator, count = requirement.get("operator", ""), len(requirement.get("values", ()))
     if operator in _SETS and not count:
         site.report(TPL_SELECTOR, f"must be set for {operator}, found none", f"{field}.values")
     elif operator in _PRESENCES and count:
         message = f"must not be set for {operator}, found {count}"
         site.report(TPL_SELECTOR, message, f"{field}.values")
-    elif operator in _BOUNDS and operator in known and count != 1:
+
+
+def _count_of_bound(site: Site, requirement: Raw, field: str, _: Raw) -> None:
+    operator, count = requirement.get("operator", ""), len(requirement.get("values", ()))
+    if operator in _BOUNDS and count != 1:
         message = f"must be a single value for {operator}, found {count}"
         site.report(TPL_SELECTOR, message, f"{field}.values")
 
 
-def _key(site: Site, requirement: Raw, field: str) -> None:
-    if problem := key_problem(requirement.get("key", "")):
-        site.report(TPL_SELECTOR, problem, f"{field}.key")
-
-
-def _values(site: Site, requirement: Raw, field: str, rule: Rule = TPL_SELECTOR) -> None:
-    for index, value in enumerate(requirement.get("values", ())):
-        if problem := value_problem(value):
-            site.report(rule, problem, f"{field}.values[{index}]")
-
-
-def _field(site: Site, requirement: Raw, field: str) -> None:
+def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
     """Check a requirement on a field of the node, of which there is only its name."""
-    values = requirement.get("values", [])
-    operator, key = requirement.get("operator", ""), requirement.get("key", "")
-    one_of(site, TPL_SELECTOR, operator, _SETS, f"{field}.operator")
-    if operator in _SETS and len(values) != 1:
+    values, key = requirement.get("values", []), requirement.get("key", "")
+    if requirement.get("operator") in _SETS and len(values) != 1:
         message = f"must be a single value, found {len(values)}"
         site.report(TPL_SELECTOR, message, f"{field}.values")
     if key != _NODE_NAME:
@@ -174,3 +131,40 @@ def _field(site: Site, requirement: Raw, field: str) -> None:
     for index, value in enumerate(values):
         if problem := dns_subdomain_problem(value):
             site.report(TPL_SELECTOR, problem, f"{field}.values[{index}]")
+
+
+def _node_label(site: Site, key: str, field: str, _: Raw) -> None:
+    node_label(site, key, field)
+
+
+def _requirements(*operators: str, values: Rule = TPL_SELECTOR) -> tuple[Row, ...]:
+    return (
+        Row("matchExpressions[]", _count),
+        Row("matchExpressions[].operator", one_of(TPL_SELECTOR, operators), ""),
+        Row("matchExpressions[].key", name(TPL_SELECTOR, key_problem), ""),
+        Row("matchExpressions[].values[]", name(values, value_problem)),
+    )
+
+
+def _node_term(values: Rule) -> Check:
+    return compiled(
+        (
+            *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
+            Row("matchExpressions[]", _count_of_bound),
+            Row("matchExpressions[].key", _node_label),
+            Row("matchFields[]", _field),
+            Row("matchFields[].operator", one_of(TPL_SELECTOR, _SETS), ""),
+        )
+    )
+
+
+LABEL_SELECTOR = compiled(
+    (Row("matchLabels", labels_of(TPL_SELECTOR)), *_requirements(*_SETS, *_PRESENCES))
+)
+"""Checks a selector by labels."""
+
+NODE_TERM = _node_term(TPL_SELECTOR)
+"""Checks a term that selects nodes."""
+
+NODE_PREFERENCE = _node_term(TPL_DOUBTFUL)
+"""Checks one that no node has to meet; its values may then be any string, though no node has others."""

@@ -1,22 +1,112 @@
-"""Where in an object a check looks, and where it reports.
+"""Where a check reports, and what it can look at in the rest of the pod.
 
-Templates stay raw JSON, so a check reckons with any shape: `types` has reported what is of the wrong
-type, and every other check passes over what it cannot read.
+Checks see templates as raw JSON in which every known field has the right type and none is null: `types` has
+reported the others and removed them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pumice.api import keys
 from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Entries", "Raw", "Site", "entries"]
+__all__ = ["Entries", "HostPort", "Pod", "PodPort", "Raw", "Site", "entries"]
 
 Raw = dict[str, Any]
 
 Entries = list[tuple[int, Raw]]
 """Objects of a list with their positions."""
+
+HostPort = tuple[str, str, int]
+"""Protocol, address and number of a port on the node."""
+PodPort = tuple["Site", int, Raw]
+"""A port of a container: where the container is, its position there, and the port."""
+_GRACE = 30
+"""Seconds that Kubernetes gives a pod to end, unless the pod says otherwise."""
+_LEAST_GRACE = 1
+"""Seconds that it gives a pod which says less than none."""
+_OF_THE_CONTROLLER = frozenset(
+    {keys.JOB_NAME, keys.JOB_NAMESPACE, keys.QUEUE_NAME, keys.TASK_INDEX, keys.TASK_SPEC}
+)
+"""Keys of the labels that every pod of a Job gets."""
+
+
+class Pod:
+    """The pod that a check judges a part of.
+
+    Attributes:
+        spec: The pod's.
+        volumes: Declared volumes by name.
+        host_network: Whether the pod is in the network of its node.
+        windows_options: Whether a security context seen so far has options of Windows.
+        host_ports: Ports on the node that regular containers have taken so far: who took each, and
+            whether only because the pod is in its node's network.
+        ports: Ports that regular containers have listened on so far, with the first that did.
+        port_names: Names of ports of regular containers so far, with the first that had each.
+    """
+
+    __slots__ = (
+        "_labels",
+        "host_network",
+        "host_ports",
+        "port_names",
+        "ports",
+        "spec",
+        "volumes",
+        "windows_options",
+    )
+
+    def __init__(self, spec: Raw, labels: Iterable[str] | None = None) -> None:
+        """Look at a pod.
+
+        Args:
+            spec: The pod's.
+            labels: Keys of the template's labels; None for a spec that is no pod's of a Job.
+        """
+        self.spec = spec
+        self.volumes: Mapping[str, Raw] = (
+            {volume.get("name", ""): volume for volume in reversed(spec["volumes"])}
+            if "volumes" in spec
+            else {}
+        )
+        self.host_network: bool = spec.get("hostNetwork", False)
+        self.windows_options = "windowsOptions" in spec.get("securityContext", ())
+        self.host_ports: dict[HostPort, tuple[str, bool]] = {}
+        self.ports: dict[tuple[int, str], PodPort] = {}
+        self.port_names: dict[str, PodPort] = {}
+        self._labels = labels
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Keys of the labels that the pod will have."""
+        return frozenset() if self._labels is None else _OF_THE_CONTROLLER.union(self._labels)
+
+    @property
+    def host_users(self) -> bool:
+        """Whether users in its containers are users of the node."""
+        return bool(self.spec.get("hostUsers", True))
+
+    @property
+    def restart_policy(self) -> str:
+        """The pod's."""
+        return self.spec.get("restartPolicy") or "Always"
+
+    @property
+    def grace(self) -> int:
+        """Seconds the pod may take to end."""
+        found: int = self.spec.get("terminationGracePeriodSeconds", _GRACE)
+        return found if found >= 0 else _LEAST_GRACE
+
+    @property
+    def os(self) -> str:
+        """Operating system that the pod names, or an empty string."""
+        return str(self.spec.get("os", {}).get("name", ""))
+
+
+_NO_POD = Pod({})
+"""Around fields that are judged without a pod; it has no labels, no volumes and no containers."""
 
 
 class Site:
@@ -25,30 +115,24 @@ class Site:
     Attributes:
         case: The case that is judged: where problems go, and what the settings are.
         path: The place as users write it: `spec.tasks[0].template.spec`.
+        pod: The pod that the place is in.
     """
 
-    __slots__ = ("case", "path")
+    __slots__ = ("case", "path", "pod")
 
-    def __init__(self, case: Case, path: str) -> None:
+    def __init__(self, case: Case, path: str, pod: Pod | None = None) -> None:
         """Stand at a path of the case."""
         self.case = case
         self.path = path
+        self.pod = pod or _NO_POD
 
     def at(self, name: str) -> "Site":
         """The place of a member."""
-        return Site(self.case, f"{self.path}.{name}")
+        return Site(self.case, f"{self.path}.{name}", self.pod)
 
     def item(self, name: str, index: int) -> "Site":
         """The place of an item of a member that is a list."""
-        return Site(self.case, f"{self.path}.{name}[{index}]")
-
-    def objects(self, parent: Raw, name: str) -> Iterator[tuple["Site", Raw]]:
-        """The items of a member that is a list of objects, each with its place; what is none is passed over."""
-        found = parent.get(name)
-        if isinstance(found, list):
-            for index, each in enumerate(found):
-                if isinstance(each, dict):
-                    yield self.item(name, index), each
+        return Site(self.case, f"{self.path}.{name}[{index}]", self.pod)
 
     def report(
         self, rule: Rule, message: str, field: str = "", reason: Reason | None = None

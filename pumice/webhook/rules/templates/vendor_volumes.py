@@ -1,21 +1,35 @@
-"""Volumes of vendors, and of times before CSI: what each of them must say."""
+"""Volumes of vendors, and of times before CSI: what each of them must say, and what has replaced it."""
 
 import re
 
 from pumice.api.names import dns_label_problem
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
+from pumice.webhook.rules.templates.shapes import (
+    name,
+    one_of,
+    one_of_two,
+    quoted,
+    relative_path,
+    required,
+    within,
+)
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.values import one_of, quoted, relative_path, text
-from pumice.webhook.rules.templates.volume_needs import (
-    TPL_VOLUME_SOURCE,
-    SourceCheck,
-    require,
+from pumice.webhook.rules.templates.table import Check, Row
+
+__all__ = ["ROWS", "RULES", "TPL_VOLUME_SOURCE"]
+
+TPL_VOLUME_SOURCE = Rule(
+    "TPL-VOLUME-SOURCE",
+    "the source of a volume says all that it must, within its limits",
+    "Kubernetes refuses the pod otherwise.",
+    "volumes: [{name: data, nfs: {server: nas}}]",
 )
 
-__all__ = ["VENDOR_SOURCES", "initiator_problem"]
+RULES = (TPL_VOLUME_SOURCE,)
 
 _LARGEST_BYTE = 255
 _LONGEST_TENANT = 64
-_LONGEST_PORTAL = 64
 _TARGETS = {
     "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.[A-Za-z0-9\-.]+:[^,;*&$|\s]+$", re.ASCII),
     "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$", re.ASCII),
@@ -25,155 +39,140 @@ _HOST_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*")
 _RESERVED = (".kubernetes.io", ".k8s.io")
 _AZURE_CACHING = ("None", "ReadOnly", "ReadWrite")
 _AZURE_KINDS = ("Dedicated", "Managed", "Shared")
+_CLONE = "an init container that clones into an emptyDir"
+_CSI = "the CSI driver "
+VOLUMES = {
+    "awsElasticBlockStore": f"{_CSI}ebs.csi.aws.com",
+    "azureDisk": f"{_CSI}disk.csi.azure.com",
+    "azureFile": f"{_CSI}file.csi.azure.com",
+    "cephfs": "",
+    "cinder": f"{_CSI}cinder.csi.openstack.org",
+    "flexVolume": "a CSI driver",
+    "flocker": "",
+    "gcePersistentDisk": f"{_CSI}pd.csi.storage.gke.io",
+    "gitRepo": _CLONE,
+    "glusterfs": "",
+    "photonPersistentDisk": "",
+    "portworxVolume": f"{_CSI}pxd.portworx.com",
+    "quobyte": "",
+    "rbd": "",
+    "scaleIO": "",
+    "storageos": "",
+    "vsphereVolume": f"{_CSI}csi.vsphere.vmware.com",
+}
+"""Sources of volumes, with what there is instead; an empty text where Kubernetes has taken the source out."""
 
 
-def _within(site: Site, source: Raw, name: str, field: str) -> None:
-    """A number must fit into a byte."""
-    if not 0 <= source.get(name, 0) <= _LARGEST_BYTE:
-        message = f"must be from 0 to {_LARGEST_BYTE}, found {source[name]}"
-        site.report(TPL_VOLUME_SOURCE, message, f"{field}.{name}")
+def _deprecated(successor: str) -> Check:
+    """Say that a source is deprecated, or without a successor that it is gone."""
+    if successor:
+        message = f"is deprecated; use {successor} instead"
+    else:
+        message = "is no longer in Kubernetes, so no node can mount it; use a CSI driver instead"
 
-
-def _disk(name: str) -> SourceCheck:
-    """A check of a disk that has partitions."""
-
-    def check(site: Site, source: Raw, field: str) -> None:
-        require(site, source, field, name)
-        _within(site, source, "partition", field)
+    def check(site: Site, _found: Raw, field: str, _: Raw) -> None:
+        site.report(TPL_DEPRECATED, message, field)
 
     return check
 
 
-def initiator_problem(name: str, source: Raw) -> str | None:
-    """Say why a volume's name is too long for its iSCSI source, or None when it fits.
-
-    With an initiator, nodes call the connection by the name and the portal.
-    """
-    length = len(f"{name}:{source.get('targetPortal', '')}")
-    if "initiatorName" not in source or length <= _LONGEST_PORTAL:
-        return None
-    return (
-        f"must have at most {_LONGEST_PORTAL} characters together with targetPortal, found {length}"
-    )
+def _target(site: Site, found: str, field: str, _: Raw) -> None:
+    pattern = _TARGETS.get(found[:3])
+    if (found or not field.endswith(".iqn")) and not (
+        pattern is not None and pattern.search(found) and "\n" not in found
+    ):
+        message = f"must be an iqn, eui or naa name, found {quoted(found)}"
+        site.report(TPL_VOLUME_SOURCE, message, field)
 
 
-def _iscsi(site: Site, source: Raw, field: str) -> None:
-    require(site, source, field, "targetPortal", "iqn")
-    for name in ("iqn", "initiatorName"):
-        target = source.get(name)
-        if target is not None and (target or name != "iqn") and not _is_target(target):
-            message = f"must be an iqn, eui or naa name, found {quoted(target)}"
-            site.report(TPL_VOLUME_SOURCE, message, f"{field}.{name}")
-    _within(site, source, "lun", field)
+def _chap(site: Site, source: Raw, field: str, _: Raw) -> None:
     if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and (
         "secretRef" not in source
     ):
         site.report(TPL_VOLUME_SOURCE, "must be set for CHAP, found none", f"{field}.secretRef")
 
 
-def _is_target(name: str) -> bool:
-    pattern = _TARGETS.get(name[:3])
-    return pattern is not None and bool(pattern.search(name)) and "\n" not in name
-
-
-def _fc(site: Site, source: Raw, field: str) -> None:
-    targets, identifiers = source.get("targetWWNs"), source.get("wwids")
-    if bool(targets) is bool(identifiers):
-        message = f"must have targetWWNs or wwids, found {'both' if targets else 'neither'}"
-        site.report(TPL_VOLUME_SOURCE, message, field)
-    if targets:
+def _fc(site: Site, source: Raw, field: str, _: Raw) -> None:
+    if source.get("targetWWNs"):
         if "lun" not in source:
             message = "must be set with targetWWNs, found none"
             site.report(TPL_VOLUME_SOURCE, message, f"{field}.lun")
-        _within(site, source, "lun", field)
+        _byte(site, source.get("lun", 0), f"{field}.lun", source)
 
 
-def _git_repo(site: Site, source: Raw, field: str) -> None:
-    require(site, source, field, "repository")
-    relative_path(site, TPL_VOLUME_SOURCE, source.get("directory", ""), f"{field}.directory")
-
-
-def _quobyte(site: Site, source: Raw, field: str) -> None:
-    require(site, source, field, "registry", "volume")
-    registry = source.get("registry", "")
+def _registry(site: Site, registry: str, field: str, _: Raw) -> None:
     if registry and not all(_HOST_PORT.fullmatch(each) for each in registry.split(",")):
         message = (
             f"must be HOST:PORT, or several with commas between them, found {quoted(registry)}"
         )
-        site.report(TPL_VOLUME_SOURCE, message, f"{field}.registry")
-    if len(source.get("tenant", "")) > _LONGEST_TENANT:
-        message = f"must be at most {_LONGEST_TENANT} characters"
-        site.report(TPL_VOLUME_SOURCE, message, f"{field}.tenant")
-
-
-def _flocker(site: Site, source: Raw, field: str) -> None:
-    name, identifier = source.get("datasetName", ""), source.get("datasetUUID", "")
-    if bool(name) is bool(identifier):
-        message = f"must have datasetName or datasetUUID, found {'both' if name else 'neither'}"
         site.report(TPL_VOLUME_SOURCE, message, field)
-    if "/" in name:
-        message = f'must not contain "/", found {quoted(name)}'
-        site.report(TPL_VOLUME_SOURCE, message, f"{field}.datasetName")
 
 
-def _flex(site: Site, source: Raw, field: str) -> None:
-    require(site, source, field, "driver")
-    for key in source.get("options", ()):
+def _tenant(site: Site, tenant: str, field: str, _: Raw) -> None:
+    if len(tenant) > _LONGEST_TENANT:
+        site.report(TPL_VOLUME_SOURCE, f"must be at most {_LONGEST_TENANT} characters", field)
+
+
+def _dataset(site: Site, found: str, field: str, _: Raw) -> None:
+    if "/" in found:
+        site.report(TPL_VOLUME_SOURCE, f'must not contain "/", found {quoted(found)}', field)
+
+
+def _options(site: Site, options: Raw, field: str, _: Raw) -> None:
+    for key in options:
         if f".{key.partition('/')[0].lower()}".endswith(_RESERVED):
-            message = "domains of Kubernetes are reserved"
-            site.report(TPL_VOLUME_SOURCE, message, f"{field}.options.{key}")
+            site.report(TPL_VOLUME_SOURCE, "domains of Kubernetes are reserved", f"{field}.{key}")
 
 
-def _azure_disk(site: Site, source: Raw, field: str) -> None:
-    require(site, source, field, "diskName", "diskURI")
-    kind, uri = source.get("kind", "Shared"), source.get("diskURI", "")
-    caching = source.get("cachingMode")
-    one_of(site, TPL_VOLUME_SOURCE, caching, _AZURE_CACHING, f"{field}.cachingMode")
-    one_of(site, TPL_VOLUME_SOURCE, kind, _AZURE_KINDS, f"{field}.kind")
+def _disk_uri(site: Site, uri: str, field: str, source: Raw) -> None:
+    kind = source.get("kind", "Shared")
     start = "/subscriptions/" if kind == "Managed" else "https://"
     if uri and not uri.startswith(start):
         message = f"must start with {start} for a disk of kind {kind}, found {quoted(uri)}"
-        site.report(TPL_VOLUME_SOURCE, message, f"{field}.diskURI")
+        site.report(TPL_VOLUME_SOURCE, message, field)
 
 
-def _storage_os(site: Site, source: Raw, field: str) -> None:
-    name = text(site, TPL_VOLUME_SOURCE, source.get("volumeName"), f"{field}.volumeName")
-    space = source.get("volumeNamespace", "")
-    for label, found in (("volumeName", name), ("volumeNamespace", space)):
-        if found and (problem := dns_label_problem(found)):
-            site.report(TPL_VOLUME_SOURCE, problem, f"{field}.{label}")
-    _secret_ref(site, source, field)
-
-
-def _cinder(site: Site, source: Raw, field: str) -> None:
-    require(site, source, field, "volumeID")
-    _secret_ref(site, source, field)
-
-
-def _secret_ref(site: Site, source: Raw, field: str) -> None:
-    if "secretRef" in source:
-        require(site, source["secretRef"], f"{field}.secretRef", "name")
-
-
-VENDOR_SOURCES: dict[str, SourceCheck] = {
-    "awsElasticBlockStore": _disk("volumeID"),
-    "azureDisk": _azure_disk,
-    "azureFile": ("secretName", "shareName"),
-    "cephfs": ("monitors",),
-    "cinder": _cinder,
-    "fc": _fc,
-    "flexVolume": _flex,
-    "flocker": _flocker,
-    "gcePersistentDisk": _disk("pdName"),
-    "gitRepo": _git_repo,
-    "glusterfs": ("endpoints", "path"),
-    "iscsi": _iscsi,
-    "photonPersistentDisk": ("pdID",),
-    "portworxVolume": ("volumeID",),
-    "quobyte": _quobyte,
-    "rbd": ("monitors", "image"),
-    "scaleIO": ("gateway", "system", "volumeName"),
-    "storageos": _storage_os,
-    "vsphereVolume": ("volumePath",),
-}
-"""These sources, each with its check."""
+_byte = within(TPL_VOLUME_SOURCE, 0, _LARGEST_BYTE)
+_need = required(TPL_VOLUME_SOURCE, reason=None)
+_label = name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True)
+_NEEDS = (
+    "awsElasticBlockStore.volumeID",
+    "azureDisk.diskName|diskURI",
+    "azureFile.secretName|shareName",
+    "cephfs.monitors",
+    "cinder.volumeID",
+    "flexVolume.driver",
+    "gcePersistentDisk.pdName",
+    "gitRepo.repository",
+    "glusterfs.endpoints|path",
+    "iscsi.targetPortal|iqn",
+    "photonPersistentDisk.pdID",
+    "portworxVolume.volumeID",
+    "quobyte.registry|volume",
+    "rbd.monitors|image",
+    "scaleIO.gateway|system|volumeName",
+    "vsphereVolume.volumePath",
+    "cinder|storageos.secretRef.name",
+)
+ROWS = (
+    *(Row(source, _deprecated(successor)) for source, successor in VOLUMES.items()),
+    Row("storageos.volumeName", required(TPL_VOLUME_SOURCE), ""),
+    Row("storageos.volumeName|volumeNamespace", _label),
+    *(Row(path, _need, "") for path in _NEEDS),
+    Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
+    Row("azureDisk.cachingMode", one_of(TPL_VOLUME_SOURCE, _AZURE_CACHING)),
+    Row("azureDisk.kind", one_of(TPL_VOLUME_SOURCE, _AZURE_KINDS)),
+    Row("azureDisk.diskURI", _disk_uri),
+    Row("fc", one_of_two(TPL_VOLUME_SOURCE, "targetWWNs", "wwids")),
+    Row("fc", _fc),
+    Row("flexVolume.options", _options),
+    Row("flocker", one_of_two(TPL_VOLUME_SOURCE, "datasetName", "datasetUUID")),
+    Row("flocker.datasetName", _dataset),
+    Row("gitRepo.directory", relative_path(TPL_VOLUME_SOURCE)),
+    Row("iscsi.iqn|initiatorName", _target),
+    Row("iscsi.lun", _byte),
+    Row("iscsi", _chap),
+    Row("quobyte.registry", _registry),
+    Row("quobyte.tenant", _tenant),
+)
+"""Fields of a volume."""

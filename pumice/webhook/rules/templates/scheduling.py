@@ -1,0 +1,256 @@
+"""Where pods may run: node selector, affinity, spread constraints, tolerations and gates."""
+
+import re
+
+from pumice.api.names import dns_label_problem
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.doubtful import (
+    NODE_LABELS,
+    TPL_FEATURE,
+    no_selector,
+    node_label,
+)
+from pumice.webhook.rules.templates.metadata import key_problem, labels_of, value_problem
+from pumice.webhook.rules.templates.selectors import (
+    LABEL_SELECTOR,
+    NODE_PREFERENCE,
+    NODE_TERM,
+    TPL_LABEL_KEYS,
+    label_keys,
+)
+from pumice.webhook.rules.templates.shapes import (
+    NOT_SET,
+    at_least,
+    name,
+    one_of,
+    quoted,
+    required,
+    unique,
+    within,
+)
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Row, compiled
+
+__all__ = ["ROWS", "RULES", "SCHEDULING"]
+
+TPL_AFFINITY = Rule(
+    "TPL-AFFINITY",
+    "required node affinity has a term, and preferences weigh from 1 to 100",
+    "Kubernetes refuses the pod otherwise.",
+    "nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {…}}]}",
+)
+TPL_AFFINITY_TERM = Rule(
+    "TPL-AFFINITY-TERM",
+    "terms of affinity to pods have a topologyKey, and namespaces that can exist",
+    "Kubernetes refuses the pod otherwise.",
+    "podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {…}}]}",
+)
+TPL_NODE_SELECTOR = Rule(
+    "TPL-NODE-SELECTOR",
+    "nodeSelector holds labels",
+    "Kubernetes refuses the pod otherwise.",
+    'nodeSelector: {disk: "solid state"}',
+)
+TPL_SPREAD = Rule(
+    "TPL-SPREAD",
+    "spread constraints have a positive maxSkew, a topologyKey, and policies that exist",
+    "Kubernetes refuses the pod otherwise.",
+    "topologySpreadConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]",
+)
+TPL_SPREAD_DUP = Rule(
+    "TPL-SPREAD-DUP",
+    "no two spread constraints have the same topologyKey and whenUnsatisfiable",
+    "Kubernetes refuses the pod otherwise.",
+    "topologySpreadConstraints: [{topologyKey: zone, …}, {topologyKey: zone, …}]",
+    reason="FieldValueDuplicate",
+)
+TPL_TOLERATION = Rule(
+    "TPL-TOLERATION",
+    "a toleration has the operator Equal or Exists; without a key it has Exists, and with Exists no value",
+    "Kubernetes refuses the pod otherwise.",
+    "tolerations: [{key: gpu, operator: Exists, value: a100}]",
+)
+TPL_TOLERATION_EFFECT = Rule(
+    "TPL-TOLERATION-EFFECT",
+    "a toleration has an effect that exists; with tolerationSeconds that is NoExecute",
+    "Only NoExecute drives pods away, so only there is something to put off.",
+    "tolerations: [{key: gpu, effect: NoSchedule, tolerationSeconds: 60}]",
+)
+TPL_GATE = Rule(
+    "TPL-GATE",
+    "gates have qualified names, and no two scheduling gates the same",
+    "Kubernetes refuses the pod otherwise.",
+    "schedulingGates: [{name: wait for data}]",
+)
+TPL_GATE_NODE = Rule(
+    "TPL-GATE-NODE",
+    "a pod with scheduling gates is on no node yet",
+    "Kubernetes takes the template, and then refuses each of its pods.",
+    "nodeName: node-1, schedulingGates: [{name: example.com/wait}]",
+    reason="FieldValueForbidden",
+    stricter=True,
+    compares=True,
+)
+
+RULES = (
+    TPL_AFFINITY,
+    TPL_AFFINITY_TERM,
+    TPL_NODE_SELECTOR,
+    TPL_SPREAD,
+    TPL_SPREAD_DUP,
+    TPL_TOLERATION,
+    TPL_TOLERATION_EFFECT,
+    TPL_GATE,
+    TPL_GATE_NODE,
+)
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_OPERATORS = ("Equal", "Exists")
+_COMPARISONS = ("Gt", "Lt")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_operator = one_of(TPL_TOLERATION, _OPERATORS)
+
+
+def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
+    for key in found:
+        if key in NODE_LABELS:
+            node_label(site, key, f"{field}.{key}")
+
+
+def _pod_term(site: Site, term: Raw, field: str, _: Raw) -> None:
+    if "labelSelector" not in term:
+        no_selector(site, field)
+    if "matchLabelKeys" in term or "mismatchLabelKeys" in term:
+        label_keys(site, term, field)
+
+
+def _topology_key(site: Site, key: str, field: str, _: Raw) -> None:
+    if not key:
+        message = "must be set, found none; kubernetes.io/hostname stands for a node"
+        site.report(TPL_AFFINITY_TERM, message, field)
+    elif problem := key_problem(key):
+        site.report(TPL_AFFINITY_TERM, problem, field)
+    else:
+        node_label(site, key, field)
+
+
+def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
+    kinds: dict[tuple[str, str], int] = {}
+    for index, each in enumerate(found):
+        kind = (each.get("topologyKey", ""), each.get("whenUnsatisfiable", ""))
+        if (first := kinds.setdefault(kind, index)) != index:
+            message = f"has the topologyKey and whenUnsatisfiable of {field}[{first}]"
+            site.report(TPL_SPREAD_DUP, message, f"{field}[{index}]")
+
+
+def _spread(site: Site, constraint: Raw, field: str, _: Raw) -> None:
+    if "labelSelector" not in constraint:
+        no_selector(site, field)
+    if "matchLabelKeys" in constraint:
+        # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses this.
+        label_keys(site, constraint, field, named=TPL_LABEL_KEYS)
+
+
+def _spread_key(site: Site, key: str, field: str, _: Raw) -> None:
+    if not key:
+        site.report(TPL_SPREAD, NOT_SET, field)
+    node_label(site, key, field)
+
+
+def _min_domains(site: Site, _found: int, field: str, constraint: Raw) -> None:
+    if constraint.get("whenUnsatisfiable") != "DoNotSchedule":
+        message = "is only for constraints with whenUnsatisfiable DoNotSchedule"
+        site.report(TPL_SPREAD, message, field)
+
+
+def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
+    """Check key, operator and value, which belong together."""
+    key, value = toleration.get("key", ""), toleration.get("value", "")
+    operator = toleration.get("operator") or "Equal"
+    if key and (problem := key_problem(key)):
+        site.report(TPL_TOLERATION, problem, f"{field}.key")
+    if operator in _COMPARISONS:
+        message = f"{operator} needs the feature TaintTolerationComparisonOperators"
+        site.report(TPL_FEATURE, message, f"{field}.operator")
+        if not _INTEGER.fullmatch(value) or not _LOWEST <= int(value) <= _HIGHEST:
+            message = f"must be a whole number for {operator}, found {quoted(value)}"
+            site.report(TPL_TOLERATION, message, f"{field}.value")
+    elif operator not in _OPERATORS:
+        _operator(site, operator, f"{field}.operator", toleration)
+    elif operator == "Exists":
+        if value:
+            message = f"must be empty with operator Exists, found {quoted(value)}"
+            site.report(TPL_TOLERATION, message, f"{field}.value")
+    elif problem := value_problem(value):
+        site.report(TPL_TOLERATION, problem, f"{field}.value")
+    if not key and operator in (*_COMPARISONS, "Equal"):
+        message = f"must be Exists where there is no key, found {operator}"
+        site.report(TPL_TOLERATION, message, f"{field}.operator")
+
+
+def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) -> None:
+    effect = toleration.get("effect", "")
+    if effect != "NoExecute":
+        message = f'must be "NoExecute" with tolerationSeconds, found {quoted(effect)}'
+        site.report(TPL_TOLERATION_EFFECT, message, field.replace("tolerationSeconds", "effect"))
+
+
+def _gated_node(site: Site, found: list[Raw], _field: str, spec: Raw) -> None:
+    if found and spec.get("nodeName"):
+        site.report(TPL_GATE_NODE, "must not be set where there are schedulingGates", "nodeName")
+
+
+_TERM = compiled(
+    (
+        Row("", _pod_term),
+        Row("labelSelector|namespaceSelector", LABEL_SELECTOR),
+        Row("namespaces[]", name(TPL_AFFINITY_TERM, dns_label_problem)),
+        Row("topologyKey", _topology_key, ""),
+    )
+)
+_TERMS = "affinity.podAffinity|podAntiAffinity"
+_NODE_TERMS = f"affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
+_weight = within(TPL_AFFINITY, 1, 100)
+_some_terms = required(TPL_AFFINITY, message="must have at least one term, found none", reason=None)
+
+ROWS = (
+    Row("nodeSelector", labels_of(TPL_NODE_SELECTOR)),
+    Row("nodeSelector", _node_selector),
+    Row(_NODE_TERMS, _some_terms, ()),
+    Row(f"{_NODE_TERMS}[]", NODE_TERM),
+    Row(f"affinity.nodeAffinity.{_PREFERRED}[].weight", _weight, 0),
+    Row(f"affinity.nodeAffinity.{_PREFERRED}[].preference", NODE_PREFERENCE),
+    Row(f"{_TERMS}.{_REQUIRED}[]", _TERM),
+    Row(f"{_TERMS}.{_PREFERRED}[].weight", _weight, 0),
+    Row(f"{_TERMS}.{_PREFERRED}[].podAffinityTerm", _TERM, {}),
+    Row("topologySpreadConstraints", _spread_twice),
+    Row("topologySpreadConstraints[]", _spread),
+    Row("topologySpreadConstraints[].labelSelector", LABEL_SELECTOR),
+    Row("topologySpreadConstraints[].maxSkew", at_least(TPL_SPREAD, 1, "at least 1"), 0),
+    Row("topologySpreadConstraints[].topologyKey", _spread_key, ""),
+    Row(
+        "topologySpreadConstraints[].whenUnsatisfiable",
+        one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")),
+        "",
+    ),
+    Row("topologySpreadConstraints[].minDomains", at_least(TPL_SPREAD, 1, "at least 1")),
+    Row("topologySpreadConstraints[].minDomains", _min_domains),
+    Row(
+        "topologySpreadConstraints[].nodeAffinityPolicy|nodeTaintsPolicy",
+        one_of(TPL_SPREAD, ("Honor", "Ignore")),
+    ),
+    Row("tolerations[]", _toleration),
+    Row("tolerations[].effect", one_of(TPL_TOLERATION_EFFECT, _EFFECTS, empty=True)),
+    Row("tolerations[].tolerationSeconds", _toleration_seconds),
+    Row("schedulingGates[].name", name(TPL_GATE, key_problem), ""),
+    Row("schedulingGates", unique(TPL_GATE, "name", unless=key_problem)),
+    Row("schedulingGates", _gated_node),
+    Row("readinessGates[].conditionType", name(TPL_GATE, key_problem), ""),
+)
+"""Fields of a pod's spec."""
+
+SCHEDULING = compiled(ROWS)
+"""Checks these fields, for others that have them."""

@@ -1,0 +1,367 @@
+"""Security contexts of pods and containers: users, privileges, profiles, sysctls and the operating system."""
+
+import re
+
+from pumice.api.names import dns_subdomain_problem
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
+from pumice.webhook.rules.templates.shapes import (
+    name,
+    one_of,
+    quoted,
+    relative_path,
+    required,
+    unique,
+    within,
+)
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Row, below
+
+__all__ = ["CONTAINER_ROWS", "ROWS", "RULES", "host_processes"]
+
+TPL_SECURITY = Rule(
+    "TPL-SECURITY",
+    "a container runs as a user that can be, and does not both deny and grant itself privileges",
+    "Kubernetes refuses the pod otherwise.",
+    "securityContext: {privileged: true, allowPrivilegeEscalation: false}",
+)
+TPL_SECURITY_OS = Rule(
+    "TPL-SECURITY-OS",
+    "a container's security context has only what the pod's operating system knows",
+    "Kubernetes refuses the pod otherwise.",
+    "os: {name: windows}, containers: [{securityContext: {runAsUser: 1000}}]",
+    reason="FieldValueForbidden",
+)
+TPL_PROFILE = Rule(
+    "TPL-PROFILE",
+    "seccomp and AppArmor profiles are of a known type, with a localhostProfile if that is Localhost",
+    "Kubernetes refuses the pod otherwise.",
+    "securityContext: {seccompProfile: {type: Localhost}}",
+)
+TPL_WINDOWS = Rule(
+    "TPL-WINDOWS",
+    "windowsOptions name a user and credentials that Windows could have",
+    "Kubernetes refuses the pod otherwise.",
+    'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
+)
+TPL_HOST_PROCESS = Rule(
+    "TPL-HOST-PROCESS",
+    "either all containers are processes of the host or none, and only in the host's network",
+    "Windows cannot mix them in a pod.",
+    "securityContext: {windowsOptions: {hostProcess: true}}",
+    compares=True,
+)
+TPL_HOST_USERS = Rule(
+    "TPL-HOST-USERS",
+    "with users of its own, a pod does not share the processes or the IPC of its node",
+    "What the node owns would belong to nobody in the pod.",
+    "hostUsers: false, hostPID: true",
+    reason="FieldValueForbidden",
+)
+TPL_POD_SECURITY = Rule(
+    "TPL-POD-SECURITY",
+    "users and groups of a pod are from 0 to 2147483647, and its policies are ones that exist",
+    "Kubernetes refuses the pod otherwise.",
+    "securityContext: {fsGroup: -1}",
+)
+TPL_SYSCTL = Rule(
+    "TPL-SYSCTL",
+    "sysctls have names of the kernel, once each, and are not those of a namespace that the node shares",
+    "The pod would change its node.",
+    "hostNetwork: true, securityContext: {sysctls: [{name: net.core.somaxconn, value: '1024'}]}",
+)
+TPL_SHARE_PROCESSES = Rule(
+    "TPL-SHARE-PROCESSES",
+    "containers share their processes with each other or with the node, not both",
+    "There is but one namespace of processes to be in.",
+    "hostPID: true, shareProcessNamespace: true",
+    compares=True,
+)
+TPL_OS = Rule(
+    "TPL-OS",
+    "os is linux or windows, and the pod has nothing that only the other one knows",
+    "Kubernetes refuses the pod otherwise.",
+    "os: {name: windows}, securityContext: {runAsUser: 1000}",
+)
+
+RULES = (
+    TPL_SECURITY,
+    TPL_SECURITY_OS,
+    TPL_PROFILE,
+    TPL_WINDOWS,
+    TPL_HOST_PROCESS,
+    TPL_HOST_USERS,
+    TPL_POD_SECURITY,
+    TPL_SYSCTL,
+    TPL_SHARE_PROCESSES,
+    TPL_OS,
+)
+
+_CONTEXT = "securityContext"
+_LARGEST_ID = 2**31 - 1
+_PROC_MOUNTS = ("Default", "Unmasked")
+_NOT_OF_WINDOWS = (
+    "allowPrivilegeEscalation",
+    "appArmorProfile",
+    "capabilities",
+    "privileged",
+    "procMount",
+    "readOnlyRootFilesystem",
+    "runAsGroup",
+    "runAsUser",
+    "seLinuxOptions",
+    "seccompProfile",
+)
+_NOT_OF = {"windows": _NOT_OF_WINDOWS, "linux": ("windowsOptions",)}
+_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
+_LONGEST_PATH = 4095
+_LARGEST_SPEC = 64 * 1024
+_LONGEST_DOMAIN = 255
+_LONGEST_USER = 104
+_NETBIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
+_DOMAIN = re.compile(
+    r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
+)
+_NOT_IN_USERS = frozenset('"/\\:;|=,+*?<>@[]')
+_LONGEST_SYSCTL = 253
+_SEGMENT = r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SYSCTL = re.compile(rf"({_SEGMENT}[./])*{_SEGMENT}", re.ASCII)
+_SWAPPED = str.maketrans("./", "/.")
+_IPC_SYSCTLS = frozenset(
+    f"kernel.{name}"
+    for name in (
+        "msg", "msgmax", "msgmnb", "msgmni", "sem", "shm", "shm_rmid_forced", "shmall", "shmmax", "shmmni",
+    )
+)  # fmt: skip
+_SYSTEMS = ("linux", "windows")
+_NOT_EVEN_FALSE = ("hostUsers", "shareProcessNamespace")
+_NOT_IN_CONTEXT = {
+    "linux": ("windowsOptions",),
+    "windows": (
+        "appArmorProfile",
+        "fsGroup",
+        "fsGroupChangePolicy",
+        "runAsGroup",
+        "runAsUser",
+        "seLinuxChangePolicy",
+        "seLinuxOptions",
+        "seccompProfile",
+        "supplementalGroups",
+        "supplementalGroupsPolicy",
+    ),
+}
+
+
+def _profile(site: Site, profile: Raw, field: str, _: Raw) -> None:
+    """Check that a profile names one of the node if it is to, and only then."""
+    kind, where = profile.get("type"), f"{field}.localhostProfile"
+    if kind == "Localhost" and "localhostProfile" not in profile:
+        site.report(TPL_PROFILE, "must be set where type is Localhost, found none", where)
+    elif kind and kind != "Localhost" and "localhostProfile" in profile:
+        site.report(TPL_PROFILE, f"must not be set where type is {kind}", where)
+
+
+_local_path = relative_path(TPL_PROFILE)
+
+
+def _seccomp(site: Site, found: str, field: str, profile: Raw) -> None:
+    if profile.get("type") == "Localhost":
+        _local_path(site, found, field, profile)
+
+
+def _apparmor(site: Site, found: str, field: str, profile: Raw) -> None:
+    if profile.get("type") != "Localhost":
+        return
+    if not found.strip() or found != found.strip():
+        site.report(TPL_PROFILE, f'must have no white space around it, found "{found}"', field)
+    if len(found.encode()) > _LONGEST_PATH:
+        message = f"must be at most {_LONGEST_PATH} bytes, found {len(found.encode())}"
+        site.report(TPL_PROFILE, message, field)
+
+
+def _windows_options(site: Site, _found: Raw, _field: str, _: Raw) -> None:
+    site.pod.windows_options = True
+
+
+def _gmsa_spec(site: Site, found: str, field: str, _: Raw) -> None:
+    if not 0 < len(found.encode()) <= _LARGEST_SPEC:
+        message = f"must have 1 to {_LARGEST_SPEC} bytes, found {len(found.encode())}"
+        site.report(TPL_WINDOWS, message, field)
+
+
+def _user_problem(name: str) -> str | None:
+    """Say why nobody on Windows is called so, or None when somebody could be."""
+    parts = name.split("\\")
+    domain, user = parts[0] if len(parts) > 1 else None, parts[-1]
+    if not name or len(parts) > 2:
+        problem = r"must be USER or DOMAIN\USER"
+    elif any(ord(each) < 32 or ord(each) == 127 for each in name):
+        problem = "must have no control characters"
+    elif domain is not None and len(domain.encode()) > _LONGEST_DOMAIN:
+        problem = f"must have a domain of at most {_LONGEST_DOMAIN} characters"
+    elif domain is not None and not (_NETBIOS.fullmatch(domain) or _DOMAIN.fullmatch(domain)):
+        problem = "must have a domain as NetBIOS or DNS have them"
+    elif not user.strip(". ") or len(user.encode()) > _LONGEST_USER:
+        problem = f"must have a user of 1 to {_LONGEST_USER} characters, not dots and spaces alone"
+    elif not _NOT_IN_USERS.isdisjoint(user):
+        problem = r'must have a user without "/\:;|=,+*?<>@[]'
+    else:
+        return None
+    return f"{problem}, found {quoted(name)}"
+
+
+def host_processes(site: Site, spec: Raw) -> None:
+    """Check that containers agree on whether they are processes of the host, of Windows."""
+    whole = _host_process(spec)
+    flags: list[bool] = []
+    for field in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(field, ())):
+            own = _host_process(container)
+            if whole is not None and own is not None and own is not whole:
+                message = f"must be {str(whole).lower()}, as for the pod, found {str(own).lower()}"
+                where = f"{field}[{index}].securityContext.windowsOptions.hostProcess"
+                site.report(TPL_HOST_PROCESS, message, where)
+            flags.append(bool(whole if own is None else own))
+    if not any(flags):
+        return
+    if not all(flags):
+        message = f"{sum(flags)} of {len(flags)} containers are processes of the host, must be all or none"
+        site.report(TPL_HOST_PROCESS, message)
+    if not site.pod.host_network:
+        message = "must be true for containers that are processes of the host"
+        site.report(TPL_HOST_PROCESS, message, "hostNetwork")
+
+
+def _host_process(owner: Raw) -> bool | None:
+    found: bool | None = owner.get(_CONTEXT, {}).get("windowsOptions", {}).get("hostProcess")
+    return found
+
+
+def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
+    """Check what in the context of a container does not go together, or not with the pod."""
+    if context.get("procMount") == "Unmasked" and site.pod.host_users:
+        site.report(TPL_SECURITY, "Unmasked needs hostUsers: false", f"{field}.procMount")
+    if not context.get("allowPrivilegeEscalation", True):
+        where = f"{field}.allowPrivilegeEscalation"
+        if context.get("privileged"):
+            site.report(TPL_SECURITY, "must not be false where privileged is true", where)
+        if "CAP_SYS_ADMIN" in context.get("capabilities", {}).get("add", ()):
+            message = "must not be false where capabilities.add has CAP_SYS_ADMIN"
+            site.report(TPL_SECURITY, message, where)
+    for each in _NOT_OF.get(site.pod.os, ()):
+        if each in context:
+            message = f"must not be set for a pod of {site.pod.os}"
+            site.report(TPL_SECURITY_OS, message, f"{field}.{each}")
+
+
+def _mount_option(site: Site, policy: str, field: str, _: Raw) -> None:
+    if policy == "MountOption":
+        site.report(TPL_FEATURE, "MountOption needs the feature SELinuxMount", field)
+
+
+def _sysctl(site: Site, sysctl: Raw, field: str, _: Raw) -> None:
+    found = sysctl.get("name", "")
+    if problem := _sysctl_problem(found):
+        site.report(TPL_SYSCTL, problem, f"{field}.name")
+    shared = _namespace(found)
+    if shared and site.pod.spec.get(shared):
+        message = f"{quoted(found)} is the node's where {shared} is true"
+        site.report(TPL_SYSCTL, message, f"{field}.name")
+
+
+def _sysctl_problem(found: str) -> str | None:
+    if len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found):
+        return None
+    return f"must be a name such as net.core.somaxconn, found {quoted(found)}"
+
+
+def _namespace(name: str) -> str:
+    """The field that says whether a pod shares the namespace of a sysctl with its node, or an empty text."""
+    first = min((name.index(each) for each in "./" if each in name), default=-1)
+    # With slashes between the parts, as in net/ipv4/conf/eno2.100/rp_filter, dots and slashes swap.
+    plain = name.translate(_SWAPPED) if first >= 0 and name[first] == "/" else name
+    plain = plain.partition("*")[0]
+    if plain.startswith("net."):
+        return "hostNetwork"
+    if plain in _IPC_SYSCTLS or plain.startswith("fs.mqueue."):
+        return "hostIPC"
+    return ""
+
+
+def _share_process_namespace(site: Site, found: bool, field: str, spec: Raw) -> None:
+    if found and spec.get("hostPID"):
+        site.report(TPL_SHARE_PROCESSES, "must not be true where hostPID is true", field)
+
+
+def _host_users(site: Site, found: bool, _: str, spec: Raw) -> None:
+    """Check what a pod with users of its own shares with its node."""
+    if found:
+        return
+    if spec.get("hostNetwork"):
+        message = "beside hostUsers: false it needs the feature UserNamespacesHostNetworkSupport"
+        site.report(TPL_FEATURE, message, "hostNetwork")
+    for each in ("hostPID", "hostIPC"):
+        if spec.get(each):
+            site.report(TPL_HOST_USERS, "must not be true where hostUsers is false", each)
+
+
+def _operating_system(site: Site, found: Raw, _: str, spec: Raw) -> None:
+    """Check what the pod says that its operating system does not know."""
+    system, context = found.get("name", ""), spec.get(_CONTEXT, {})
+    fields = []
+    if system == "windows":
+        fields += [each for each in ("hostPID", "hostIPC") if spec.get(each)]
+        fields += [each for each in _NOT_EVEN_FALSE if each in spec]
+    fields += [f"{_CONTEXT}.{each}" for each in _NOT_IN_CONTEXT.get(system, ()) if each in context]
+    if system == "windows" and context.get("sysctls"):
+        fields.append(f"{_CONTEXT}.sysctls")
+    for field in fields:
+        site.report(TPL_OS, f"must not be set for a pod of {system}", field)
+
+
+_PROFILES = "seccompProfile|appArmorProfile"
+_SHARED = (
+    Row(_PROFILES, _profile),
+    Row(f"{_PROFILES}.type", required(TPL_PROFILE), ""),
+    Row(f"{_PROFILES}.type", one_of(TPL_PROFILE, _TYPES, empty=True)),
+    Row("seccompProfile.localhostProfile", _seccomp),
+    Row("appArmorProfile.localhostProfile", _apparmor),
+    Row("windowsOptions.gmsaCredentialSpecName", name(TPL_WINDOWS, dns_subdomain_problem)),
+    Row("windowsOptions.gmsaCredentialSpec", _gmsa_spec),
+    Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
+)
+CONTAINER_ROWS = below(
+    _CONTEXT,
+    (
+        Row("", _container_context),
+        Row("runAsUser|runAsGroup", within(TPL_SECURITY, 0, _LARGEST_ID)),
+        Row("procMount", one_of(TPL_SECURITY, _PROC_MOUNTS)),
+        *_SHARED,
+        Row("windowsOptions", _windows_options),
+    ),
+)
+"""Fields of a container."""
+
+_id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
+_ALWAYS = ("Always", "OnRootMismatch")
+ROWS = (
+    *below(
+        _CONTEXT,
+        (
+            Row("fsGroup|runAsGroup|runAsUser", _id),
+            Row("supplementalGroups[]", _id),
+            Row("fsGroupChangePolicy", one_of(TPL_POD_SECURITY, _ALWAYS)),
+            Row("seLinuxChangePolicy", one_of(TPL_POD_SECURITY, ("MountOption", "Recursive"))),
+            Row("seLinuxChangePolicy", _mount_option),
+            Row("supplementalGroupsPolicy", one_of(TPL_POD_SECURITY, ("Merge", "Strict"))),
+            *_SHARED,
+            Row("sysctls", unique(TPL_SYSCTL, "name", unless=_sysctl_problem)),
+            Row("sysctls[]", _sysctl),
+        ),
+    ),
+    Row("shareProcessNamespace", _share_process_namespace),
+    Row("hostUsers", _host_users),
+    Row("os", _operating_system),
+    Row("os.name", one_of(TPL_OS, _SYSTEMS), ""),
+)
+"""Fields of a pod's spec."""

@@ -1,0 +1,222 @@
+"""What checks of pod templates have in common: the shapes that rows of a table use.
+
+Each shape makes a check from the rule that a bad value breaks and what a good value is.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pumice.api.fields import Reason
+from pumice.api.json_words import either, quoted
+from pumice.api.quantities import parse_milli
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Check
+
+__all__ = [
+    "NOT_SET",
+    "Problem",
+    "at_least",
+    "at_most",
+    "exactly_one",
+    "name",
+    "one_of",
+    "one_of_two",
+    "quantity",
+    "quoted",
+    "relative_path",
+    "required",
+    "unique",
+    "within",
+    "without_backsteps",
+]
+
+Problem = Callable[[str], str | None]
+"""Says what is wrong with a string, or None when it is right."""
+
+NOT_SET = "must be set, found none"
+
+
+def required(
+    rule: Rule,
+    problem: Problem | None = None,
+    *,
+    message: str = NOT_SET,
+    reason: Reason | None = "FieldValueRequired",
+) -> Check:
+    """A value that must not be empty, and if it is not, must have no problem."""
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if not found:
+            site.report(rule, message, field, reason)
+        elif problem is not None and (wrong := problem(found)):
+            site.report(rule, wrong, field)
+
+    return check
+
+
+def name(rule: Rule, problem: Problem, *, empty: bool = False) -> Check:
+    """A string that must have no problem; an empty one is left out if `empty` says so."""
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if (found or not empty) and (wrong := problem(found)):
+            site.report(rule, wrong, field)
+
+    return check
+
+
+def one_of(rule: Rule, known: Sequence[str], *, empty: bool = False) -> Check:
+    """A string that must be one of the known ones; an empty one is left out if `empty` says so."""
+    words = frozenset((*known, "") if empty else known)
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if found not in words:
+            hint = site.case.did_you_mean(found, known)
+            message = f"must be {either(known)}, found {quoted(found)}{hint}"
+            site.report(rule, message, field, "FieldValueNotSupported")
+
+    return check
+
+
+def within(rule: Rule, low: int, high: int, words: str = "") -> Check:
+    """A number from `low` to `high`, or as `words` say it."""
+    wanted = words or f"from {low} to {high}"
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if not low <= found <= high:
+            site.report(rule, f"must be {wanted}, found {found}", field)
+
+    return check
+
+
+def at_least(rule: Rule, low: int, words: str = "") -> Check:
+    """A number of `low` or more, or as `words` say it."""
+    wanted = words or f"{low} or more"
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if found < low:
+            site.report(rule, f"must be {wanted}, found {found}", field)
+
+    return check
+
+
+def at_most(
+    rule: Rule, most: int, what: str = "", reason: Reason | None = None, verb: str = "have"
+) -> Check:
+    """A list or a string whose length is at most this."""
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if len(found) > most:
+            message = f"must {verb} at most {most}{what}, found {len(found)}"
+            site.report(rule, message, field, reason)
+
+    return check
+
+
+def unique(
+    rule: Rule,
+    member: str,
+    *,
+    unless: Problem | None = None,
+    noun: str = "name",
+    whole: bool = False,
+) -> Check:
+    """A list of objects of which no two have the same value in a member.
+
+    Args:
+        rule: The rule that the second of two breaks.
+        member: The member; an empty one is left out.
+        unless: A problem for which a value is left out, because another check reports it.
+        noun: What messages call the value.
+        whole: Whether messages say the whole path of the first.
+    """
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if len(found) < 2:
+            return
+        seen: dict[str, int] = {}
+        for index, item in enumerate(found):
+            value = item.get(member)
+            if not value or (unless is not None and unless(value)):
+                continue
+            if (first := seen.setdefault(value, index)) != index:
+                place = f"{site.path}.{field}[{first}]" if whole else f"{field}[{first}]"
+                message = f"{quoted(value)} is already the {noun} of {place}"
+                site.report(rule, message, f"{field}[{index}].{member}")
+
+    return check
+
+
+def exactly_one(rule: Rule, known: Sequence[str], *, never: Sequence[str] = ()) -> Check:
+    """An object that must have exactly one of these members.
+
+    An object whose only member is none of the known ones passes, unless that looks misspelt:
+    Kubernetes adds members to such objects, and who writes one has a newer Kubernetes.
+
+    Args:
+        rule: The rule that it breaks when it has none, or several.
+        known: Its members.
+        never: Members that the like has elsewhere, and this one has not.
+    """
+
+    def check(site: Site, union: Any, field: str, _: Raw) -> None:
+        if len(union) == 1 and next(iter(union)) in known:
+            return
+        found = [each for each in known if each in union]
+        if len(found) > 1:
+            message = f"must have one of {either(known)}, found {' and '.join(found)}"
+            site.report(rule, message, field)
+        elif not found:
+            others = [each for each, value in union.items() if isinstance(value, dict)]
+            hints = (site.case.did_you_mean(each, known) for each in others)
+            hint = next((hint for hint in hints if hint), "")
+            if hint or not any(each not in never for each in others):
+                seen = quoted(others[0]) if others else "none"
+                site.report(rule, f"must have one of {either(known)}, found {seen}{hint}", field)
+
+    return check
+
+
+def one_of_two(rule: Rule, one: str, other: str, words: str = "", *, empty: bool = True) -> Check:
+    """An object that must have one of two members and not both; empty ones are left out if `empty` says so."""
+    wanted = words or f"{one} or {other}"
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        has = bool(found.get(one)) if empty else one in found
+        if has is (bool(found.get(other)) if empty else other in found):
+            seen = "both" if has else "neither"
+            site.report(rule, f"must have {wanted}, found {seen}", field)
+
+    return check
+
+
+def without_backsteps(rule: Rule) -> Check:
+    """A path that must not lead upwards."""
+
+    def check(site: Site, path: Any, field: str, _: Raw) -> None:
+        if ".." in path and ".." in path.split("/"):
+            site.report(rule, f'must not contain "..", found {quoted(path)}', field)
+
+    return check
+
+
+def relative_path(rule: Rule) -> Check:
+    """A path that must be relative and not lead upwards."""
+    backsteps = without_backsteps(rule)
+
+    def check(site: Site, path: Any, field: str, owner: Raw) -> None:
+        if path.startswith("/"):
+            site.report(rule, f"must be a relative path, found {quoted(path)}", field)
+        backsteps(site, path, field, owner)
+
+    return check
+
+
+def quantity(rule: Rule, words: str, low: int) -> Check:
+    """A quantity of at least `low` milli-units, which `words` name."""
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if parse_milli(found) < low:
+            site.report(rule, f"must be {words}, found {found}", field)
+
+    return check
