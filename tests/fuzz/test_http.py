@@ -29,7 +29,8 @@ DEADLINE_SECONDS = 60.0
 """Long enough for a busy machine; a server that waited for more than `read_seconds` would take longer."""
 
 CLOSED = 0
-"""Stands for the status where the head of a request did not arrive whole."""
+"""Stands for the status where there is none: the head of a request did not arrive whole, or was malformed and the
+connection was closed with the answer while the client was still sending, which resets it."""
 
 Run = Callable[[Coroutine[Any, Any, Counter[int]]], Counter[int]]
 
@@ -167,7 +168,7 @@ def test_every_connection_is_answered_or_closed(
     statuses = run(answered(f"{run.__module__}-{tls}", Pair(tmp_path) if tls else None))
     assert set(statuses) >= {200, 400, 404, 405, 408, 413, 415}
     assert statuses.total() > 0.95 * CONNECTIONS
-    assert statuses[CLOSED] < 0.1 * CONNECTIONS
+    assert statuses[CLOSED] < 0.15 * CONNECTIONS
     assert statuses[200] > 0.1 * CONNECTIONS
     assert not [each for each in caplog.records if each.exc_info], caplog.text
     gc.collect()  # what has not been closed complains of it now

@@ -84,9 +84,11 @@ async def talk(
                 for number, part in enumerate(parts):
                     if number:
                         await asyncio.sleep(0.005)
+                    if writer.is_closing():  # uvloop raises no OSError there
+                        break
                     writer.write(part)
                     await writer.drain()
-                if half_close:
+                if half_close and not writer.is_closing():
                     writer.write_eof()
             with suppress(ConnectionError):
                 while replies is None or len(_replies(received)) < replies:

@@ -1,6 +1,9 @@
 """`pumice dev` writes its kubeconfig only where there is none, or where it wrote one itself."""
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from pumice.cli.exits import UserError
 from pumice.embedded import EmbeddedCluster
 from tests.unit.cli.conftest import Pumice
 
+NOBODY = 65534  # the user `nobody`
 FOREIGN = "apiVersion: v1\nkind: Config\nclusters: [{name: production, cluster: {}}]\n"
 
 
@@ -149,20 +153,31 @@ def test_paths_at_which_nothing_can_be_written(tmp_path: Path, path: str, messag
 
 @pytest.mark.parametrize(
     ("mode", "of_folder", "message"),
-    [(0o000, 0o700, "cannot be read: Permission denied"), (0o600, 0o500, "is not writable")],
+    [(0o000, 0o755, "cannot be read: Permission denied"), (0o600, 0o555, "is not writable")],
 )
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_files_that_this_user_may_not_replace(
-    tmp_path: Path, config: str, mode: int, of_folder: int, message: str
-) -> None:
-    file = tmp_path / "config"
-    file.touch(mode)
-    tmp_path.chmod(of_folder)
-    try:
+def test_files_that_this_user_may_not_replace(mode: int, of_folder: int, message: str) -> None:
+    with another_user(), tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name) / "kube"
+        folder.mkdir()
+        file = folder / "config"
+        file.touch(mode)
+        folder.chmod(of_folder)
         with pytest.raises(UserError, match=message):
-            check(file if mode == 0 else tmp_path / "other")
+            check(file if mode == 0 else folder / "other")
+        folder.chmod(0o755)
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Act as a user without root's rights, in a temporary folder of that user; root may read and write everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
     finally:
-        tmp_path.chmod(0o700)
+        os.seteuid(0)
 
 
 def test_a_file_that_comes_while_the_cluster_starts_is_not_overwritten(

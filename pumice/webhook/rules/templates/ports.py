@@ -108,7 +108,7 @@ def _clashes(site: Site, ports: list[Raw]) -> None:
     """
     pod = site.pod
     for index, port in enumerate(ports):
-        here = (site, index, port)
+        here = (site.path, index, port)
         if port.get("hostIP") and not port.get("hostPort"):
             message = "has no effect without hostPort"
             site.report(TPL_DOUBTFUL, message, f"ports[{index}].hostIP")
@@ -121,7 +121,7 @@ def _clashes(site: Site, ports: list[Raw]) -> None:
         called = port.get("name")
         if called:
             owner = pod.port_names.setdefault(called, here)
-            if owner[0] is not site:
+            if owner[0] != site.path:
                 message = (
                     f"{quoted(called)} is already the name of {_place(owner)}, for which it stands"
                 )
@@ -129,8 +129,8 @@ def _clashes(site: Site, ports: list[Raw]) -> None:
 
 
 def _place(port: PodPort) -> str:
-    site, index, _ = port
-    return f"{site.path}.ports[{index}]"
+    container, index, _ = port
+    return f"{container}.ports[{index}]"
 
 
 def _clash(port: Raw, other: Raw) -> bool:

@@ -21,8 +21,10 @@ Entries = list[tuple[int, Raw]]
 
 HostPort = tuple[str, str, int]
 """Protocol, address and number of a port on the node."""
-PodPort = tuple["Site", int, Raw]
-"""A port of a container: where the container is, its position there, and the port."""
+PodPort = tuple[str, int, Raw]
+"""A port of a container: the path of the container, the position there, and the port.
+
+No `Site` in it: a pod and its places must not refer to each other, so that a review leaves no cycles for the collector."""
 _GRACE = 30
 """Seconds that Kubernetes gives a pod to end, unless the pod says otherwise."""
 _LEAST_GRACE = 1
