@@ -173,11 +173,11 @@ def another_user() -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
-    os.seteuid(NOBODY)
+    os.setresuid(NOBODY, NOBODY, 0)
     try:
         yield
     finally:
-        os.seteuid(0)
+        os.setresuid(0, 0, 0)
 
 
 def test_a_file_that_comes_while_the_cluster_starts_is_not_overwritten(
