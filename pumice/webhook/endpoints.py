@@ -64,6 +64,19 @@ class Endpoint:
         object.__setattr__(self, "reviews", msgspec.json.Decoder(envelope))
 
 
+def _judged_by(checks: Any) -> Judge:
+    """Judge creations and updates by a module's `validate_create` and `validate_update`; none updates pods here."""
+
+    def judge(case: Case, question: Question[Any], _: Source) -> None:
+        new, old = question.object, question.stored
+        if new is not None and old is not None:
+            checks.validate_update(case, new, old)
+        elif new is not None:
+            checks.validate_create(case, new)
+
+    return judge
+
+
 def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> None:
     job, old = question.object, question.stored
     if job is None or (job.metadata is not None and job.metadata.deletion_timestamp):
@@ -83,43 +96,28 @@ def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> Non
             job_plugins.job_annotations(case, whole, job, old)
 
 
-def _validate_job(case: Case, question: Question[Job], _: Source) -> None:
-    new, old = question.object, question.stored
-    if new is not None and old is not None:
-        job_checks.validate_update(case, new, old)
-    elif new is not None:
-        job_checks.validate_create(case, new)
-
-
 def _mutate_queue(case: Case, question: Question[DraftQueue], _: Source) -> None:
     if question.object is not None and not question.object.metadata.deletion_timestamp:
         queue_defaults(case, question.object, question.stored)
 
 
-def _validate_queue(case: Case, question: Question[Queue], _: Source) -> None:
-    new, old = question.object, question.stored
+_judge_queue = _judged_by(queue_checks)
+
+
+def _validate_queue(case: Case, question: Question[Queue], source: Source) -> None:
     if question.operation == "DELETE":
-        named = old or new
+        old = question.old_object
+        named = old or question.object
         name = question.name or (named.metadata.name if named is not None else "")
         queue_checks.validate_delete(case, name, old)
-    elif new is not None and old is not None:
-        queue_checks.validate_update(case, new, old)
-    elif new is not None:
-        queue_checks.validate_create(case, new)
+    else:
+        _judge_queue(case, question, source)
 
 
 def _mutate_pod_group(case: Case, question: Question[DraftPodGroup], _: Source) -> None:
     if question.object is not None and not question.object.metadata.deletion_timestamp:
         namespace = question.object.metadata.namespace or question.namespace
         pod_group_defaults(case, question.object, question.stored, namespace)
-
-
-def _validate_pod_group(case: Case, question: Question[PodGroup], _: Source) -> None:
-    new, old = question.object, question.stored
-    if new is not None and old is not None:
-        pod_group_checks.validate_update(case, new, old)
-    elif new is not None:
-        pod_group_checks.validate_create(case, new)
 
 
 def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> None:
@@ -132,51 +130,19 @@ def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> Non
     pod_defaults(case, pod, namespace)
 
 
-def _validate_pod(case: Case, question: Question[Pod], _: Source) -> None:
-    if question.object is not None:
-        pod_checks.validate_create(case, question.object)
-
-
-def _judged_by(
-    create: Callable[[Case, Any], None], update: Callable[[Case, Any, Any], None]
-) -> Judge:
-    """A judge of creations and updates alone."""
-
-    def judge(case: Case, question: Question[Any], _: Source) -> None:
-        new, old = question.object, question.stored
-        if new is not None and old is not None:
-            update(case, new, old)
-        elif new is not None:
-            create(case, new)
-
-    return judge
-
-
 _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
     "/jobs/mutate": (DraftJob, _mutate_job),
-    "/jobs/validate": (Job, _validate_job),
+    "/jobs/validate": (Job, _judged_by(job_checks)),
     "/queues/mutate": (DraftQueue, _mutate_queue),
     "/queues/validate": (Queue, _validate_queue),
     "/podgroups/mutate": (DraftPodGroup, _mutate_pod_group),
-    "/podgroups/validate": (PodGroup, _validate_pod_group),
+    "/podgroups/validate": (PodGroup, _judged_by(pod_group_checks)),
     "/pods/mutate": (DraftPod, _mutate_pod),
-    "/pods/validate": (Pod, _validate_pod),
-    "/cronjobs/validate": (
-        CronJob,
-        _judged_by(cron_jobs.validate_create, cron_jobs.validate_update),
-    ),
-    "/jobflows/validate": (
-        JobFlow,
-        _judged_by(job_flows.validate_create, job_flows.validate_update),
-    ),
-    "/jobtemplates/validate": (
-        JobTemplate,
-        _judged_by(job_templates.validate_create, job_templates.validate_update),
-    ),
-    "/hypernodes/validate": (
-        HyperNode,
-        _judged_by(hyper_nodes.validate_create, hyper_nodes.validate_update),
-    ),
+    "/pods/validate": (Pod, _judged_by(pod_checks)),
+    "/cronjobs/validate": (CronJob, _judged_by(cron_jobs)),
+    "/jobflows/validate": (JobFlow, _judged_by(job_flows)),
+    "/jobtemplates/validate": (JobTemplate, _judged_by(job_templates)),
+    "/hypernodes/validate": (HyperNode, _judged_by(hyper_nodes)),
 }
 
 ENDPOINTS: dict[str, Endpoint] = {

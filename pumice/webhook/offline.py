@@ -18,7 +18,6 @@ from pumice.api.reviews import GroupVersionResource, Request
 from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
 from pumice.webhook.metadata_problems import metadata_problems, readable
-from pumice.webhook.null_entries import null_entries
 from pumice.webhook.offline_pods import pod_problems, with_pod_problems
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import bare, without_nulls
@@ -29,7 +28,7 @@ from pumice.webhook.rules.pods.foreign import foreign_owner
 from pumice.webhook.rules.within import Within
 from pumice.webhook.salvage import trusted, without
 from pumice.webhook.type_problems import retold, schema, type_problems
-from pumice.webhook.unknown_fields import unknown_fields
+from pumice.webhook.unknown_fields import null_entries, unknown_fields
 
 __all__ = ["Judgement", "judge"]
 

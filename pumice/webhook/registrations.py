@@ -34,8 +34,6 @@ TIMEOUT_SECONDS = 5
 EXEMPT_NAMESPACES = ("kube-system",)
 """Never asked about, whatever happens in them; the installation adds its own namespace."""
 
-_CONFIGURATION_PREFIX = "volcano-admission-service"
-
 
 @dataclass(frozen=True, slots=True)
 class MatchCondition:
@@ -58,29 +56,39 @@ class Registration:
     """One endpoint.
 
     Attributes:
-        path: URL path.
-        name: Name of the webhook.
-        mutating: Whether it may change the object.
         kind: What it is asked about.
+        mutating: Whether it may change the object; otherwise it validates.
         operations: When it is asked.
-        failure_policy: What the API server does without an answer.
         conditions: Match conditions, by settings and resource groups.
+        failure_policy: What the API server does without an answer.
         lenient: Whether other operations are admitted, should somebody ask about them.
     """
 
-    path: str
-    name: str
-    mutating: bool
     kind: Kind
+    mutating: bool
     operations: tuple[str, ...]
-    failure_policy: Literal["Fail", "Ignore"]
     conditions: Conditions
+    failure_policy: Literal["Fail", "Ignore"] = "Fail"
     lenient: bool = False
+
+    @property
+    def _verb(self) -> str:
+        return "mutate" if self.mutating else "validate"
+
+    @property
+    def path(self) -> str:
+        """URL path: `/jobs/validate`."""
+        return f"/{self.kind.plural}/{self._verb}"
+
+    @property
+    def name(self) -> str:
+        """Name of the webhook: Volcano's."""
+        return f"{self._verb}{self.kind.kind.lower()}.volcano.sh"
 
     @property
     def configuration_name(self) -> str:
         """Name of the webhook configuration object: Volcano's."""
-        return _CONFIGURATION_PREFIX + self.path.replace("/", "-")
+        return "volcano-admission-service" + self.path.replace("/", "-")
 
 
 _NOT_GOING = MatchCondition(
@@ -91,7 +99,6 @@ _OTHER_SPEC = (
     "request.operation != 'UPDATE' || !has(object.spec) || !has(oldObject.spec) || "
     "object.spec != oldObject.spec"
 )
-_SPEC_CHANGES = MatchCondition("spec-changes", _OTHER_SPEC)
 _NOT_BY_A_NODE = MatchCondition(
     "not-by-a-node",
     "!has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)",
@@ -106,7 +113,6 @@ _NOT_BY_HOUSEKEEPING = MatchCondition(
     "['system:serviceaccount:kube-system:generic-garbage-collector', "
     "'system:kube-controller-manager']))",
 )
-_OF_PEOPLE = (_NOT_BY_A_NODE, _NOT_BY_HOUSEKEEPING)
 
 
 def _annotation_differs(key: str) -> str:
@@ -120,31 +126,24 @@ def _annotation(variable: str, key: str) -> str:
     return f"(has({annotations}) && '{key}' in {annotations} ? {annotations}['{key}'] : '')"
 
 
-def _spec(_: AdmissionSettings, __: ResourceGroups) -> tuple[MatchCondition, ...]:
-    return (_NOT_GOING, _SPEC_CHANGES, *_OF_PEOPLE)
+def _of_changes(name: str, *annotations: str) -> Conditions:
+    """People's changes of the spec and of some annotations."""
+    changed = " || ".join([_OTHER_SPEC, *map(_annotation_differs, annotations)])
+    found = (_NOT_GOING, MatchCondition(name, changed), _NOT_BY_A_NODE, _NOT_BY_HOUSEKEEPING)
+    return lambda _settings, _groups: found
 
 
-def _spec_or_hierarchy(_: AdmissionSettings, __: ResourceGroups) -> tuple[MatchCondition, ...]:
-    changed = " || ".join(
-        [
-            _OTHER_SPEC,
-            _annotation_differs(keys.HIERARCHY),
-            _annotation_differs(keys.HIERARCHY_WEIGHTS),
-            _annotation_differs(keys.NODE_GROUP_LIMITS),
-        ]
-    )
-    return (_NOT_GOING, MatchCondition("spec-or-hierarchy-changes", changed), *_OF_PEOPLE)
-
-
-def _job_mutation(_: AdmissionSettings, __: ResourceGroups) -> tuple[MatchCondition, ...]:
-    lost = (
-        keys.TOPOLOGY_AFFINITY,
-        keys.TOPOLOGY_ANTI_AFFINITY,
-        keys.TOPOLOGY_TASK_ORDER,
-        keys.TOPOLOGY_JSON,
-    )
-    changed = " || ".join([_OTHER_SPEC, *(_annotation_differs(key) for key in lost)])
-    return (_NOT_GOING, MatchCondition("spec-or-topology-changes", changed), *_OF_PEOPLE)
+_SPEC = _of_changes("spec-changes")
+_SPEC_OR_HIERARCHY = _of_changes(
+    "spec-or-hierarchy-changes", keys.HIERARCHY, keys.HIERARCHY_WEIGHTS, keys.NODE_GROUP_LIMITS
+)
+_JOB_MUTATION = _of_changes(
+    "spec-or-topology-changes",
+    keys.TOPOLOGY_AFFINITY,
+    keys.TOPOLOGY_ANTI_AFFINITY,
+    keys.TOPOLOGY_TASK_ORDER,
+    keys.TOPOLOGY_JSON,
+)
 
 
 def _pod_mutation(_: AdmissionSettings, groups: ResourceGroups) -> tuple[MatchCondition, ...]:
@@ -177,62 +176,21 @@ def _list(*texts: str) -> str:
 
 _CREATE = ("CREATE",)
 _CHANGES = ("CREATE", "UPDATE")
-_QUEUE, _GROUP, _JOB, _POD = kinds.QUEUE, kinds.POD_GROUP, kinds.JOB, kinds.POD
-
-
-def _validation(kind: Kind, *, lenient: bool = False) -> Registration:
-    """The endpoint of a kind of ours that is judged whenever its spec changes."""
-    return Registration(
-        f"/{kind.plural}/validate",
-        f"validate{kind.kind.lower()}.volcano.sh",
-        False,
-        kind,
-        _CHANGES,
-        "Fail",
-        _spec,
-        lenient,
-    )
-
+_ALL = ("CREATE", "UPDATE", "DELETE")
 
 REGISTRATIONS: tuple[Registration, ...] = (
-    Registration(
-        "/jobs/mutate", "mutatejob.volcano.sh", True, _JOB, _CHANGES, "Fail", _job_mutation
-    ),
-    Registration("/jobs/validate", "validatejob.volcano.sh", False, _JOB, _CHANGES, "Fail", _spec),
-    Registration(
-        "/queues/mutate",
-        "mutatequeue.volcano.sh",
-        True,
-        _QUEUE,
-        _CHANGES,
-        "Fail",
-        _spec_or_hierarchy,
-    ),
-    Registration(
-        "/queues/validate",
-        "validatequeue.volcano.sh",
-        False,
-        _QUEUE,
-        (*_CHANGES, "DELETE"),
-        "Fail",
-        _spec_or_hierarchy,
-    ),
-    Registration(
-        "/podgroups/mutate", "mutatepodgroup.volcano.sh", True, _GROUP, _CHANGES, "Fail", _spec
-    ),
-    Registration(
-        "/podgroups/validate", "validatepodgroup.volcano.sh", False, _GROUP, _CHANGES, "Fail", _spec
-    ),
-    Registration(
-        "/pods/mutate", "mutatepod.volcano.sh", True, _POD, _CREATE, "Ignore", _pod_mutation
-    ),
-    Registration(
-        "/pods/validate", "validatepod.volcano.sh", False, _POD, _CREATE, "Ignore", _pod_validation
-    ),
-    _validation(kinds.CRON_JOB),
-    _validation(kinds.JOB_FLOW),
-    _validation(kinds.JOB_TEMPLATE),
-    _validation(kinds.HYPER_NODE, lenient=True),
+    Registration(kinds.JOB, True, _CHANGES, _JOB_MUTATION),
+    Registration(kinds.JOB, False, _CHANGES, _SPEC),
+    Registration(kinds.QUEUE, True, _CHANGES, _SPEC_OR_HIERARCHY),
+    Registration(kinds.QUEUE, False, _ALL, _SPEC_OR_HIERARCHY),
+    Registration(kinds.POD_GROUP, True, _CHANGES, _SPEC),
+    Registration(kinds.POD_GROUP, False, _CHANGES, _SPEC),
+    Registration(kinds.POD, True, _CREATE, _pod_mutation, "Ignore"),
+    Registration(kinds.POD, False, _CREATE, _pod_validation, "Ignore"),
+    Registration(kinds.CRON_JOB, False, _CHANGES, _SPEC),
+    Registration(kinds.JOB_FLOW, False, _CHANGES, _SPEC),
+    Registration(kinds.JOB_TEMPLATE, False, _CHANGES, _SPEC),
+    Registration(kinds.HYPER_NODE, False, _CHANGES, _SPEC, lenient=True),
 )
 """Every endpoint; of one kind, the one that mutates comes first."""
 

@@ -14,124 +14,67 @@ class Section:
 
     Attributes:
         title: What they are about.
-        prefixes: How their codes begin, up to a dash.
+        prefixes: How their codes begin, up to a dash, separated by blanks.
         namespaced: Whether the objects they judge are in namespaces.
     """
 
     title: str
-    prefixes: tuple[str, ...]
+    prefixes: str
     namespaced: bool = True
 
 
 SECTIONS = (
-    Section("Jobs", ("JOB",)),
-    Section("Queues of Jobs", ("JOB-QUEUE",)),
-    Section("Plugins of Jobs", ("JOB-PLUGIN", "JOB-MPI", "JOB-RAY")),
-    Section("Lifecycle policies", ("POL",)),
-    Section("Partitions", ("PART",)),
-    Section("Volumes of Jobs", ("VOL",)),
-    Section("Pod templates", ("TPL", "TPL-RESTART-POLICY")),
+    Section("Jobs", "JOB"),
+    Section("Queues of Jobs", "JOB-QUEUE"),
+    Section("Plugins of Jobs", "JOB-PLUGIN JOB-MPI JOB-RAY"),
+    Section("Lifecycle policies", "POL"),
+    Section("Partitions", "PART"),
+    Section("Volumes of Jobs", "VOL"),
+    Section("Pod templates", "TPL TPL-RESTART-POLICY"),
     Section(
         "Containers",
-        (
-            "TPL-CONTAINER",
-            "TPL-CONTAINERS",
-            "TPL-ENV",
-            "TPL-EPHEMERAL",
-            "TPL-HANDLER",
-            "TPL-HOST-PORT",
-            "TPL-IMAGE",
-            "TPL-INIT",
-            "TPL-PORT",
-            "TPL-PROBE",
-            "TPL-PULL-POLICY",
-            "TPL-RESTART",
-            "TPL-TERMINATION",
-        ),
+        "TPL-CONTAINER TPL-CONTAINERS TPL-ENV TPL-EPHEMERAL TPL-HANDLER TPL-HOST-PORT TPL-IMAGE "
+        "TPL-INIT TPL-PORT TPL-PROBE TPL-PULL-POLICY TPL-RESTART TPL-TERMINATION",
     ),
     Section(
         "Resources of pods",
-        (
-            "TPL-CLAIM",
-            "TPL-HUGEPAGES",
-            "TPL-LIMIT",
-            "TPL-OVERHEAD",
-            "TPL-POD-CLAIM",
-            "TPL-POD-RESOURCES",
-            "TPL-QUANTITY",
-            "TPL-RESIZE",
-            "TPL-RESOURCE",
-        ),
+        "TPL-CLAIM TPL-HUGEPAGES TPL-LIMIT TPL-OVERHEAD TPL-POD-CLAIM TPL-POD-RESOURCES "
+        "TPL-QUANTITY TPL-RESIZE TPL-RESOURCE",
     ),
     Section(
         "Volumes of pods",
-        (
-            "TPL-CERTIFICATES",
-            "TPL-CLAIM-TEMPLATE",
-            "TPL-DEVICE",
-            "TPL-MOUNT",
-            "TPL-PROJECTION",
-            "TPL-VOLUME",
-        ),
+        "TPL-CERTIFICATES TPL-CLAIM-TEMPLATE TPL-DEVICE TPL-MOUNT TPL-PROJECTION TPL-VOLUME",
     ),
     Section(
         "Placement of pods",
-        (
-            "TPL-AFFINITY",
-            "TPL-GATE",
-            "TPL-LABEL-KEYS",
-            "TPL-NODE-SELECTOR",
-            "TPL-PREEMPTION",
-            "TPL-PRIORITY",
-            "TPL-SELECTOR",
-            "TPL-SPREAD",
-            "TPL-TOLERATION",
-        ),
+        "TPL-AFFINITY TPL-GATE TPL-LABEL-KEYS TPL-NODE-SELECTOR TPL-PREEMPTION TPL-PRIORITY "
+        "TPL-SELECTOR TPL-SPREAD TPL-TOLERATION",
     ),
     Section(
         "Security of pods",
-        (
-            "TPL-HOST-PROCESS",
-            "TPL-HOST-USERS",
-            "TPL-POD-SECURITY",
-            "TPL-PROFILE",
-            "TPL-SECURITY",
-            "TPL-SYSCTL",
-            "TPL-WINDOWS",
-        ),
+        "TPL-HOST-PROCESS TPL-HOST-USERS TPL-POD-SECURITY TPL-PROFILE TPL-SECURITY TPL-SYSCTL "
+        "TPL-WINDOWS",
     ),
-    Section("CronJobs", ("CRON",)),
-    Section("JobFlows", ("FLOW",)),
-    Section("JobTemplates", ("JT",)),
-    Section("Queues", ("Q",), namespaced=False),
+    Section("CronJobs", "CRON"),
+    Section("JobFlows", "FLOW"),
+    Section("JobTemplates", "JT"),
+    Section("Queues", "Q", namespaced=False),
     Section(
         "The tree of queues",
-        (
-            "Q-CAP-BELOW",
-            "Q-CAP-DESC",
-            "Q-CAP-GT",
-            "Q-CAP-LT",
-            "Q-CHILD",
-            "Q-CYCLE",
-            "Q-DEPTH",
-            "Q-PARENT",
-            "Q-ROOT",
-            "Q-SELF",
-            "Q-SIB",
-            "Q-TREE",
-        ),
+        "Q-CAP-BELOW Q-CAP-DESC Q-CAP-GT Q-CAP-LT Q-CHILD Q-CYCLE Q-DEPTH Q-PARENT Q-ROOT "
+        "Q-SELF Q-SIB Q-TREE",
         namespaced=False,
     ),
-    Section("Hierarchies of queues", ("Q-HIER",), namespaced=False),
-    Section("Node groups and clusters of queues", ("Q-GROUP", "Q-CLUSTER"), namespaced=False),
-    Section("Deletion of queues", ("Q-DEL",), namespaced=False),
-    Section("HyperNodes", ("HN",), namespaced=False),
-    Section("PodGroups", ("PG",)),
-    Section("Pods", ("POD",)),
+    Section("Hierarchies of queues", "Q-HIER", namespaced=False),
+    Section("Node groups and clusters of queues", "Q-GROUP Q-CLUSTER", namespaced=False),
+    Section("Deletion of queues", "Q-DEL", namespaced=False),
+    Section("HyperNodes", "HN", namespaced=False),
+    Section("PodGroups", "PG"),
+    Section("Pods", "POD"),
 )
 """All of them. Of a kind with many rules, those that are no more special come first."""
 
-_BY_PREFIX = {prefix: section for section in SECTIONS for prefix in section.prefixes}
+_BY_PREFIX = {prefix: section for section in SECTIONS for prefix in section.prefixes.split()}
 
 
 def section_of(code: str) -> Section:
@@ -139,7 +82,7 @@ def section_of(code: str) -> Section:
     prefix = code
     while prefix not in _BY_PREFIX:
         if "-" not in prefix:
-            return Section(prefix, (prefix,))
+            return Section(prefix, prefix)
         prefix = prefix.rpartition("-")[0]
     return _BY_PREFIX[prefix]
 

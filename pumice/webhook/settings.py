@@ -25,70 +25,54 @@ class SettingError(ValueError):
     """A setting that does not exist or has no such value; the message is one clear line."""
 
 
-def _about(description: str, **limits: int) -> Mapping[str, Any]:
-    """What a setting does, and its limits as JSON schemas call them."""
-    return {"description": description, **limits}
+def _setting(default: object, description: str, **limits: int) -> Any:
+    """A setting with what it does, and its limits as JSON schemas call them."""
+    return field(default=default, metadata={"description": description, **limits})
 
 
 @dataclass(frozen=True)
 class AdmissionSettings:
     """How admission judges."""
 
-    scheduler_names: tuple[str, ...] = field(
-        default=(keys.DEFAULT_SCHEDULER,),
-        metadata=_about(
-            "Schedulers whose pods are judged; Jobs that name none get the first. "
-            "Set `scheduler-name` once for each.",
-        ),
+    scheduler_names: tuple[str, ...] = _setting(
+        (keys.DEFAULT_SCHEDULER,),
+        "Schedulers whose pods are judged; Jobs that name none get the first. "
+        "Set `scheduler-name` once for each.",
     )
-    max_queue_depth: int = field(
-        default=5, metadata=_about("How deep queues may be nested below `root`.", minimum=1)
+    max_queue_depth: int = _setting(5, "How deep queues may be nested below `root`.", minimum=1)
+    enable_root_queue_protection: bool = _setting(
+        True, "Refuse changes of capability, deserved and guarantee of the queue `root`."
     )
-    enable_root_queue_protection: bool = field(
-        default=True,
-        metadata=_about(
-            "Refuse changes of capability, deserved and guarantee of the queue `root`.",
-        ),
+    enable_queue_allocated_pods_check: bool = _setting(
+        False, "Refuse to delete a queue whose pods still hold resources."
     )
-    enable_queue_allocated_pods_check: bool = field(
-        default=False, metadata=_about("Refuse to delete a queue whose pods still hold resources.")
+    strict_upstream: bool = _setting(
+        False, "Admit what Volcano admits: rules that are stricter than Volcano's only warn."
     )
-    strict_upstream: bool = field(
-        default=False,
-        metadata=_about(
-            "Admit what Volcano admits: rules that are stricter than Volcano's only warn.",
-        ),
+    pod_level_resources: bool = _setting(
+        True,
+        "Judge resources of pods as a whole (`spec.resources`), as Kubernetes does from "
+        "version 1.34 on; before that it drops them.",
     )
-    pod_level_resources: bool = field(
-        default=True,
-        metadata=_about(
-            "Judge resources of pods as a whole (`spec.resources`), as Kubernetes does from "
-            "version 1.34 on; before that it drops them.",
-        ),
+    scheduling_gates_queue_admission: bool = _setting(
+        False,
+        "Hold pods that carry the annotation "
+        f'`{keys.QUEUE_ALLOCATION_GATE}: "true"` with a scheduling gate of that name.',
     )
-    scheduling_gates_queue_admission: bool = field(
-        default=False,
-        metadata=_about(
-            "Hold pods that carry the annotation "
-            f'`{keys.QUEUE_ALLOCATION_GATE}: "true"` with a scheduling gate of that name.',
-        ),
-    )
-    mpi_depends_on: bool = field(
-        default=False,
-        metadata=_about(
-            "Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
-            "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
-            "counts pods that are held back, as Volcano's does, would wait for them for ever.",
-        ),
+    mpi_depends_on: bool = _setting(
+        False,
+        "Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
+        "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
+        "counts pods that are held back, as Volcano's does, would wait for them for ever.",
     )
     rules: dict[str, Level] = field(
         default_factory=dict,
-        metadata=_about(
-            "How strict a rule is: `enforce` refuses, `warn` admits and tells, `off` says nothing.",
-        ),
+        metadata={
+            "description": "How strict a rule is: `enforce` refuses, `warn` admits and tells, `off` says nothing."
+        },
     )
     namespaces: dict[str, dict[str, Level]] = field(
-        default_factory=dict, metadata=_about("The same for the objects of one namespace.")
+        default_factory=dict, metadata={"description": "The same for the objects of one namespace."}
     )
 
     def __post_init__(self) -> None:

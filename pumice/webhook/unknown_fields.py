@@ -1,15 +1,18 @@
-"""Fields that a kind does not have: the API server drops them, so it is told what was probably meant.
+"""What the API server drops without a word: fields that a kind does not have, and entries of maps that are null.
 
-Most are misspelt. Others are known, but somewhere else: YAML puts what is indented too little or too much into the
-wrong object.
+Most unknown fields are misspelt. Others are known, but somewhere else: YAML puts what is indented too little or too
+much into the wrong object. A field that is null is as good as left out, but an entry of a map is named by its author:
+`plugins: {pytorch: }` means a plugin without arguments, and becomes a Job without that plugin.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.structural import Structural
+from pumice.api.structural_rules import Path, render
 
-__all__ = ["unknown_fields"]
+__all__ = ["null_entries", "unknown_fields"]
 
 _INWARD = 2
 """How far below its place a field is looked for: `template.spec.containers` of what has `containers`."""
@@ -73,3 +76,35 @@ def _hint_for_map(known: Structural, outer: str, name: str) -> str:
         return ""
     ((field, child),) = node.properties.items()
     return f' (did you mean "{outer}.{field}.{name}"?)' if child.additional is not None else ""
+
+
+_EMPTY = {"array": "[]", "object": "{}", "string": '""'}
+"""How nothing is written, by type."""
+
+
+def null_entries(known: Structural, value: Any) -> list[FieldError]:
+    """Warn about each such entry of an object, in the document's order; to be asked before defaulting."""
+    found: list[FieldError] = []
+    _look(known, value, (), found)
+    return found
+
+
+def _look(known: Structural, value: Any, path: Path, found: list[FieldError]) -> None:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            child = known.properties.get(name, known.additional)
+            if child is None:
+                continue
+            if item is None:
+                if child is known.additional and not (child.nullable or child.has_default):
+                    found.append(FieldError(render((name, path)), _told(child), "SCHEMA-NULL"))
+            else:
+                _look(child, item, (name, path), found)
+    elif isinstance(value, list) and known.items is not None:
+        for index, item in enumerate(value):
+            _look(known.items, item, (index, path), found)
+
+
+def _told(child: Structural) -> str:
+    hint = f"; write {_EMPTY[child.type_name]}" if child.type_name in _EMPTY else ""
+    return f"is null, and the API server removes it as if it were not there{hint}"

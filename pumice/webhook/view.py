@@ -27,15 +27,48 @@ from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.nodes import PriorityClass
 from pumice.api.queues import Queue
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
-from pumice.webhook.sightings import GangSighting, TierSighting
 
-__all__ = ["READ_AS", "AdmissionView", "Namespace", "Overlay", "Snapshot"]
+__all__ = ["READ_AS", "AdmissionView", "GangSighting", "Namespace", "Overlay", "Snapshot"]
 
 
 class Namespace(ApiStruct, frozen=True):
     """A namespace; its annotations may name a queue."""
 
     metadata: ObjectMeta = ObjectMeta()
+
+
+class _GangSpec(ApiStruct, frozen=True, gc=False):
+    queue: str = ""
+
+
+class _GangStatus(ApiStruct, frozen=True, gc=False):
+    phase: str = ""
+
+
+class GangSighting(ApiStruct, frozen=True, gc=False):
+    """A PodGroup: whose share it takes, and whether it still does.
+
+    A cluster has PodGroups by the ten thousand, so nothing else of them is decoded or kept.
+    """
+
+    spec: _GangSpec = _GangSpec()
+    status: _GangStatus = _GangStatus()
+
+    @property
+    def active_in(self) -> str | None:
+        """The queue in which a PodGroup is under way; None for a completed one."""
+        return None if self.status.phase == "Completed" else self.spec.queue or keys.DEFAULT_QUEUE
+
+
+class _Tier(ApiStruct, frozen=True, gc=False):
+    tier: int = 0
+    tier_name: str = ""
+
+
+class TierSighting(ApiStruct, frozen=True, gc=False):
+    """A HyperNode: the tier of the network that it is on."""
+
+    spec: _Tier = _Tier()
 
 
 READ_AS: Mapping[Kind, type[ApiStruct]] = {

@@ -15,8 +15,7 @@ from pumice.cluster.cache import Change, WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.plugins.native import OWNERS, Owner
-from pumice.webhook.sightings import GangSighting
-from pumice.webhook.view import READ_AS, AdmissionView
+from pumice.webhook.view import READ_AS, AdmissionView, GangSighting
 
 __all__ = ["CachedView"]
 
