@@ -3,7 +3,7 @@
 from pumice.api.jobs import Job, NetworkTopology
 from pumice.api.kinds import HYPER_NODE
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = [
     "JOB_TIER",
@@ -66,11 +66,7 @@ JOB_TOPO_BOTH = Rule(
     reason="FieldValueForbidden",
 )
 
-RULES = (
-    JOB_TIER,
-    PG_TIER,
-    JOB_TOPO_BOTH,
-)
+RULES = rules_in(globals())
 
 
 def contradiction(topology: NetworkTopology | None) -> str | None:

@@ -3,7 +3,7 @@
 from pumice.api.jobs import Job
 from pumice.api.kinds import PRIORITY_CLASS
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["JOB_PRIORITY", "PG_PRIORITY", "RULES", "job_priorities", "priority_class"]
 
@@ -22,7 +22,7 @@ def _rule(prefix: str, noun: str) -> Rule:
 JOB_PRIORITY = _rule("JOB", "Job")
 PG_PRIORITY = _rule("PG", "PodGroup")
 
-RULES = (JOB_PRIORITY, PG_PRIORITY)
+RULES = rules_in(globals())
 
 
 def priority_class(case: Case, rule: Rule, path: str, name: str) -> None:

@@ -23,7 +23,7 @@ from pumice.webhook.rules.jobs import names as job_names
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.queue_references import JOB_QUEUE
-from pumice.webhook.rules.rule import Level, Rule
+from pumice.webhook.rules.rule import Level, Rule, rules_in
 from pumice.webhook.rules.updates import judge_update
 
 __all__ = [
@@ -47,7 +47,7 @@ JOB_QUEUE_LATER = Rule(
     level="warn",
 )
 
-RULES = (JOB_QUEUE_LATER,)
+RULES = rules_in(globals())
 
 _FOR_LATER = frozenset(
     rule.code for rule in (JOB_QUEUE.missing, JOB_QUEUE.not_open, JOB_QUEUE.not_leaf)

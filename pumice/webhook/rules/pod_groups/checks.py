@@ -12,7 +12,7 @@ from pumice.webhook.rules.network_topology import PG_TIER, contradiction, networ
 from pumice.webhook.rules.priority_classes import PG_PRIORITY, priority_class
 from pumice.webhook.rules.queue_references import QueueRules, queue_reference
 from pumice.webhook.rules.resource_names import is_integer, misspelt
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.updates import judge_update
 
 __all__ = ["CHECKS", "INT32_MAX", "PG_TOPO_BOTH", "RULES", "validate_create", "validate_update"]
@@ -160,20 +160,7 @@ PG_PART_SUM = Rule(
     compares=True,
 )
 
-RULES = (
-    *PG_QUEUE.all,
-    PG_TOPO_BOTH,
-    PG_MIN_MEMBER,
-    PG_MIN_TASK,
-    PG_MIN_SUM,
-    PG_MIN_RESOURCES,
-    PG_RESOURCE,
-    PG_PART_NAME,
-    PG_PART_SIZE,
-    PG_PART_SELECTOR,
-    PG_PART_KEYS,
-    PG_PART_SUM,
-)
+RULES = (*PG_QUEUE.all, *rules_in(globals()))
 
 
 def _names(case: Case, group: PodGroup) -> None:

@@ -14,7 +14,7 @@ from pumice.plugins.native import Owner, Place, RequestError, Wired, place
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["RULES", "foreign_owner", "foreign_pod", "volcano_template", "wants_plugins"]
 
@@ -59,13 +59,7 @@ POD_PLUGINS_DOUBT = Rule(
     level="warn",
 )
 
-RULES = (
-    POD_PLUGINS_FORM,
-    POD_PLUGINS_OWNER,
-    POD_PLUGINS_UNKNOWN,
-    POD_PLUGINS_VOLCANO,
-    POD_PLUGINS_DOUBT,
-)
+RULES = rules_in(globals())
 
 _PATH = f"metadata.annotations[{keys.PLUGINS}]"
 _OWNERS_PATH = f"spec.template.{_PATH}"
