@@ -10,7 +10,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import JOB
 from pumice.plugins import PluginError
-from pumice.plugins.native import Owner, Place, RequestError, Wired, place
+from pumice.plugins.native import NativeWirings, Owner, Place, RequestError, Wired, place
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
@@ -96,7 +96,7 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
         for error in wired.errors:
             case.report(POD_PLUGINS_FORM, _PATH, error)
         if not case.errors:
-            _change(case.patch, "", pod, case.wirings.pod(wired, found, pod))
+            _change(case.patch, "", pod, _wirings(case).pod(wired, found, pod))
     except (RequestError, PluginError) as error:
         case.report(POD_PLUGINS_FORM, _PATH, str(error))
 
@@ -107,7 +107,7 @@ def foreign_owner(case: Case, owner: Owner) -> None:
     No API server asks about owners; this is for whoever judges them at a desk.
     """
     try:
-        known = case.wirings.of(owner)
+        known = _wirings(case).of(owner)
     except RequestError as error:
         case.report(POD_PLUGINS_FORM, _OWNERS_PATH, str(error))
         return
@@ -131,6 +131,10 @@ def volcano_template(case: Case, path: str, template: Raw) -> None:
         case.report(POD_PLUGINS_VOLCANO, f"{path}.{_PATH}", _IN_VAIN)
 
 
+def _wirings(case: Case) -> NativeWirings:
+    return case.wirings or NativeWirings(case.plugins)
+
+
 def _wired(case: Case, found: Place, namespace: str) -> Wired | None:
     """The unit that a pod belongs to; what is missing is reported.
 
@@ -139,7 +143,7 @@ def _wired(case: Case, found: Place, namespace: str) -> Wired | None:
     """
     key = found.kind, namespace, found.owner
     owner = case.owner(key)
-    wired = case.wirings.find(owner, found) if owner is not None else None
+    wired = _wirings(case).find(owner, found) if owner is not None else None
     if wired is not None:
         return wired
     what = f'{found.kind.kind} "{found.owner}"'
