@@ -1,6 +1,7 @@
 """What a rule is given, and where it reports."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TypeVar
 
 from pumice.api.fields import FieldError, Reason
@@ -23,9 +24,10 @@ Check = tuple[Rule, Callable[["Case", T], None]]
 
 
 class EnoughError(Exception):
-    """An object has as many problems as anybody wants to be told of, so it is judged no further."""
+    """An object has as many problems as are reported, so it is judged no further."""
 
 
+@dataclass(slots=True, eq=False)
 class Case:
     """One object under judgement.
 
@@ -37,85 +39,50 @@ class Case:
         wirings: Wires pods of other controllers.
         groups: Resource groups that pods may belong to; None when there are none.
         known: Pod templates that are in order; None to judge each anew.
+        creating: Whether the object is new; otherwise it changes or goes.
+        stricter: Whether Volcano checks nothing of what is judged here, so that with `strict-upstream`
+            every rule only warns.
+        uid: Of the review, for messages about faults of ours.
         namespace: Of the object; empty for one that is in none.
+        budget: For suggestions, of the whole review; None for a full one, made when it is needed.
         most: Errors after which it is judged no further; None to find all.
         levels: How strict rules are that do not have their own level, by code.
-        uid: Of the review, for messages about faults of ours.
-        creating: Whether the object is new; otherwise it changes or goes.
-        stricter: Whether Volcano judges nothing of what is judged here, so that with `strict-upstream`
-            every rule only warns.
         errors: Why it is refused; empty when it is not.
-        excesses: By how much a rule is broken, by code and path, for those that can be measured.
         warnings: What is legal and doubtful.
+        excesses: By how much a rule is broken, by code and path, for those that can be measured.
         patch: What admission changes about it.
-        missing_queues: Queues looked up in vain; the server asks the API server for them before
-            it believes it.
-        missing_owners: Owners of a pod looked up in vain, or found to be older than the pod.
+        missing_queues: Queues that the view does not have; the server asks the API server for them
+            before it refuses the object.
+        missing_owners: Owners of a pod that the view does not have, or has in a version older than the pod.
         crashes: Rules that raised, with what they raised.
     """
 
-    __slots__ = (
-        "_suggestions",
-        "annotating",
-        "crashes",
-        "creating",
-        "errors",
-        "excesses",
-        "groups",
-        "known",
-        "levels",
-        "missing_owners",
-        "missing_queues",
-        "most",
-        "namespace",
-        "patch",
-        "plugins",
-        "settings",
-        "stricter",
-        "uid",
-        "view",
-        "warnings",
-        "wirings",
-    )
+    settings: Terms
+    view: AdmissionView
+    plugins: Registry
+    _: KW_ONLY
+    annotating: Collection[str] = ()
+    wirings: NativeWirings | None = None
+    groups: Groups | None = None
+    known: KnownTemplates | None = None
+    creating: bool = True
+    stricter: bool = False
+    uid: str = ""
+    namespace: str = ""
+    budget: Suggestions | None = None
+    most: int | None = None
+    levels: Mapping[str, Level] = field(init=False)
+    errors: list[FieldError] = field(init=False, default_factory=list)
+    warnings: list[FieldError] = field(init=False, default_factory=list)
+    excesses: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
+    patch: Patch = field(init=False, default_factory=Patch)
+    missing_queues: list[str] = field(init=False, default_factory=list)
+    missing_owners: list[OwnerKey] = field(init=False, default_factory=list)
+    crashes: list[tuple[str, Exception]] = field(init=False, default_factory=list)
 
-    def __init__(
-        self,
-        settings: Terms,
-        view: AdmissionView,
-        plugins: Registry,
-        *,
-        annotating: Collection[str] = (),
-        wirings: NativeWirings | None = None,
-        groups: Groups | None = None,
-        known: KnownTemplates | None = None,
-        creating: bool = True,
-        stricter: bool = False,
-        uid: str = "",
-        namespace: str = "",
-        suggestions: Suggestions | None = None,
-        most: int | None = None,
-    ) -> None:
-        self._suggestions = suggestions
-        self.settings = settings
-        self.view = view
-        self.plugins = plugins
-        self.annotating = annotating
-        self.wirings = wirings or NativeWirings(plugins)
-        self.groups = groups
-        self.known = known
-        self.creating = creating
-        self.stricter = stricter
-        self.uid = uid
-        self.namespace = namespace
-        self.most = most
-        self.levels = settings.levels(namespace)
-        self.errors: list[FieldError] = []
-        self.warnings: list[FieldError] = []
-        self.excesses: dict[tuple[str, str], int] = {}
-        self.patch = Patch()
-        self.missing_queues: list[str] = []
-        self.missing_owners: list[OwnerKey] = []
-        self.crashes: list[tuple[str, Exception]] = []
+    def __post_init__(self) -> None:
+        """Find the levels of the namespace."""
+        self.levels = self.settings.levels(self.namespace)
 
     def report(
         self,
@@ -138,11 +105,7 @@ class Case:
                 does not raise it has made nothing worse, whatever numbers stand in the message.
             stricter: Volcano would admit this, though not all that breaks the rule.
 
-        Returns:
-            Whether the object is refused for it.
-
-        Raises:
-            EnoughError: There are as many errors as are wanted.
+        Returns whether the object is refused for it; raises `EnoughError` like `add`.
         """
         if excess is not None:
             self.excesses[rule.code, path] = excess
@@ -150,15 +113,12 @@ class Case:
         return self.add(found, rule.level, stricter=stricter)
 
     def add(self, found: FieldError, level: Level, *, stricter: bool = False) -> bool:
-        """Something breaks a rule, as whoever judges without a case says.
+        """Report a problem that was found without a case, and say whether the object is refused for it.
 
         Args:
-            found: What.
+            found: The problem.
             level: How strict the rule is unless settings say otherwise.
             stricter: Volcano would admit this, though not all that breaks the rule.
-
-        Returns:
-            Whether the object is refused for it.
 
         Raises:
             EnoughError: There are as many errors as are wanted.
@@ -177,14 +137,14 @@ class Case:
     @property
     def suggestions(self) -> Suggestions:
         """Finds names that were probably meant, within a budget for the whole review."""
-        if self._suggestions is None:
-            self._suggestions = Suggestions()
-        return self._suggestions
+        if self.budget is None:
+            self.budget = Suggestions()
+        return self.budget
 
     @property
     def hinting(self) -> bool:
-        """Whether the budget lasts; for whoever remembers its suggestions, and charges for them."""
-        return self._suggestions is None or not self._suggestions.spent
+        """Whether the budget for suggestions lasts."""
+        return self.budget is None or not self.budget.spent
 
     def did_you_mean(self, found: str, candidates: Iterable[str]) -> str:
         """` (did you mean "x"?)` for the closest candidate; empty when none is close, or the budget is spent."""
@@ -207,23 +167,9 @@ class Case:
     def sibling(self, suggestions: Suggestions | None = None) -> "Case":
         """A case of the same cluster and settings, for what is judged apart, all of it.
 
-        Args:
-            suggestions: Have a budget of its own instead of sharing this one's.
+        It shares this one's budget for suggestions, unless it gets one of its own.
         """
-        return Case(
-            self.settings,
-            self.view,
-            self.plugins,
-            annotating=self.annotating,
-            wirings=self.wirings,
-            groups=self.groups,
-            known=self.known,
-            creating=self.creating,
-            stricter=self.stricter,
-            uid=self.uid,
-            namespace=self.namespace,
-            suggestions=suggestions or self.suggestions,
-        )
+        return replace(self, budget=suggestions or self.suggestions, most=None)
 
     def crashed(self, code: str, error: Exception) -> None:
         """A rule raised: refuse under its code, rather than admit what nobody judged.

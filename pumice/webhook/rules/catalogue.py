@@ -21,27 +21,29 @@ from pumice.webhook.rules.rule import Rule
 
 __all__ = ["ALL", "by_code"]
 
-ALL: tuple[Rule, ...] = (
-    *job_checks.RULES,
-    *queue_defaults.RULES,
-    *queue_amounts.RULES,
-    *queue_fields.RULES,
-    *queue_node_groups.RULES,
-    *queue_closing.RULES,
-    *queue_hierarchy.RULES,
-    *queue_tree.RULES,
-    *queue_capability.RULES,
-    *queue_sums.RULES,
-    *pod_group_checks.RULES,
-    *pod_foreign.RULES,
-    *pod_resource_groups.RULES,
-    *pod_defaults.RULES,
-    *pod_checks.RULES,
-    *job_templates.RULES,
-    *cron_jobs.RULES,
-    *job_flows.RULES,
-    *hyper_nodes.RULES,
+_FILES = (
+    job_checks,
+    queue_defaults,
+    queue_amounts,
+    queue_fields,
+    queue_node_groups,
+    queue_closing,
+    queue_hierarchy,
+    queue_tree,
+    queue_capability,
+    queue_sums,
+    pod_group_checks,
+    pod_foreign,
+    pod_resource_groups,
+    pod_defaults,
+    pod_checks,
+    job_templates,
+    cron_jobs,
+    job_flows,
+    hyper_nodes,
 )
+
+ALL: tuple[Rule, ...] = tuple(dict.fromkeys(rule for each in _FILES for rule in each.RULES))
 """Every rule, kind by kind, in the order in which problems are told."""
 
 _BY_CODE = {rule.code: rule for rule in ALL}

@@ -8,7 +8,7 @@ from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.labels import selector_problems
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.updates import judge_update
 
 __all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
@@ -85,18 +85,7 @@ HN_INEXACT = Rule(
     level="warn",
 )
 
-RULES = (
-    HN_NO_MEMBERS,
-    HN_TIER,
-    HN_SELECTOR,
-    HN_NO_SELECTOR,
-    HN_REGEX,
-    HN_LABELS,
-    HN_EVERYTHING,
-    HN_SELF,
-    HN_DUPLICATE,
-    HN_INEXACT,
-)
+RULES = rules_in(globals())
 
 
 def _tier(case: Case, hyper_node: HyperNode) -> None:

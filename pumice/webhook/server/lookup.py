@@ -19,11 +19,10 @@ from pumice.cluster.errors import ApiError, NotFound
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
 from pumice.webhook.answers import Answer
 from pumice.webhook.rules.flows.job_templates import JOB_QUEUE_LATER
-from pumice.webhook.rules.pod_groups.checks import PG_QUEUE
 from pumice.webhook.rules.pods.foreign import POD_PLUGINS_UNKNOWN
-from pumice.webhook.rules.queue_references import JOB_QUEUE
 from pumice.webhook.rules.queues.closing import Q_DEL_MISSING
 from pumice.webhook.rules.queues.tree import Q_PARENT_MISSING
+from pumice.webhook.rules.references import JOB, POD_GROUP
 from pumice.webhook.server.metrics import ServerMetrics
 
 __all__ = [
@@ -41,9 +40,9 @@ logger = logging.getLogger(__name__)
 _QUEUE_IS_MISSING = frozenset(
     rule.code
     for rule in (
-        JOB_QUEUE.missing,
+        JOB.missing,
         JOB_QUEUE_LATER,
-        PG_QUEUE.missing,
+        POD_GROUP.missing,
         Q_DEL_MISSING,
         Q_PARENT_MISSING,
     )

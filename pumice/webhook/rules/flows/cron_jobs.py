@@ -11,7 +11,7 @@ from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.flows.job_templates import Place, judge_job
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.labels import annotation_problems, label_problems
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.updates import judge_update
 
 __all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
@@ -65,15 +65,7 @@ CRON_LABELS = Rule(
     stricter=True,
 )
 
-RULES = (
-    CRON_NAME,
-    CRON_SCHEDULE,
-    CRON_SCHEDULE_ODD,
-    CRON_NEVER,
-    CRON_TZ,
-    CRON_ZONE,
-    CRON_LABELS,
-)
+RULES = rules_in(globals())
 
 
 def _name_problem(name: str) -> str | None:

@@ -6,7 +6,7 @@ from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.flows.job_templates import Place, judge_partial_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.updates import judge_update
 
 __all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
@@ -67,15 +67,7 @@ FLOW_UPDATE = Rule(
     level="warn",
 )
 
-RULES = (
-    FLOW_UNDEFINED,
-    FLOW_CYCLE,
-    FLOW_DUPLICATE,
-    FLOW_NAME,
-    FLOW_JOB_NAME,
-    FLOW_EMPTY,
-    FLOW_UPDATE,
-)
+RULES = rules_in(globals())
 
 
 def _names(case: Case, job_flow: JobFlow) -> None:

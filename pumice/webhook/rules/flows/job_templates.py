@@ -22,8 +22,8 @@ from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.rules.jobs import names as job_names
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.jobs.names import expected_name
-from pumice.webhook.rules.queue_references import JOB_QUEUE
-from pumice.webhook.rules.rule import Level, Rule
+from pumice.webhook.rules.references import JOB
+from pumice.webhook.rules.rule import Level, Rule, rules_in
 from pumice.webhook.rules.updates import judge_update
 
 __all__ = [
@@ -47,11 +47,9 @@ JOB_QUEUE_LATER = Rule(
     level="warn",
 )
 
-RULES = (JOB_QUEUE_LATER,)
+RULES = rules_in(globals())
 
-_FOR_LATER = frozenset(
-    rule.code for rule in (JOB_QUEUE.missing, JOB_QUEUE.not_open, JOB_QUEUE.not_leaf)
-)
+_FOR_LATER = frozenset(rule.code for rule in (JOB.missing, JOB.not_open, JOB.not_leaf))
 _COMPARING = frozenset(rule.code for rule in job_checks.RULES if rule.compares)
 _OF_THE_RUN = frozenset(("JOB-PODNAME", "JOB-PODNAME-INDEX"))
 """Rules about names that end in the moment of a run: the limit on a CronJob's own name, which is Kubernetes'

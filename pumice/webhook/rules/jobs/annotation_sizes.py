@@ -10,7 +10,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["JOB_ANNOTATIONS", "RULES", "handed_on"]
 
@@ -25,7 +25,7 @@ JOB_ANNOTATIONS = Rule(
     compares=True,
 )
 
-RULES = (JOB_ANNOTATIONS,)
+RULES = rules_in(globals())
 
 _LARGEST = 256 * 1024
 """Bytes of all keys and values of an object's annotations."""

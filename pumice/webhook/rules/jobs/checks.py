@@ -1,7 +1,7 @@
 """Jobs: which rules apply when."""
 
 from pumice.api.jobs import Job
-from pumice.webhook.rules import network_topology, priority_classes, queue_references
+from pumice.webhook.rules import references
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.jobs import (
     annotation_sizes,
@@ -14,6 +14,7 @@ from pumice.webhook.rules.jobs import (
     plugins,
     policies,
     updates,
+    volume_claims,
     volumes,
 )
 from pumice.webhook.rules.pods.foreign import volcano_template
@@ -38,12 +39,11 @@ RULES: tuple[Rule, ...] = (
     *pod.RULES,
     *numa.RULES,
     *partitions.RULES,
-    *network_topology.RULES,
     *plugins.RULES,
     *volumes.RULES,
+    *volume_claims.RULES,
     *depends_on.RULES,
-    *queue_references.RULES,
-    *priority_classes.RULES,
+    *references.RULES,
 )
 """Every rule about Jobs; those that hold for PodGroups, too, stand beside theirs."""
 
@@ -74,12 +74,12 @@ CHECKS: tuple[Check[Job], ...] = (
     (TPL_CONTAINERS, pod_templates),
     (numa.JOB_NUMA_CPU, numa.numa),
     (partitions.PART_PRODUCT, partitions.partitions),
-    (network_topology.JOB_TOPO_BOTH, network_topology.job_topologies),
+    (references.JOB.two_tiers, references.job_topologies),
     (plugins.JOB_PLUGIN, plugins.job_plugins),
     (volumes.VOL_PATH, volumes.volumes),
     (depends_on.JOB_NOT_DAG, depends_on.dependencies),
-    (queue_references.JOB_QUEUE.missing, queue_references.job_queue),
-    (priority_classes.JOB_PRIORITY, priority_classes.job_priorities),
+    (references.JOB.missing, references.job_queue),
+    (references.JOB.priority, references.job_priorities),
 )
 """What is judged about a Job, in the order in which problems are told."""
 

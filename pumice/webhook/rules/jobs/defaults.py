@@ -23,7 +23,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftMeta, DraftPodSpec, DraftSpec, DraftTask
 from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
 from pumice.webhook.rules.jobs.min_available import MAX_INT32
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["RULES", "job_defaults"]
 
@@ -38,7 +38,7 @@ JOB_ZERO = Rule(
     level="warn",
 )
 
-RULES = (JOB_ZERO,)
+RULES = rules_in(globals())
 
 _NO_SPEC = DraftSpec()
 _NO_TASK = DraftTask()

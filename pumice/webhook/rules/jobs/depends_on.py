@@ -16,7 +16,7 @@ from pumice.plugins.applied import read_arguments
 from pumice.plugins.arguments import ArgumentSpec
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftTask
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["JOB_NOT_DAG", "PLUGIN", "RULES", "cycle", "dependencies", "launch_order"]
 
@@ -36,7 +36,7 @@ JOB_DEP_ITERATION = Rule(
     level="warn",
 )
 
-RULES = (JOB_NOT_DAG, JOB_DEP_ITERATION)
+RULES = rules_in(globals())
 
 
 def dependencies(case: Case, job: Job) -> None:

@@ -6,7 +6,7 @@ counts have 32 bits, is reported.
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = [
     "JOB_MINAVAIL_TOTAL",
@@ -80,16 +80,7 @@ JOB_MIN_SUCCESS = Rule(
     compares=True,
 )
 
-RULES = (
-    JOB_NO_TASKS,
-    JOB_NEGATIVE,
-    JOB_OVERFLOW,
-    JOB_TASK_MINAVAIL,
-    JOB_MINAVAIL_TOTAL,
-    JOB_MINAVAIL_SUM,
-    JOB_REPLICAS,
-    JOB_MIN_SUCCESS,
-)
+RULES = rules_in(globals())
 
 
 def task_list(case: Case, job: Job) -> None:

@@ -20,7 +20,7 @@ from pumice.api.names import (
     qualified_name_problem,
 )
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["JOB_NAME", "RULES", "expected_name", "names"]
 
@@ -71,7 +71,7 @@ JOB_LABEL = Rule(
     stricter=True,
 )
 
-RULES = (JOB_NAME, JOB_TASK_NAME, JOB_DUP_TASK, JOB_PODNAME, JOB_PODNAME_INDEX, JOB_LABEL)
+RULES = rules_in(globals())
 
 _GENERATED_SUFFIX = "xxxxx"
 """Stands for the five characters that the API server appends to `generateName`."""

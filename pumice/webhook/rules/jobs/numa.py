@@ -5,7 +5,7 @@ from typing import Any
 from pumice.api.jobs import Job
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates.site import entries
 
 __all__ = ["JOB_NUMA_CPU", "RULES", "numa"]
@@ -17,7 +17,7 @@ JOB_NUMA_CPU = Rule(
     "topologyPolicy: restricted, template: {… resources: {requests: {cpu: 500m}}}",
 )
 
-RULES = (JOB_NUMA_CPU,)
+RULES = rules_in(globals())
 
 
 def numa(case: Case, job: Job) -> None:

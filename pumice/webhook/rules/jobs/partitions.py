@@ -8,7 +8,7 @@ overflow.
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["PART_PRODUCT", "RULES", "partitions"]
 
@@ -47,7 +47,7 @@ PART_MIN = Rule(
     compares=True,
 )
 
-RULES = (PART_TOTAL, PART_SIZE, PART_MIN_TOTAL, PART_PRODUCT, PART_MIN)
+RULES = rules_in(globals())
 
 
 def partitions(case: Case, job: Job) -> None:

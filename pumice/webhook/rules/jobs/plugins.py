@@ -14,7 +14,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.jobs.updates import normal
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "RULES", "annotating", "job_annotations", "job_plugins"]
 
@@ -136,23 +136,7 @@ JOB_PLUGIN_KEPT = Rule(
     compares=True,
 )
 
-RULES = (
-    JOB_PLUGIN,
-    JOB_MPI_MASTER,
-    JOB_RAY_HEAD,
-    JOB_MXNET_SCHEDULER,
-    JOB_PLUGIN_NAME,
-    JOB_PLUGIN_ARGUMENT,
-    JOB_PLUGIN_ROLE,
-    JOB_PLUGIN_HOSTNAME,
-    JOB_PLUGIN_SUBDOMAIN,
-    JOB_PLUGIN_SIZE,
-    JOB_PLUGIN_OVERWRITTEN,
-    JOB_PLUGIN_PORTS,
-    JOB_PLUGIN_VARIABLE,
-    JOB_PLUGIN_SECRET,
-    JOB_PLUGIN_KEPT,
-)
+RULES = rules_in(globals())
 
 
 def job_plugins(case: Case, job: Job) -> None:

@@ -6,7 +6,7 @@ from pumice.api.durations import duration_problem, parse_nanoseconds
 from pumice.api.jobs import ACTIONS, Job, LifecyclePolicy
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import JOB_OVERFLOW, MAX_INT32
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["EVENTS", "POL_NOTHING", "RULES", "lifecycle_policies"]
 
@@ -144,24 +144,7 @@ POL_PARTITION = Rule(
     compares=True,
 )
 
-RULES = (
-    POL_NOTHING,
-    POL_EVENT_AND_CODE,
-    POL_BAD_EVENT,
-    POL_BAD_ACTION,
-    POL_BAD_CODE_ACTION,
-    POL_NO_ACTION,
-    POL_DUP_EVENT,
-    POL_ANY_ALONE,
-    POL_CODE_ZERO,
-    POL_DUP_CODE,
-    POL_CODE_RANGE,
-    POL_PENDING,
-    POL_NEVER,
-    POL_TIMEOUT,
-    POL_AT_ONCE,
-    POL_PARTITION,
-)
+RULES = rules_in(globals())
 
 
 def lifecycle_policies(case: Case, job: Job) -> None:

@@ -18,7 +18,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import Difference, differences, shown_change
 from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.jobs.defaults import job_defaults
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["JOB_IMMUTABLE", "RULES", "frozen_changes", "normal"]
 
@@ -39,7 +39,7 @@ JOB_TASK_COUNT = Rule(
     reason="FieldValueForbidden",
 )
 
-RULES = (JOB_IMMUTABLE, JOB_TASK_COUNT)
+RULES = rules_in(globals())
 
 _TASKS = "spec.tasks"
 _MUTABLE = (

@@ -6,8 +6,8 @@ from pumice.api.jobs import Job, Volume
 from pumice.api.names import dns_subdomain_problem
 from pumice.plugins.svc import MOUNT_PATH
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.jobs.volume_claims import VOL_CLAIM, volume_claim
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.jobs.volume_claims import volume_claim
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["RULES", "VOL_PATH", "volumes"]
 
@@ -69,17 +69,7 @@ VOL_TAKEN = Rule(
     compares=True,
 )
 
-RULES = (
-    VOL_PATH,
-    VOL_COLON,
-    VOL_DUP,
-    VOL_NONE,
-    VOL_BOTH,
-    VOL_NAME,
-    VOL_CLAIM,
-    VOL_TWICE,
-    VOL_TAKEN,
-)
+RULES = rules_in(globals())
 
 
 _PLACES = (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath"))

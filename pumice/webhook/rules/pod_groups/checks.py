@@ -3,31 +3,27 @@
 All sub-groups are checked and every problem of each is reported.
 """
 
+from pumice.api.jobs import NetworkTopology
 from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, SubGroupPolicy
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.labels import selector_problems
-from pumice.webhook.rules.network_topology import PG_TIER, contradiction, network_tier
-from pumice.webhook.rules.priority_classes import PG_PRIORITY, priority_class
-from pumice.webhook.rules.queue_references import QueueRules, queue_reference
+from pumice.webhook.rules.references import (
+    POD_GROUP,
+    contradicts,
+    network_tier,
+    priority_class,
+    queue_reference,
+)
 from pumice.webhook.rules.resource_names import is_integer, misspelt
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.updates import judge_update
 
-__all__ = ["CHECKS", "INT32_MAX", "PG_TOPO_BOTH", "RULES", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
 
 INT32_MAX = 2**31 - 1
-"""The largest count that other programs can read."""
 
-PG_QUEUE = QueueRules.of("PG", "PodGroup", tree_is_stricter=True)
-PG_TOPO_BOTH = Rule(
-    "PG-TOPO-BOTH",
-    "networkTopology names its highest tier by number or by name, not both",
-    "The two may disagree, and which of them counts would be a guess.",
-    "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
-    reason="FieldValueForbidden",
-)
 PG_MIN_MEMBER = Rule(
     "PG-MIN-MEMBER",
     "minMember is 0 or more",
@@ -65,63 +61,6 @@ PG_RESOURCE = Rule(
     "minResources: {nvdia.com/gpu: 8}",
     level="warn",
 )
-
-
-def _queue(case: Case, group: PodGroup) -> None:
-    if group.spec.queue:
-        queue_reference(case, PG_QUEUE, group.spec.queue)
-
-
-def _topology(case: Case, group: PodGroup) -> None:
-    topology = group.spec.network_topology
-    if problem := contradiction(topology):
-        case.report(PG_TOPO_BOTH, "spec.networkTopology.highestTierName", problem)
-    else:
-        network_tier(case, PG_TIER, "spec.networkTopology", topology)
-
-
-def _members(case: Case, group: PodGroup) -> None:
-    spec = group.spec
-    if not 0 <= spec.min_member <= INT32_MAX:
-        message = f"must be between 0 and {INT32_MAX}, found {spec.min_member}"
-        case.report(PG_MIN_MEMBER, "spec.minMember", message)
-    if not spec.min_task_member:
-        return
-    total, readable = 0, True
-    for task, minimum in sorted(spec.min_task_member.items()):
-        total += minimum
-        if not 0 <= minimum <= INT32_MAX:
-            message = f"must be between 0 and {INT32_MAX}, found {minimum}"
-            case.report(PG_MIN_TASK, f"spec.minTaskMember.{task}", message)
-            readable = False
-    if readable and 0 <= spec.min_member < total:
-        message = (
-            f"{spec.min_member} is less than the {total} pods that minTaskMember asks for in all, "
-            "so the single tasks are not looked at"
-        )
-        case.report(PG_MIN_SUM, "spec.minMember", message, excess=total - spec.min_member)
-
-
-def _resources(case: Case, group: PodGroup) -> None:
-    for name, value in sorted((group.spec.min_resources or {}).items()):
-        path = f"spec.minResources.{name}"
-        if hint := misspelt(name, case.suggestions):
-            case.report(PG_RESOURCE, path, f'resource "{name}" is not known{hint}')
-        try:
-            amount = parse_milli(value)
-        except ValueError as error:
-            case.report(PG_MIN_RESOURCES, path, str(error))
-            continue
-        if amount < 0:
-            case.report(PG_MIN_RESOURCES, path, f"must be 0 or more, found {value}")
-        elif amount % MILLI and is_integer(name):
-            case.report(PG_MIN_RESOURCES, path, f"must be a whole number, found {value}")
-
-
-def _priority(case: Case, group: PodGroup) -> None:
-    priority_class(case, PG_PRIORITY, "spec.priorityClassName", group.spec.priority_class_name)
-
-
 PG_PART_NAME = Rule(
     "PG-PART-NAME",
     "sub-groups have different names",
@@ -160,20 +99,68 @@ PG_PART_SUM = Rule(
     compares=True,
 )
 
-RULES = (
-    *PG_QUEUE.all,
-    PG_TOPO_BOTH,
-    PG_MIN_MEMBER,
-    PG_MIN_TASK,
-    PG_MIN_SUM,
-    PG_MIN_RESOURCES,
-    PG_RESOURCE,
-    PG_PART_NAME,
-    PG_PART_SIZE,
-    PG_PART_SELECTOR,
-    PG_PART_KEYS,
-    PG_PART_SUM,
-)
+RULES = rules_in(globals())
+
+
+def _queue(case: Case, group: PodGroup) -> None:
+    if group.spec.queue:
+        queue_reference(case, POD_GROUP, group.spec.queue)
+
+
+def _topology(case: Case, group: PodGroup) -> None:
+    _tier(case, "spec", group.spec.network_topology)
+
+
+def _tier(case: Case, parent: str, topology: NetworkTopology | None, of: str = "") -> None:
+    path = f"{parent}.networkTopology"
+    if not contradicts(case, POD_GROUP, path, topology, of):
+        network_tier(case, POD_GROUP, path, topology)
+
+
+def _is_count(case: Case, rule: Rule, path: str, number: int, least: int = 0) -> bool:
+    """Whether a number is large enough and fits into 32 bits, as other programs read it."""
+    if not least <= number <= INT32_MAX:
+        case.report(rule, path, f"must be between {least} and {INT32_MAX}, found {number}")
+        return False
+    return True
+
+
+def _members(case: Case, group: PodGroup) -> None:
+    spec = group.spec
+    _is_count(case, PG_MIN_MEMBER, "spec.minMember", spec.min_member)
+    if not spec.min_task_member:
+        return
+    total, readable = 0, True
+    for task, minimum in sorted(spec.min_task_member.items()):
+        total += minimum
+        if not _is_count(case, PG_MIN_TASK, f"spec.minTaskMember.{task}", minimum):
+            readable = False
+    if readable and 0 <= spec.min_member < total:
+        message = (
+            f"{spec.min_member} is less than the {total} pods that minTaskMember asks for in all, "
+            "so the single tasks are not looked at"
+        )
+        case.report(PG_MIN_SUM, "spec.minMember", message, excess=total - spec.min_member)
+
+
+def _resources(case: Case, group: PodGroup) -> None:
+    for name, value in sorted((group.spec.min_resources or {}).items()):
+        path = f"spec.minResources.{name}"
+        if hint := misspelt(name, case.suggestions):
+            case.report(PG_RESOURCE, path, f'resource "{name}" is not known{hint}')
+        try:
+            amount = parse_milli(value)
+        except ValueError as error:
+            case.report(PG_MIN_RESOURCES, path, str(error))
+            continue
+        if amount < 0:
+            case.report(PG_MIN_RESOURCES, path, f"must be 0 or more, found {value}")
+        elif amount % MILLI and is_integer(name):
+            case.report(PG_MIN_RESOURCES, path, f"must be a whole number, found {value}")
+
+
+def _priority(case: Case, group: PodGroup) -> None:
+    priority_class(case, POD_GROUP, "spec.priorityClassName", group.spec.priority_class_name)
 
 
 def _names(case: Case, group: PodGroup) -> None:
@@ -189,28 +176,18 @@ def _names(case: Case, group: PodGroup) -> None:
 def _parts(case: Case, group: PodGroup) -> None:
     for index, policy in enumerate(group.spec.sub_group_policy or ()):
         path = f"spec.subGroupPolicy[{index}]"
-        _part_topology(case, path, policy)
+        _tier(case, path, policy.network_topology, f'of sub-group "{policy.name}" ')
         _size(case, path, policy, group.spec.min_member)
         _selector(case, path, policy)
 
 
-def _part_topology(case: Case, path: str, policy: SubGroupPolicy) -> None:
-    if problem := contradiction(policy.network_topology):
-        where = f"{path}.networkTopology.highestTierName"
-        case.report(PG_TOPO_BOTH, where, f'of sub-group "{policy.name}" {problem}')
-    else:
-        network_tier(case, PG_TIER, f"{path}.networkTopology", policy.network_topology)
-
-
 def _size(case: Case, path: str, policy: SubGroupPolicy, minimum: int) -> None:
     size, count = policy.sub_group_size, policy.min_sub_groups
-    if size is not None and not 1 <= size <= INT32_MAX:
-        message = f"must be between 1 and {INT32_MAX}, found {size}"
-        case.report(PG_PART_SIZE, f"{path}.subGroupSize", message)
-    if count is not None and not 0 <= count <= INT32_MAX:
-        message = f"must be between 0 and {INT32_MAX}, found {count}"
-        case.report(PG_PART_SIZE, f"{path}.minSubGroups", message)
-    elif count is not None and (needed := count * max(size or 1, 1)) > minimum > 0:
+    if size is not None:
+        _is_count(case, PG_PART_SIZE, f"{path}.subGroupSize", size, least=1)
+    if count is None or not _is_count(case, PG_PART_SIZE, f"{path}.minSubGroups", count):
+        return
+    if (needed := count * max(size or 1, 1)) > minimum > 0:
         message = f"{count} sub-groups of {size or 1} are {needed} pods, more than spec.minMember ({minimum})"
         case.report(PG_PART_SUM, f"{path}.minSubGroups", message, excess=needed - minimum)
 
@@ -230,11 +207,11 @@ def _selector(case: Case, path: str, policy: SubGroupPolicy) -> None:
 
 
 CHECKS: tuple[Check[PodGroup], ...] = (
-    (PG_QUEUE.missing, _queue),
-    (PG_TOPO_BOTH, _topology),
+    (POD_GROUP.missing, _queue),
+    (POD_GROUP.two_tiers, _topology),
     (PG_MIN_MEMBER, _members),
     (PG_MIN_RESOURCES, _resources),
-    (PG_PRIORITY, _priority),
+    (POD_GROUP.priority, _priority),
     (PG_PART_NAME, _names),
     (PG_PART_SIZE, _parts),
 )

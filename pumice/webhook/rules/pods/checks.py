@@ -5,7 +5,7 @@ import re
 from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["CHECKS", "POD_JDB_INT", "RULES", "disruption_budget", "validate_create"]
 
@@ -42,7 +42,7 @@ POD_JDB_BOTH = Rule(
     reason="FieldValueForbidden",
 )
 
-RULES = (POD_JDB_INT, POD_JDB_PARSE, POD_JDB_FORM, POD_JDB_PERCENT, POD_JDB_BOTH)
+RULES = rules_in(globals())
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _LIMIT = 2**63

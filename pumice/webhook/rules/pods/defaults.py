@@ -4,7 +4,7 @@ from pumice.api.keys import QUEUE_ALLOCATION_GATE
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.pods.resource_groups import resource_group
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.terms import Group
 
 __all__ = ["RULES", "pod_defaults", "scheduling_gate"]
@@ -17,7 +17,7 @@ POD_GATE_SCHEDULER = Rule(
     level="warn",
 )
 
-RULES = (POD_GATE_SCHEDULER,)
+RULES = rules_in(globals())
 
 _NO_SPEC = DraftPodPlace()
 _GATE = {"name": QUEUE_ALLOCATION_GATE}

@@ -10,11 +10,11 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import JOB
 from pumice.plugins import PluginError
-from pumice.plugins.native import Owner, Place, RequestError, Wired, place
+from pumice.plugins.native import NativeWirings, Owner, Place, RequestError, Wired, place
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["RULES", "foreign_owner", "foreign_pod", "volcano_template", "wants_plugins"]
 
@@ -59,13 +59,7 @@ POD_PLUGINS_DOUBT = Rule(
     level="warn",
 )
 
-RULES = (
-    POD_PLUGINS_FORM,
-    POD_PLUGINS_OWNER,
-    POD_PLUGINS_UNKNOWN,
-    POD_PLUGINS_VOLCANO,
-    POD_PLUGINS_DOUBT,
-)
+RULES = rules_in(globals())
 
 _PATH = f"metadata.annotations[{keys.PLUGINS}]"
 _OWNERS_PATH = f"spec.template.{_PATH}"
@@ -102,7 +96,7 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
         for error in wired.errors:
             case.report(POD_PLUGINS_FORM, _PATH, error)
         if not case.errors:
-            _change(case.patch, "", pod, case.wirings.pod(wired, found, pod))
+            _change(case.patch, "", pod, _wirings(case).pod(wired, found, pod))
     except (RequestError, PluginError) as error:
         case.report(POD_PLUGINS_FORM, _PATH, str(error))
 
@@ -113,7 +107,7 @@ def foreign_owner(case: Case, owner: Owner) -> None:
     No API server asks about owners; this is for whoever judges them at a desk.
     """
     try:
-        known = case.wirings.of(owner)
+        known = _wirings(case).of(owner)
     except RequestError as error:
         case.report(POD_PLUGINS_FORM, _OWNERS_PATH, str(error))
         return
@@ -137,6 +131,10 @@ def volcano_template(case: Case, path: str, template: Raw) -> None:
         case.report(POD_PLUGINS_VOLCANO, f"{path}.{_PATH}", _IN_VAIN)
 
 
+def _wirings(case: Case) -> NativeWirings:
+    return case.wirings or NativeWirings(case.plugins)
+
+
 def _wired(case: Case, found: Place, namespace: str) -> Wired | None:
     """The unit that a pod belongs to; what is missing is reported.
 
@@ -145,7 +143,7 @@ def _wired(case: Case, found: Place, namespace: str) -> Wired | None:
     """
     key = found.kind, namespace, found.owner
     owner = case.owner(key)
-    wired = case.wirings.find(owner, found) if owner is not None else None
+    wired = _wirings(case).find(owner, found) if owner is not None else None
     if wired is not None:
         return wired
     what = f'{found.kind.kind} "{found.owner}"'

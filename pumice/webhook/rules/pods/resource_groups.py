@@ -9,7 +9,7 @@ from typing import Any
 from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.terms import Group
 
 __all__ = ["RULES", "resource_group"]
@@ -22,7 +22,7 @@ POD_GROUP_SCHEDULER = Rule(
     level="warn",
 )
 
-RULES = (POD_GROUP_SCHEDULER,)
+RULES = rules_in(globals())
 
 _NO_SPEC = DraftPodPlace()
 _BUILTIN_SCHEDULER = "default-scheduler"

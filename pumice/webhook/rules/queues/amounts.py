@@ -12,7 +12,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import shown
 from pumice.webhook.rules.queues.excess import Excess
 from pumice.webhook.rules.resource_names import is_integer, misspelt
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = [
     "Q_GUAR_GT_DESERVED",
@@ -187,17 +187,7 @@ Q_ROOT_FROZEN = Rule(
     reason="FieldValueForbidden",
 )
 
-RULES = (
-    Q_QUANTITY,
-    Q_NEG,
-    Q_INT,
-    Q_GUAR_NO_DESERVED,
-    Q_GUAR_GT_DESERVED,
-    Q_DES_GT_CAP,
-    Q_RESOURCE,
-    Q_CAP_ZERO,
-    Q_ROOT_FROZEN,
-)
+RULES = rules_in(globals())
 
 
 def root_frozen(case: Case, queue: Queue, old: Queue) -> None:

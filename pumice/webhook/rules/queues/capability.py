@@ -14,7 +14,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import readable
 from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["Q_CAP_GT_ANCESTOR", "RULES", "capability", "ruled"]
 
@@ -92,14 +92,7 @@ Q_CAP_BELOW_ZERO = Rule(
     compares=True,
 )
 
-RULES = (
-    Q_ROOT_LIMIT,
-    Q_TREE_OTHER,
-    Q_CAP_GT_ANCESTOR,
-    Q_CAP_LT_DESC,
-    Q_CAP_DESC_GT_ANCESTOR,
-    Q_CAP_BELOW_ZERO,
-)
+RULES = rules_in(globals())
 
 Limits = Mapping[str, int]
 Named = tuple[int, str]

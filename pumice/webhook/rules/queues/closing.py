@@ -10,7 +10,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.queues.tree import allocated_pods
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["Q_STATE", "RULES", "state", "validate_delete"]
 
@@ -109,17 +109,7 @@ Q_DEL_GROUPS = Rule(
     stricter=True,
 )
 
-RULES = (
-    Q_STATE,
-    Q_CLOSE_CHILDREN,
-    Q_DEL_DEFAULT,
-    Q_DEL_ROOT,
-    Q_DEL_MISSING,
-    Q_DEL_CHILDREN,
-    Q_DEL_PODS,
-    Q_DEL_RUNNING,
-    Q_DEL_GROUPS,
-)
+RULES = rules_in(globals())
 
 
 def validate_delete(case: Case, name: str, old: Queue | None) -> None:

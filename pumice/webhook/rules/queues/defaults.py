@@ -10,7 +10,7 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftQueue
 from pumice.webhook.rules.queues.hierarchy import rooted
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["DEFAULT_WEIGHT", "RULES", "queue_defaults"]
 
@@ -24,7 +24,7 @@ Q_ZERO = Rule(
     level="warn",
 )
 
-RULES = (Q_ZERO,)
+RULES = rules_in(globals())
 
 
 def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None) -> None:

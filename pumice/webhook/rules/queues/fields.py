@@ -8,7 +8,7 @@ from pumice.api.quantities import parse_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import Q_QUANTITY
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "RULES", "clusters", "fields"]
 
@@ -85,15 +85,7 @@ Q_CLUSTER_CAPACITY = Rule(
     stricter=True,
 )
 
-RULES = (
-    Q_WEIGHT,
-    Q_PRIORITY,
-    Q_DEQUEUE,
-    Q_CLUSTER_NAME,
-    Q_CLUSTER_DUP,
-    Q_CLUSTER_WEIGHT,
-    Q_CLUSTER_CAPACITY,
-)
+RULES = rules_in(globals())
 
 
 def clusters(case: Case, queue: Queue) -> None:

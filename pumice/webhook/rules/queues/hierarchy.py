@@ -6,7 +6,7 @@ import re
 from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["Q_HIER_LEN", "RULES", "hierarchy", "rooted"]
 
@@ -52,14 +52,7 @@ Q_HIER_BELOW = Rule(
     stricter=True,
 )
 
-RULES = (
-    Q_HIER_LEN,
-    Q_HIER_WEIGHT_NUM,
-    Q_HIER_WEIGHT_FINITE,
-    Q_HIER_WEIGHT_POS,
-    Q_HIER_SUBPATH,
-    Q_HIER_BELOW,
-)
+RULES = rules_in(globals())
 
 _NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)",

@@ -17,7 +17,7 @@ from pumice.api.queues import NodeGroupTerms, Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import Q_RESOURCE
 from pumice.webhook.rules.resource_names import misspelt
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = [
     "Q_GROUP_LIMITS",
@@ -139,14 +139,7 @@ Q_GROUP_LIMITS_UNUSED = Rule(
     level="warn",
 )
 
-RULES = (
-    Q_GROUP_NAME,
-    Q_GROUP_DUP,
-    Q_GROUP_BOTH,
-    Q_GROUP_PREFERENCE,
-    Q_GROUP_LIMITS,
-    Q_GROUP_LIMITS_UNUSED,
-)
+RULES = rules_in(globals())
 
 _PATH = f"metadata.annotations[{keys.NODE_GROUP_LIMITS}]"
 _FORM = '{"group1": {"cpu": "3", "memory": "8Gi"}}'

@@ -16,7 +16,7 @@ from pumice.webhook.rules.queues.amounts import Amounts, guaranteed, milli, mill
 from pumice.webhook.rules.queues.capability import ruled
 from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["Q_SIB_GUAR", "RULES", "sums"]
 
@@ -49,7 +49,7 @@ Q_CHILD_DES = Rule(
     compares=True,
 )
 
-RULES = (Q_SIB_GUAR, Q_SIB_DES, Q_CHILD_GUAR, Q_CHILD_DES)
+RULES = rules_in(globals())
 
 
 def _deserved(queue: Queue) -> Amounts:

@@ -8,7 +8,7 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import Excess, chained, counted
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "RULES", "allocated_pods", "depth", "place"]
 
@@ -83,18 +83,7 @@ Q_PARENT_CLOSED = Rule(
     level="warn",
 )
 
-RULES = (
-    Q_SELF_PARENT,
-    Q_CYCLE,
-    Q_ROOT_PARENT,
-    Q_PARENT_MISSING,
-    Q_PARENT_UNKNOWN,
-    Q_DEPTH,
-    Q_DEPTH_BELOW,
-    Q_PARENT_BUSY,
-    Q_PARENT_GROUPS,
-    Q_PARENT_CLOSED,
-)
+RULES = rules_in(globals())
 
 _PATH = "spec.parent"
 

@@ -1,0 +1,212 @@
+"""What Jobs and PodGroups name: a queue, priority classes, the highest tier of their network topology."""
+
+from typing import NamedTuple
+
+from pumice.api import keys
+from pumice.api.jobs import Job, NetworkTopology
+from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS
+from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.rule import Rule
+
+__all__ = [
+    "JOB",
+    "POD_GROUP",
+    "RULES",
+    "contradicts",
+    "job_priorities",
+    "job_queue",
+    "job_topologies",
+    "network_tier",
+    "priority_class",
+    "queue_reference",
+]
+
+_SHOWN = 10
+"""Children of a queue that a message names."""
+
+
+class References(NamedTuple):
+    """The rules about what objects of one kind name."""
+
+    missing: Rule
+    unknown: Rule
+    not_open: Rule
+    root: Rule
+    not_leaf: Rule
+    priority: Rule
+    tier: Rule
+    two_tiers: Rule
+
+
+def _references(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
+    """The rules for a kind, under codes that begin with a prefix.
+
+    With `tree_is_stricter` Volcano lets this kind name inner queues.
+    """
+    return References(
+        missing=Rule(
+            f"{prefix}-QUEUE-MISSING",
+            f"the queue of a {noun} exists",
+            "Nobody pays for the pods of a queue that does not exist; they would wait for ever.",
+            "queue: reserch",
+            reason="FieldValueNotFound",
+        ),
+        unknown=Rule(
+            f"{prefix}-QUEUE-UNKNOWN",
+            f"the queue of a {noun} is among the objects at hand",
+            "Without a cluster, or its state in files, nobody can tell whether the queue exists.",
+            "queue: research",
+            reason="FieldValueNotFound",
+            level="warn",
+        ),
+        not_open=Rule(
+            f"{prefix}-QUEUE-NOT-OPEN",
+            f"the queue of a {noun} is open",
+            "A closed queue takes nothing new.",
+            "queue: closed-for-maintenance",
+        ),
+        root=Rule(
+            f"{prefix}-QUEUE-ROOT",
+            f"the queue of a {noun} is not root",
+            "The queue root holds the other queues; it runs nothing itself.",
+            "queue: root",
+            stricter=tree_is_stricter,
+        ),
+        not_leaf=Rule(
+            f"{prefix}-QUEUE-NOT-LEAF",
+            f"the queue of a {noun} has no queues below it",
+            "Its share is divided among its children; nothing is left for pods of its own.",
+            "queue: department (with queues team-a and team-b below it)",
+            stricter=tree_is_stricter,
+        ),
+        priority=Rule(
+            f"{prefix}-PRIORITY",
+            f"the priority class of a {noun} exists",
+            "A gang whose class does not exist has priority 0, and the API server refuses pods that name it.",
+            "priorityClassName: hihg-priority",
+            reason="FieldValueNotFound",
+            level="warn",
+        ),
+        tier=Rule(
+            f"{prefix}-TIER",
+            f"the network tier that a {noun} names exists",
+            "Below the lowest tier there is no place, so that pods wait for ever in mode hard; above the "
+            "highest, nothing is limited.",
+            "networkTopology: {highestTierName: rakc}",
+            reason="FieldValueNotFound",
+            level="warn",
+        ),
+        two_tiers=Rule(
+            f"{prefix}-TOPO-BOTH",
+            "networkTopology names its highest tier by number or by name, not both",
+            "The two may disagree, and which of them counts would be a guess.",
+            "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
+            reason="FieldValueForbidden",
+        ),
+    )
+
+
+JOB = _references("JOB", "Job", tree_is_stricter=False)
+POD_GROUP = _references("PG", "PodGroup", tree_is_stricter=True)
+
+RULES = (*JOB, *POD_GROUP)
+
+
+def job_queue(case: Case, job: Job) -> None:
+    """Check the Job's queue."""
+    queue_reference(case, JOB, job.spec.queue or keys.DEFAULT_QUEUE)
+
+
+def queue_reference(case: Case, rules: References, name: str) -> None:
+    """Check the queue that `spec.queue` names.
+
+    A queue without a state is one that its controller has not reached yet, and counts as open.
+    """
+    path = "spec.queue"
+    if name == keys.ROOT_QUEUE:
+        case.report(rules.root, path, f'"{name}" holds other queues, name one of those')
+        return
+    queue = case.queue(name)
+    if queue is None:
+        hint = case.did_you_mean(name, [each.metadata.name for each in case.view.queues()])
+        if case.view.complete:
+            case.report(rules.missing, path, f'there is no queue "{name}"{hint}')
+        else:
+            message = f'queue "{name}" is not in the given files, so it was not looked at{hint}'
+            case.report(rules.unknown, path, message)
+        return
+    if not queue.is_open:
+        message = f'queue "{name}" is {queue.status.state}, it must be Open to take anything new'
+        case.report(rules.not_open, path, message)
+    if children := case.view.children(name):
+        shown = ", ".join(sorted(each.metadata.name for each in children)[:_SHOWN])
+        more = ", …" if len(children) > _SHOWN else ""
+        count = f"{len(children)} queue{'' if len(children) == 1 else 's'}"
+        message = f'queue "{name}" has {count} below it, name one of those: {shown}{more}'
+        case.report(rules.not_leaf, path, message)
+
+
+def priority_class(case: Case, rules: References, path: str, name: str) -> None:
+    """Warn about a priority class that does not exist, if the cluster's classes are known."""
+    view = case.view
+    if not name or view.priority_class(name) is not None or not view.knows(PRIORITY_CLASS):
+        return
+    hint = case.did_you_mean(name, [each.metadata.name for each in view.priority_classes()])
+    case.report(rules.priority, path, f'there is no priority class "{name}"{hint}')
+
+
+def job_priorities(case: Case, job: Job) -> None:
+    """Check the priority classes of the Job and of its pods."""
+    priority_class(case, JOB, "spec.priorityClassName", job.spec.priority_class_name)
+    for index, task in enumerate(job.tasks):
+        name = task.pod_spec().get("priorityClassName")
+        if name and isinstance(name, str):
+            path = f"spec.tasks[{index}].template.spec.priorityClassName"
+            priority_class(case, JOB, path, name)
+
+
+def contradicts(
+    case: Case, rules: References, path: str, topology: NetworkTopology | None, of: str = ""
+) -> bool:
+    """Whether a topology names its tier by number and by name, which is reported; `of` says whose it is."""
+    if topology is None or topology.highest_tier_allowed is None or not topology.highest_tier_name:
+        return False
+    message = (
+        f"{of}must not be set together with highestTierAllowed ({topology.highest_tier_allowed}), "
+        f'found "{topology.highest_tier_name}"; keep one of the two'
+    )
+    case.report(rules.two_tiers, f"{path}.highestTierName", message)
+    return True
+
+
+def network_tier(
+    case: Case, rules: References, path: str, topology: NetworkTopology | None
+) -> None:
+    """Warn about a tier that has no HyperNode, if the cluster's HyperNodes are known."""
+    if topology is None:
+        return
+    number, name = topology.highest_tier_allowed, topology.highest_tier_name
+    view = case.view
+    if (number is None and not name) or not view.knows(HYPER_NODE):
+        return
+    if number is not None and number not in view.tiers():
+        known = ", ".join(map(str, sorted(view.tiers()))) or "none"
+        message = f"there is no HyperNode of tier {number}, tiers are: {known}"
+        case.report(rules.tier, f"{path}.highestTierAllowed", message)
+    if name and name not in view.tier_names():
+        hint = case.did_you_mean(name, view.tier_names())
+        known = ", ".join(sorted(view.tier_names())) or "none"
+        message = f'there is no HyperNode of tier "{name}"{hint}, tiers are: {known}'
+        case.report(rules.tier, f"{path}.highestTierName", message)
+
+
+def job_topologies(case: Case, job: Job) -> None:
+    """Check the topology of the Job and of each task's partitions."""
+    found = [("spec.networkTopology", job.spec.network_topology)]
+    for index, task in enumerate(job.tasks):
+        if task.partition_policy is not None:
+            path = f"spec.tasks[{index}].partitionPolicy.networkTopology"
+            found.append((path, task.partition_policy.network_topology))
+    for path, topology in found:
+        contradicts(case, JOB, path, topology)
+        network_tier(case, JOB, path, topology)
