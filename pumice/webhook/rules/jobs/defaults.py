@@ -11,7 +11,7 @@ is too large or too small, though the user never wrote it. The API server record
 who has set a field, and admission owns none: as long as no manager owns `minAvailable`, it follows the tasks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pumice import plugins
 from pumice.api import keys
@@ -137,18 +137,16 @@ def _names(tasks: Sequence[DraftTask]) -> list[str] | None:
     if all(task.name for task in tasks):
         return None
     taken = {task.name for task in tasks if task.name}
-    return list(_free_names(tasks, taken))
-
-
-def _free_names(tasks: Sequence[DraftTask], taken: set[str]) -> Iterator[str]:
+    names = []
     for index, task in enumerate(tasks):
         name, number = task.name, index
         while not name:
             if (candidate := default_task_name(number)) not in taken:
                 name = candidate
-                taken.add(name)
             number += 1
-        yield name
+        taken.add(name)
+        names.append(name)
+    return names
 
 
 def _zero(case: Case, path: str, value: int | None, default: int) -> None:

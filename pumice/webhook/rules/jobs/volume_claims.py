@@ -35,15 +35,7 @@ class _Source(ApiStruct, frozen=True):
 
 
 def origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterator[Problem]:
-    """Say what of a claim's origin the API server would refuse.
-
-    Args:
-        claim: The spec of a PersistentVolumeClaim.
-        suggestions: Finds what was meant.
-
-    Yields:
-        Where in the spec, and what.
-    """
+    """Say what of a claim's origin the API server would refuse: where, and what."""
     found: dict[str, Any] = {}
     fields = {"selector": LabelSelector, "dataSource": _Source, "dataSourceRef": _Source}
     for field, wanted in fields.items():
@@ -98,13 +90,7 @@ _VOLUME_MODES = ("Filesystem", "Block")
 
 
 def volume_claim(case: Case, claim: Raw, path: str) -> None:
-    """Check the spec of a PersistentVolumeClaim.
-
-    Args:
-        case: Where to report.
-        claim: The spec.
-        path: Where it stands.
-    """
+    """Check the spec of a PersistentVolumeClaim."""
     _access_modes(case, claim.get("accessModes"), f"{path}.accessModes")
     _storage(case, claim.get("resources"), f"{path}.resources.requests.storage")
     for field in ("storageClassName", "volumeAttributesClassName", "volumeName"):

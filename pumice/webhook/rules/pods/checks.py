@@ -44,9 +44,8 @@ POD_JDB_BOTH = Rule(
 
 RULES = rules_in(globals())
 
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 _LIMIT = 2**63
-_DIGITS = 19
 _PLAIN = re.compile(r"0|-?[1-9]\d*|(0|[1-9]\d*)%", re.ASCII)
 _KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 
@@ -80,12 +79,8 @@ def _budget(case: Case, path: str, value: str) -> None:
 
 def _integer(text: str) -> int | None:
     """A number as Go reads it, in 64 bits; None when it is none."""
-    if not _INTEGER.fullmatch(text):
-        return None
-    digits = text.lstrip("+-").lstrip("0")
-    if len(digits) > _DIGITS:
-        return None
-    number = int(f"-{digits or 0}" if text.startswith("-") else digits or 0)
+    digits = _INTEGER.fullmatch(text)
+    number = int(digits[1] + digits[2]) if digits else _LIMIT
     return number if -_LIMIT <= number < _LIMIT else None
 
 
