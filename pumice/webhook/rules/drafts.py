@@ -17,7 +17,6 @@ from pumice.api.queues import QueueSpec
 __all__ = [
     "DraftGroupMeta",
     "DraftJob",
-    "DraftMeta",
     "DraftPod",
     "DraftPodGroup",
     "DraftPodPlace",

@@ -19,7 +19,7 @@ from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.rule import Rule, rules_in
 
-__all__ = ["JOB_IMMUTABLE", "RULES", "frozen_changes", "normal"]
+__all__ = ["RULES", "frozen_changes", "normal"]
 
 Raw = dict[str, Any]
 

@@ -40,12 +40,7 @@ def pod_group_defaults(
     """Write defaults into the case's patch.
 
     An update gets a default again only if the stored object has it, so that no update moves it elsewhere.
-
-    Args:
-        case: Where the patch goes.
-        group: The PodGroup as it came.
-        old: The PodGroup as it is stored, when it is an update.
-        namespace: Its namespace, which may stand in the review only.
+    Its namespace may stand in the review only.
     """
     if group.spec is None:
         case.patch.missing("/spec")

@@ -7,7 +7,7 @@ from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.rule import Rule, rules_in
 
-__all__ = ["CHECKS", "POD_JDB_INT", "RULES", "disruption_budget", "validate_create"]
+__all__ = ["CHECKS", "RULES", "validate_create"]
 
 POD_JDB_INT = Rule(
     "POD-JDB-INT",
@@ -50,7 +50,7 @@ _PLAIN = re.compile(r"0|-?[1-9]\d*|(0|[1-9]\d*)%", re.ASCII)
 _KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 
 
-def disruption_budget(case: Case, pod: Pod) -> None:
+def _disruption_budget(case: Case, pod: Pod) -> None:
     """Check the budget annotations of a pod."""
     annotations = pod.metadata.annotations or {}
     present = [key for key in _KEYS if key in annotations]
@@ -84,7 +84,7 @@ def _integer(text: str) -> int | None:
     return number if -_LIMIT <= number < _LIMIT else None
 
 
-CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, disruption_budget),)
+CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, _disruption_budget),)
 """What is judged about a Pod, in the order in which problems are told."""
 
 
