@@ -7,7 +7,6 @@ from pumice.webhook.rules.pod_groups import checks as pod_group_checks
 from pumice.webhook.rules.pods import checks as pod_checks
 from pumice.webhook.rules.pods import defaults as pod_defaults
 from pumice.webhook.rules.pods import foreign as pod_foreign
-from pumice.webhook.rules.pods import resource_groups as pod_resource_groups
 from pumice.webhook.rules.queues import amounts as queue_amounts
 from pumice.webhook.rules.queues import capability as queue_capability
 from pumice.webhook.rules.queues import closing as queue_closing
@@ -34,7 +33,6 @@ _FILES = (
     queue_sums,
     pod_group_checks,
     pod_foreign,
-    pod_resource_groups,
     pod_defaults,
     pod_checks,
     job_templates,

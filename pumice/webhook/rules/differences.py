@@ -56,18 +56,13 @@ _ZERO_IS_UNSET = frozenset(
 """Fields that Go cannot leave unset, so that zero or false is the same as nothing."""
 
 
-def differences(old: Any, new: Any, path: str) -> Iterator[Difference]:
+def differences(
+    old: Any, new: Any, path: str, key: str = "", parent: str = ""
+) -> Iterator[Difference]:
     """Find what differs, as deep as it is an object or a list of the same length.
 
-    Args:
-        old: Value before.
-        new: Value after.
-        path: Where both stand.
+    The value is that of field `key` in the object or list of field `parent`.
     """
-    yield from _differences(old, new, path, "", "")
-
-
-def _differences(old: Any, new: Any, path: str, key: str, parent: str) -> Iterator[Difference]:
     if old == new and type(old) is type(new):
         return
     if isinstance(old, dict | None) and isinstance(new, dict | None) and (old or new):
@@ -77,10 +72,10 @@ def _differences(old: Any, new: Any, path: str, key: str, parent: str) -> Iterat
             if key in _MAPS and (before.get(name) is None) != (after.get(name) is None):
                 yield Difference(where, before.get(name), after.get(name))
                 continue
-            yield from _differences(before.get(name), after.get(name), where, name, key)
+            yield from differences(before.get(name), after.get(name), where, name, key)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from _differences(before, after, f"{path}[{index}]", "", key)
+            yield from differences(before, after, f"{path}[{index}]", "", key)
     elif isinstance(old, list) and isinstance(new, list) and (field := _identity([*old, *new])):
         yield from _by_identity(old, new, path, key, field)
     elif not _equal(old, new, key, parent):
@@ -111,7 +106,7 @@ def _by_identity(
         if name not in before:
             yield Difference(f"{path}[{index}]", None, each)
         else:
-            yield from _differences(before[name][1], each, f"{path}[{index}]", "", key)
+            yield from differences(before[name][1], each, f"{path}[{index}]", "", key)
 
 
 def _equal(old: Any, new: Any, key: str, parent: str) -> bool:

@@ -17,25 +17,45 @@ from pumice.api.queues import QueueSpec
 __all__ = [
     "DraftGroupMeta",
     "DraftJob",
-    "DraftMeta",
     "DraftPod",
     "DraftPodGroup",
-    "DraftPodMeta",
     "DraftPodPlace",
     "DraftPodSpec",
     "DraftQueue",
     "DraftSpec",
     "DraftTask",
-    "DraftTemplate",
-    "ManagedFields",
+    "draft_of",
 ]
 
 
+class OwnedSpec(msgspec.Struct, frozen=True):
+    """The fields of a spec whose owner matters; None for one that the manager does not own."""
+
+    queue: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="f:queue")
+    min_available: dict[str, msgspec.Raw] | None = msgspec.field(
+        default=None, name="f:minAvailable"
+    )
+
+
+class _Owned(msgspec.Struct, frozen=True):
+    spec: OwnedSpec | None = msgspec.field(default=None, name="f:spec")
+
+
+_owned = msgspec.json.Decoder(_Owned)
+
+
 class ManagedFields(ApiStruct, frozen=True):
-    """Which fields somebody has set, and whether by server-side apply."""
+    """Which fields a manager owns, and whether by server-side apply."""
 
     operation: str = ""
     fields_v1: msgspec.Raw = msgspec.Raw(b"null")
+
+    def owned(self) -> OwnedSpec | None:
+        """Which fields of the spec the manager owns; None where that cannot be read."""
+        try:
+            return _owned.decode(self.fields_v1).spec or OwnedSpec()
+        except (ValueError, RecursionError):
+            return None
 
 
 class DraftMeta(ApiStruct, frozen=True):
@@ -134,13 +154,10 @@ class DraftPod(ApiStruct, frozen=True):
 
 
 def draft_of(job: dict[str, Any]) -> DraftJob:
-    """A Job that has been decoded, as defaulting reads it.
+    """A Job that has been decoded (`msgspec.to_builtins`), as defaulting reads it.
 
     Templates stay raw when a Job is decoded, so that they may hold anything. Where one is not even an
-    object, which the rules on templates tell, defaulting looks at none of them.
-
-    Args:
-        job: The Job as `msgspec.to_builtins` gives it.
+    object, which the rules on templates report, defaulting looks at none of them.
     """
     try:
         return msgspec.convert(job, DraftJob)

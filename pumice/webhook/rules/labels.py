@@ -33,12 +33,7 @@ def annotation_problems(annotations: Mapping[str, str] | None) -> Iterator[Probl
 
 
 def selector_problems(selector: LabelSelector, suggestions: Suggestions) -> Iterator[Problem]:
-    """Say what of a label selector cannot be understood.
-
-    Args:
-        selector: The selector.
-        suggestions: Finds what was meant.
-    """
+    """Say what of a label selector cannot be understood."""
     for where, problem in label_problems(selector.match_labels):
         yield f".matchLabels{where}", problem
     for index, requirement in enumerate(selector.match_expressions or ()):

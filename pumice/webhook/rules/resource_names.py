@@ -85,12 +85,7 @@ def is_shared(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def container_resource_problem(name: str, hinted: bool = True) -> str | None:
-    """Say why a container cannot ask for a resource of this name, or None when it can.
-
-    Args:
-        name: Of the resource.
-        hinted: Whether to look for the name that was meant.
-    """
+    """Say why a container cannot ask for a resource of this name, or None when it can; `hinted` looks for a similar name."""
     if "/" not in name:
         if name in _OF_CONTAINERS or (name.startswith(HUGE_PAGES) and page_size(name)):
             return None
@@ -118,12 +113,7 @@ def _meant(name: str, usual: Iterable[str]) -> str:
 
 @lru_cache(maxsize=256)
 def pod_resource_problem(name: str, hinted: bool = True) -> str | None:
-    """Say why a pod cannot ask for a resource of this name as a whole, or None when it can.
-
-    Args:
-        name: Of the resource.
-        hinted: Whether to look for the name that was meant.
-    """
+    """Say why a pod cannot ask for a resource of this name as a whole, or None when it can; `hinted` looks for a similar name."""
     if name in _OF_PODS or (name.startswith(HUGE_PAGES) and page_size(name)):
         return None
     hint = did_you_mean(name, _OF_PODS) if hinted else ""
@@ -141,12 +131,7 @@ def page_size(name: str) -> int:
 
 
 def misspelt(name: str, suggestions: Suggestions) -> str:
-    """A hint at the name that was probably meant, or an empty text.
-
-    Args:
-        name: Of a resource.
-        suggestions: Whose budget it takes; when that is spent, only names without a vendor are hinted at.
-    """
+    """The `hint` at a name, within a budget; when that is spent, no similar names are looked for."""
     if name in COUNTED or name in _MEASURED or name in _EXTENDED:
         return ""
     hinted = not suggestions.spent
@@ -156,19 +141,12 @@ def misspelt(name: str, suggestions: Suggestions) -> str:
 
 @lru_cache(maxsize=1024)
 def hint(name: str, hinted: bool = True) -> str:
-    """A hint at the name that was probably meant, or an empty text.
-
-    Args:
-        name: Of a resource.
-        hinted: Whether to look for that name; otherwise it is only said that there is none of this name.
-    """
+    """A hint that a resource does not exist, or an empty text; `hinted` looks for a similar name."""
     if name in COUNTED or name in _MEASURED or name in _EXTENDED:
         return ""
     if "/" in name:
-        if not hinted:
-            return ""
-        return did_you_mean(name, _EXTENDED) if _is_near_extended(name) else ""
-    if name.startswith(("hugepages-", "requests.", "limits.")):
+        return did_you_mean(name, _EXTENDED) if hinted and _is_near_extended(name) else ""
+    if name.startswith((HUGE_PAGES, "requests.", "limits.")):
         return ""
     meant = _meant(name, [*COUNTED, *_MEASURED]) if hinted else ""
     return meant or " (no such resource is built in)"

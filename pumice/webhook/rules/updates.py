@@ -51,10 +51,10 @@ def judge_update(
         case: Where new problems go.
         checks: What is judged.
         new: The object as it would be.
-        old: The object as it is; judged only when anything was found in the former.
-        standing: What the object as it is is judged by, where that is not the same.
-        covered: Paths of which the case says already that they must not change; what is wrong
-            with their new values goes without saying.
+        old: The stored object; judged only if the new one has problems.
+        standing: Checks of the stored object, if they are others.
+        covered: Paths that are reported already because they must not change; problems of their new values
+            are dropped.
     """
     after = _judged(case, checks, new, Suggestions())
     case.missing_queues.extend(after.missing_queues)
@@ -75,7 +75,7 @@ def judge_update(
 
     def brought(found: FieldError) -> bool:
         if after.is_crash(found):
-            return True  # nobody has judged the update, though the same was so before
+            return True  # the update has not been judged, though the same was so before
         if found.path in inside:
             return False
         path = moved.before(found.path)

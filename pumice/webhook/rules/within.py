@@ -49,10 +49,7 @@ def unaffected(
     rule reports at a dropped field or around it, because the field is missing, and what a rule reports that
     compares fields, because one of them may be missing.
 
-    Args:
-        found: Results about the object without the fields.
-        dropped: Paths of the fields.
-        comparing: Codes of the rules that compare fields.
+    Takes the results, the paths of the fields, and the codes of the rules that compare fields.
     """
     gone = Within(dropped)
     return [

@@ -87,34 +87,24 @@ class Place:
         return path
 
 
-def judge_job(case: Case, job: Job, place: Place) -> None:
+def judge_partial_job(case: Case, spec: JobSpec, place: Place) -> None:
+    """Judge a part of a Job, which the rest is yet to be added to.
+
+    Only what is there is judged, and each field for itself: what is missing, or does not fit another field,
+    may be corrected by the rest. Problems of pod templates, where most fields depend on others, only warn.
+    """
+    judge_job(case, Job(spec=spec), place, {"spec": msgspec.to_builtins(spec)})
+
+
+def judge_job(case: Case, job: Job, place: Place, part: Raw | None = None) -> None:
     """Judge a Job that an object will make, defaults written.
 
     Args:
         case: Where problems go, under the paths of the object.
         job: The Job, named as it will be.
         place: Where it stands.
+        part: What is there of the Job, if the rest is yet to be added; None if it is whole.
     """
-    _judge(case, job, place, None)
-
-
-def judge_partial_job(case: Case, spec: JobSpec, place: Place) -> None:
-    """Judge a part of a Job, which something is yet to be added to.
-
-    Only what is there is judged, and each field for itself: what is missing, or does not fit
-    another field, may be mended by the rest. Problems of pod templates, where most fields depend on
-    others, only warn.
-
-    Args:
-        case: Where problems go, under the paths of the object.
-        spec: What is there of the Job's spec.
-        place: Where it stands.
-    """
-    _judge(case, Job(spec=spec), place, {"spec": msgspec.to_builtins(spec)})
-
-
-def _judge(case: Case, job: Job, place: Place, part: Raw | None) -> None:
-    """Judge a Job of which a part is there, or all when the part is None."""
     raw: Raw = msgspec.to_builtins(job)
     defaulting, judging = case.sibling(), case.sibling()
     judging.creating = True  # the Jobs will be new, whatever becomes of the object
@@ -123,29 +113,25 @@ def _judge(case: Case, job: Job, place: Place, part: Raw | None) -> None:
     job_checks.validate_create(judging, whole)
     case.crashes.extend(judging.crashes)
     case.missing_queues.extend(judging.missing_queues)
-    for found in judging.errors:
-        if judging.is_crash(found):
+    refusing = [(each, True) for each in judging.errors]
+    warning = [(each, False) for each in (*defaulting.warnings, *judging.warnings)]
+    for found, refuses in (*refusing, *warning):
+        if refuses and judging.is_crash(found):
             case.errors.append(found)
-        elif _holds(found, part):
-            mendable = found.code in _OF_THE_RUN or (
-                part is not None and found.code.startswith("TPL-")
-            )
-            _refused(case, place.of(found), "warn" if mendable else "enforce")
-    for found in (*defaulting.warnings, *judging.warnings):
-        if _holds(found, part) and found.code in _FOR_LATER:
-            _refused(case, place.of(found), "warn")
-        elif _holds(found, part):
-            case.warnings.append(place.of(found))
+            continue
+        if not _holds(found, part):
+            continue
+        placed = place.of(found)
+        if found.code in _FOR_LATER:
+            case.report(JOB_QUEUE_LATER, placed.path, placed.message)
+        elif not refuses:
+            case.warnings.append(placed)
+        else:
+            is_template = part is not None and found.code.startswith("TPL-")
+            level: Level = "warn" if is_template or found.code in _OF_THE_RUN else "enforce"
+            case.add(placed, level, stricter=True)
     for (code, path), excess in judging.excesses.items():
         case.excesses[code, place.path(path)] = excess
-
-
-def _refused(case: Case, found: FieldError, level: Level) -> None:
-    """Something refuses the Job."""
-    if found.code in _FOR_LATER:
-        case.report(JOB_QUEUE_LATER, found.path, found.message)
-    else:
-        case.add(found, level, stricter=True)
 
 
 def _holds(found: FieldError, part: Raw | None) -> bool:

@@ -26,7 +26,7 @@ from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.updates import judge_update
 
-__all__ = ["CHECKS", "RULES", "pod_templates", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
 
 
 RULES: tuple[Rule, ...] = (
@@ -48,7 +48,7 @@ RULES: tuple[Rule, ...] = (
 """Every rule about Jobs; those that hold for PodGroups, too, stand beside theirs."""
 
 
-def pod_templates(case: Case, job: Job) -> None:
+def _pod_templates(case: Case, job: Job) -> None:
     """Check the pod template of every task."""
     # Namespaces with levels of their own see other problems, so what is in order for one is not for all.
     known = case.known if case.levels is case.settings.cluster_levels else None
@@ -71,7 +71,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (annotation_sizes.JOB_ANNOTATIONS, annotation_sizes.handed_on),
     (min_available.JOB_MINAVAIL_TOTAL, min_available.counts),
     (policies.POL_NOTHING, policies.lifecycle_policies),
-    (TPL_CONTAINERS, pod_templates),
+    (TPL_CONTAINERS, _pod_templates),
     (numa.JOB_NUMA_CPU, numa.numa),
     (partitions.PART_PRODUCT, partitions.partitions),
     (references.JOB.two_tiers, references.job_topologies),

@@ -11,16 +11,14 @@ is too large or too small, though the user never wrote it. The API server record
 who has set a field, and admission owns none: as long as no manager owns `minAvailable`, it follows the tasks.
 """
 
-from collections.abc import Iterator, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from pumice import plugins
 from pumice.api import keys
 from pumice.api.names import default_task_name
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.drafts import DraftJob, DraftMeta, DraftPodSpec, DraftSpec, DraftTask
+from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
 from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
 from pumice.webhook.rules.jobs.min_available import MAX_INT32
 from pumice.webhook.rules.rule import Rule, rules_in
@@ -46,13 +44,7 @@ _NO_POD_SPEC = DraftPodSpec()
 
 
 def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None:
-    """Write defaults into the case's patch.
-
-    Args:
-        case: Where the patch and the warnings go.
-        job: The Job as it came.
-        old: The Job as it is stored, when it is an update.
-    """
+    """Write defaults into the case's patch; `old` is the stored Job, when it is an update."""
     spec, patch = job.spec or _NO_SPEC, case.patch
     stored = None if old is None else old.spec or _NO_SPEC
     if job.spec is None:
@@ -87,10 +79,7 @@ def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum:
     if spec.min_available in (minimum, default):
         return
     if spec.min_available:
-        if stored is None or not stored.tasks:
-            return
-        minima = [_minimum_of(task) for task in stored.tasks]
-        if follows(job.metadata, spec, stored, minima):
+        if stored is not None and stored.tasks and _follows(job, spec, stored):
             case.patch.set("/spec/minAvailable", default)
     # A stored 0 is either what tasks without pods add up to, or older than admission.
     elif stored is None or stored.min_available not in (None, spec.min_available):
@@ -148,18 +137,16 @@ def _names(tasks: Sequence[DraftTask]) -> list[str] | None:
     if all(task.name for task in tasks):
         return None
     taken = {task.name for task in tasks if task.name}
-    return list(_free_names(tasks, taken))
-
-
-def _free_names(tasks: Sequence[DraftTask], taken: set[str]) -> Iterator[str]:
+    names = []
     for index, task in enumerate(tasks):
         name, number = task.name, index
         while not name:
             if (candidate := default_task_name(number)) not in taken:
                 name = candidate
-                taken.add(name)
             number += 1
-        yield name
+        taken.add(name)
+        names.append(name)
+    return names
 
 
 def _zero(case: Case, path: str, value: int | None, default: int) -> None:
@@ -175,44 +162,15 @@ def _plugins(case: Case, spec: DraftSpec, stored: DraftSpec | None, patch: Patch
             patch.set(f"/spec/plugins/{escape(name)}", arguments)
 
 
-class _OwnedSpec(msgspec.Struct, frozen=True):
-    min_available: dict[str, msgspec.Raw] | None = msgspec.field(
-        default=None, name="f:minAvailable"
-    )
-
-
-class _Owned(msgspec.Struct, frozen=True):
-    """Fields that somebody has set."""
-
-    spec: _OwnedSpec | None = msgspec.field(default=None, name="f:spec")
-
-
-_owned = msgspec.json.Decoder(_Owned)
-
-
-def follows(
-    metadata: DraftMeta | None, spec: DraftSpec, stored: DraftSpec, minima: Sequence[int]
-) -> bool:
+def _follows(job: DraftJob, spec: DraftSpec, stored: DraftSpec) -> bool:
     """Whether an update leaves `minAvailable` alone, and it is the default that admission wrote.
 
-    Args:
-        metadata: Of the Job as it came.
-        spec: The Job's spec as it came.
-        stored: Its spec as it is stored.
-        minima: What each stored task needs.
+    Managed fields that cannot be read may be of a user who has set it.
     """
     if spec.min_available is None or spec.min_available != stored.min_available:
         return False
-    if sum(minima) != stored.min_available:
+    if sum(_minimum_of(task) for task in stored.tasks or ()) != stored.min_available:
         return False
-    entries = (metadata.managed_fields if metadata is not None else None) or ()
-    return bool(entries) and not any(_sets(entry.fields_v1) for entry in entries)
-
-
-def _sets(fields: msgspec.Raw) -> bool:
-    """Whether fields that somebody owns include `spec.minAvailable`; unreadable ones may."""
-    try:
-        owned = _owned.decode(fields)
-    except (ValueError, RecursionError):
-        return True
-    return owned.spec is not None and owned.spec.min_available is not None
+    entries = (job.metadata.managed_fields if job.metadata is not None else None) or ()
+    owned = [entry.owned() for entry in entries]
+    return bool(owned) and all(each is not None and each.min_available is None for each in owned)

@@ -11,9 +11,7 @@ nothing would ever start. Here a setting switches it on.
 from collections.abc import Iterator, Sequence
 
 from pumice.api.jobs import Job, Task
-from pumice.plugins import Registry
 from pumice.plugins.applied import read_arguments
-from pumice.plugins.arguments import ArgumentSpec
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftTask
 from pumice.webhook.rules.rule import Rule, rules_in
@@ -84,11 +82,7 @@ def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
     none, and one that is mended circle by circle needs no round for each that was there. Takes time
     by nodes and edges, however many circles there are.
 
-    Args:
-        edges: Node to the nodes it leads to; every target is a node itself.
-
-    Yields:
-        The nodes of a circle, each leading to the next and the last to the first.
+    Every target of an edge is a node itself. Each node of a circle leads to the next, the last to the first.
     """
     done: set[str] = set()
     told: set[str] = set()
@@ -147,11 +141,11 @@ def launch_order(
         before: The stored tasks, when it is an update. What they have by default is written again,
             whatever the setting is by now; what they do not have is not added.
     """
-    spec = _arguments(case.plugins)
-    if spec is None:
+    plugin = case.plugins.get(PLUGIN)
+    if plugin is None or not {"master", "worker"} <= set(plugin.arguments.names):
         return
     strict = case.settings.strict_upstream
-    values = read_arguments(spec, vector, strict_upstream=strict).values
+    values = read_arguments(plugin.arguments, vector, strict_upstream=strict).values
     master, worker = values["master"], values["worker"]
     if master == worker or master not in names or worker not in names:
         return
@@ -165,11 +159,3 @@ def launch_order(
         wanted = case.settings.mpi_depends_on
     if wanted:
         case.patch.set(f"/spec/tasks/{index}/dependsOn", {"name": [worker]})
-
-
-def _arguments(registry: Registry) -> ArgumentSpec | None:
-    """Arguments of the plugin, if there is one that names the two tasks."""
-    plugin = registry.get(PLUGIN)
-    if plugin is None or not {"master", "worker"} <= set(plugin.arguments.names):
-        return None
-    return plugin.arguments

@@ -10,7 +10,6 @@ from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = [
     "JOB_MINAVAIL_TOTAL",
-    "JOB_NEGATIVE",
     "JOB_NO_TASKS",
     "JOB_OVERFLOW",
     "MAX_INT32",

@@ -5,7 +5,7 @@ divided task is scaled by changing both (`job_updates`). Numbers are of any size
 overflow.
 """
 
-from pumice.api.jobs import Job, Task
+from pumice.api.jobs import Job, PartitionPolicy, Task
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
 from pumice.webhook.rules.rule import Rule, rules_in
@@ -54,23 +54,19 @@ def partitions(case: Case, job: Job) -> None:
     """Check the partition policy of every task that has one."""
     for index, task in enumerate(job.tasks):
         if task.partition_policy is not None:
-            _partition(case, task, f"spec.tasks[{index}]")
+            _partition(case, task, task.partition_policy, f"spec.tasks[{index}]")
 
 
-def _partition(case: Case, task: Task, path: str) -> None:
-    policy = task.partition_policy
-    if policy is None:
-        return
+def _partition(case: Case, task: Task, policy: PartitionPolicy, path: str) -> None:
     total, size, least = policy.total_partitions, policy.partition_size, policy.min_partitions
     within = f"{path}.partitionPolicy"
     if total <= 0:
-        where = f"{within}.totalPartitions"
-        case.report(PART_TOTAL, where, f"must be at least 1, found {total}", excess=1 - total)
+        message = f"must be at least 1, found {total}"
+        case.report(PART_TOTAL, f"{within}.totalPartitions", message, excess=1 - total)
     else:
         bounds(case, f"{within}.totalPartitions", total)
     if size <= 0:
-        where = f"{within}.partitionSize"
-        case.report(PART_SIZE, where, f"must be at least 1, found {size}")
+        case.report(PART_SIZE, f"{within}.partitionSize", f"must be at least 1, found {size}")
     else:
         bounds(case, f"{within}.partitionSize", size)
     bounds(case, f"{within}.minPartitions", least)
@@ -80,7 +76,14 @@ def _partition(case: Case, task: Task, path: str) -> None:
         message = f"must be at most totalPartitions ({total}), found {least}"
         case.report(PART_MIN_TOTAL, f"{within}.minPartitions", message, excess=least - total)
     if task.size != total * size:
-        _product(case, task.size, total, size, path)
+        message = (
+            f"must be totalPartitions × partitionSize = {total} × {size} = {total * size}, "
+            f"found {task.size}"
+        )
+        fitting, rest = divmod(task.size, size)
+        if fitting > 0 and not rest:
+            message += f"; with totalPartitions: {fitting} it would be"
+        case.report(PART_PRODUCT, f"{path}.replicas", message, excess=abs(task.size - total * size))
     minimum = task.min_available
     if least > 0 and minimum is not None and minimum != least * size:
         case.report(
@@ -90,15 +93,3 @@ def _partition(case: Case, task: Task, path: str) -> None:
             f"{minimum}; leave it out to get this value",
             excess=abs(minimum - least * size),
         )
-
-
-def _product(case: Case, replicas: int, total: int, size: int, path: str) -> None:
-    """Say that the partitions do not make up the replicas, and how many would."""
-    message = (
-        f"must be totalPartitions × partitionSize = {total} × {size} = {total * size}, found "
-        f"{replicas}"
-    )
-    fitting, rest = divmod(replicas, size)
-    if fitting > 0 and not rest:
-        message += f"; with totalPartitions: {fitting} it would be"
-    case.report(PART_PRODUCT, f"{path}.replicas", message, excess=abs(replicas - total * size))

@@ -176,11 +176,7 @@ def annotating(registry: Registry) -> frozenset[str]:
 def job_annotations(case: Case, job: Job, draft: DraftJob, old: DraftJob | None = None) -> None:
     """Write annotations into the case's patch: those that the Job lacks.
 
-    Args:
-        case: Where the patch goes.
-        job: The Job as it came.
-        draft: The same, as far as defaulting reads it.
-        old: The Job as it is stored, when it is an update; only what it has is written again.
+    The draft is the same Job, as far as defaulting reads it. An update gets only what the stored Job has.
     """
     if any(not task.name for task in job.tasks):
         job = normal(case, job)

@@ -7,7 +7,6 @@ partition stays, since pods carry the number of theirs.
 """
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -15,12 +14,12 @@ import msgspec
 from pumice.api.jobs import Job
 from pumice.webhook.patches import applied
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.differences import Difference, differences, shown_change
+from pumice.webhook.rules.differences import differences, shown_change
 from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.rule import Rule, rules_in
 
-__all__ = ["JOB_IMMUTABLE", "RULES", "frozen_changes", "normal"]
+__all__ = ["RULES", "frozen_changes", "normal"]
 
 Raw = dict[str, Any]
 
@@ -49,13 +48,7 @@ _MUTABLE = (
 
 
 def normal(case: Case, job: Job, old: Job | None = None) -> Job:
-    """A Job with its defaults written, without asking who should have written them.
-
-    Args:
-        case: Settings and plugins, on which some defaults depend.
-        job: The Job.
-        old: The stored Job, whose scheduler counts where the Job names none.
-    """
+    """The Job with all defaults applied; if it names no scheduler, it keeps the one of the stored Job."""
     raw: Raw = msgspec.to_builtins(job)
     if old is not None and not job.spec.scheduler_name and old.spec.scheduler_name:
         raw.setdefault("spec", {})["schedulerName"] = old.spec.scheduler_name
@@ -65,15 +58,9 @@ def normal(case: Case, job: Job, old: Job | None = None) -> Job:
 
 
 def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
-    """Report every change of what must not change.
+    """Report every change of what must not change; gives the paths for which the update is refused.
 
-    Args:
-        case: Where the changes are reported.
-        old: The stored Job, defaults written.
-        new: The Job as it would be, defaults written.
-
-    Returns:
-        The paths of those for which the update is refused.
+    Both Jobs have their defaults written.
     """
     before, after = _frozen(old), _frozen(new)
     old_tasks, new_tasks = before.pop("tasks"), after.pop("tasks")
@@ -90,7 +77,9 @@ def frozen_changes(case: Case, old: Job, new: Job) -> list[str]:
         *(each for each in others if each.path > _TASKS),
     ]
     for number, change in enumerate(changes, start=1):
-        message = _message(change, last=number == len(changes))
+        message = f"must not change, found {shown_change(change.old, change.new)}"
+        if number == len(changes):
+            message += f"; {_MUTABLE}"
         if case.report(JOB_IMMUTABLE, change.path, message):
             paths.append(change.path)
     return paths
@@ -109,7 +98,8 @@ def _paired(
     if len(before) != len(after):
         refused = case.report(JOB_TASK_COUNT, _TASKS, _other_tasks(before, after))
     elif before != after and sorted(before) == sorted(after):
-        refused = case.report(JOB_IMMUTABLE, _TASKS, _other_order(before, after))
+        message = f"must keep their order, found {', '.join(before)} → {', '.join(after)}"
+        refused = case.report(JOB_IMMUTABLE, _TASKS, message)
     else:
         return [], list(zip(range(len(after)), old_tasks, new_tasks, strict=True))
     paths = _moved(before, after) if refused else []
@@ -160,24 +150,9 @@ def _topology(parent: Raw) -> None:
 
 
 def _other_tasks(before: list[str], after: list[str]) -> str:
-    parts = [
-        *_listed("added", [name for name in after if name not in before]),
-        *_listed("removed", [name for name in before if name not in after]),
-    ]
-    what = f" ({'; '.join(parts)})" if parts else ""
+    added = [name for name in after if name not in before]
+    removed = [name for name in before if name not in after]
+    named = (("added", added), ("removed", removed))
+    parts = "; ".join(f"{verb}: {', '.join(names)}" for verb, names in named if names)
+    what = f" ({parts})" if parts else ""
     return f"tasks must be neither added nor removed: {len(before)} before, {len(after)} now{what}"
-
-
-def _listed(verb: str, names: list[str]) -> Iterator[str]:
-    if names:
-        yield f"{verb}: {', '.join(names)}"
-
-
-def _other_order(before: list[str], after: list[str]) -> str:
-    return f"must keep their order, found {', '.join(before)} → {', '.join(after)}"
-
-
-def _message(change: Difference, *, last: bool) -> str:
-    """What changed; the last of all says also what may."""
-    message = f"must not change, found {shown_change(change.old, change.new)}"
-    return f"{message}; {_MUTABLE}" if last else message

@@ -19,7 +19,7 @@ from pumice.webhook.rules.differences import brief
 from pumice.webhook.rules.labels import Problem, selector_problems
 from pumice.webhook.rules.rule import Rule, rules_in
 
-__all__ = ["RULES", "VOL_CLAIM", "origin_problems", "volume_claim"]
+__all__ = ["RULES", "VOL_CLAIM", "volume_claim"]
 
 _CLAIM = "PersistentVolumeClaim"
 _KNOWN = (("", _CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
@@ -34,16 +34,8 @@ class _Source(ApiStruct, frozen=True):
     namespace: str | None = None
 
 
-def origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterator[Problem]:
-    """Say what of a claim's origin the API server would refuse.
-
-    Args:
-        claim: The spec of a PersistentVolumeClaim.
-        suggestions: Finds what was meant.
-
-    Yields:
-        Where in the spec, and what.
-    """
+def _origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterator[Problem]:
+    """Say what of a claim's origin the API server would refuse: where, and what."""
     found: dict[str, Any] = {}
     fields = {"selector": LabelSelector, "dataSource": _Source, "dataSourceRef": _Source}
     for field, wanted in fields.items():
@@ -98,13 +90,7 @@ _VOLUME_MODES = ("Filesystem", "Block")
 
 
 def volume_claim(case: Case, claim: Raw, path: str) -> None:
-    """Check the spec of a PersistentVolumeClaim.
-
-    Args:
-        case: Where to report.
-        claim: The spec.
-        path: Where it stands.
-    """
+    """Check the spec of a PersistentVolumeClaim."""
     _access_modes(case, claim.get("accessModes"), f"{path}.accessModes")
     _storage(case, claim.get("resources"), f"{path}.resources.requests.storage")
     for field in ("storageClassName", "volumeAttributesClassName", "volumeName"):
@@ -116,7 +102,7 @@ def volume_claim(case: Case, claim: Raw, path: str) -> None:
     mode = claim.get("volumeMode")
     if mode is not None and mode not in _VOLUME_MODES:
         case.report(VOL_CLAIM, f"{path}.volumeMode", _unknown(case, mode, _VOLUME_MODES))
-    for where, problem in origin_problems(claim, case.suggestions):
+    for where, problem in _origin_problems(claim, case.suggestions):
         case.report(VOL_CLAIM, f"{path}.{where}", problem)
 
 

@@ -8,6 +8,7 @@ from pumice.plugins.svc import MOUNT_PATH
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.volume_claims import volume_claim
 from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.templates.site import entries
 
 __all__ = ["RULES", "VOL_PATH", "volumes"]
 
@@ -140,10 +141,9 @@ def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
 
 def _mounts(containers: object) -> Iterator[tuple[str, str]]:
     """Paths at which containers have a volume or a block device, each with where that is said."""
-    for position, container in enumerate(containers if isinstance(containers, list) else ()):
+    for position, container in entries(containers):
         for field, member in _PLACES:
-            mounts = container.get(field) if isinstance(container, dict) else None
-            for number, mount in enumerate(mounts if isinstance(mounts, list) else ()):
-                path = mount.get(member) if isinstance(mount, dict) else None
+            for number, mount in entries(container.get(field)):
+                path = mount.get(member)
                 if isinstance(path, str):
                     yield f"[{position}].{field}[{number}].{member}", path

@@ -1,9 +1,8 @@
 """Defaults of a PodGroup: its queue, its priority class, the mode of its topology.
 
-The CRD writes `default` where no queue stands, before anybody is asked, so that an object alone cannot
-tell whether its user chose that queue. Whoever applies a manifest leaves word of it, though: kubectl in
-an annotation, server-side apply in the managed fields. Who says there that the queue is `default` is
-believed; everybody else is taken to have chosen none.
+The CRD writes `default` where no queue stands, before any webhook is asked, so that an object alone does
+not say whether its user chose that queue. The manifest that was applied does: kubectl keeps it in an
+annotation, server-side apply in the managed fields. Only a queue that is named there counts as chosen.
 """
 
 import msgspec
@@ -32,18 +31,7 @@ class _Applied(ApiStruct, frozen=True):
     spec: _AppliedSpec | None = None
 
 
-class _OwnedSpec(msgspec.Struct, frozen=True):
-    queue: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="f:queue")
-
-
-class _Owned(msgspec.Struct, frozen=True):
-    """Fields that somebody has applied."""
-
-    spec: _OwnedSpec | None = msgspec.field(default=None, name="f:spec")
-
-
 _applied = msgspec.json.Decoder(_Applied)
-_owned = msgspec.json.Decoder(_Owned)
 
 
 def pod_group_defaults(
@@ -51,13 +39,8 @@ def pod_group_defaults(
 ) -> None:
     """Write defaults into the case's patch.
 
-    An update gets a default again only if the stored object has it, so nobody is moved by being updated.
-
-    Args:
-        case: Where the patch goes.
-        group: The PodGroup as it came.
-        old: The PodGroup as it is stored, when it is an update.
-        namespace: Its namespace, which may stand in the review only.
+    An update gets a default again only if the stored object has it, so that no update moves it elsewhere.
+    Its namespace may stand in the review only.
     """
     if group.spec is None:
         case.patch.missing("/spec")
@@ -95,16 +78,10 @@ def _is_chosen(metadata: DraftGroupMeta) -> bool:
         except (ValueError, RecursionError):
             return False
         return applied.spec is not None and applied.spec.queue == keys.DEFAULT_QUEUE
-    for entry in metadata.managed_fields or ():
-        if entry.operation != "Apply":
-            continue  # of other writes, what the CRD has written is among their fields
-        try:
-            owned = _owned.decode(entry.fields_v1)
-        except (ValueError, RecursionError):
-            continue
-        if owned.spec is not None and owned.spec.queue is not None:
-            return True
-    return False
+    # The fields of other writes include what the CRD has written.
+    applied_by = [each for each in metadata.managed_fields or () if each.operation == "Apply"]
+    owned = [each.owned() for each in applied_by]
+    return any(each is not None and each.queue is not None for each in owned)
 
 
 def _mode(case: Case, topology: NetworkTopology | None, pointer: str) -> None:

@@ -7,7 +7,7 @@ from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.rule import Rule, rules_in
 
-__all__ = ["CHECKS", "POD_JDB_INT", "RULES", "disruption_budget", "validate_create"]
+__all__ = ["CHECKS", "RULES", "validate_create"]
 
 POD_JDB_INT = Rule(
     "POD-JDB-INT",
@@ -44,14 +44,13 @@ POD_JDB_BOTH = Rule(
 
 RULES = rules_in(globals())
 
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 _LIMIT = 2**63
-_DIGITS = 19
 _PLAIN = re.compile(r"0|-?[1-9]\d*|(0|[1-9]\d*)%", re.ASCII)
 _KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 
 
-def disruption_budget(case: Case, pod: Pod) -> None:
+def _disruption_budget(case: Case, pod: Pod) -> None:
     """Check the budget annotations of a pod."""
     annotations = pod.metadata.annotations or {}
     present = [key for key in _KEYS if key in annotations]
@@ -80,16 +79,12 @@ def _budget(case: Case, path: str, value: str) -> None:
 
 def _integer(text: str) -> int | None:
     """A number as Go reads it, in 64 bits; None when it is none."""
-    if not _INTEGER.fullmatch(text):
-        return None
-    digits = text.lstrip("+-").lstrip("0")
-    if len(digits) > _DIGITS:
-        return None
-    number = int(f"-{digits or 0}" if text.startswith("-") else digits or 0)
+    digits = _INTEGER.fullmatch(text)
+    number = int(digits[1] + digits[2]) if digits else _LIMIT
     return number if -_LIMIT <= number < _LIMIT else None
 
 
-CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, disruption_budget),)
+CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, _disruption_budget),)
 """What is judged about a Pod, in the order in which problems are told."""
 
 

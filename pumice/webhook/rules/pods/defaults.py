@@ -1,14 +1,27 @@
-"""Defaults of pods: what the resource group gives, and the gate that holds a pod until its queue has room."""
+"""Defaults of pods: what the resource group gives, and the gate that holds a pod until its queue has room.
+
+Each step adds what is missing and leaves the rest alone, so a second pass changes nothing, and fields of a
+toleration or a gate that Pumice does not know stay.
+"""
+
+from typing import Any
 
 from pumice.api.keys import QUEUE_ALLOCATION_GATE
+from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
-from pumice.webhook.rules.pods.resource_groups import resource_group
 from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.terms import Group
 
-__all__ = ["RULES", "pod_defaults", "scheduling_gate"]
+__all__ = ["RULES", "pod_defaults"]
 
+POD_GROUP_SCHEDULER = Rule(
+    "POD-GROUP-SCHEDULER",
+    "a pod names no other scheduler than its resource group",
+    "The group's scheduler counts, as in Volcano; the one that the pod names never sees it.",
+    "annotations: {volcano.sh/resource-group: gpu}, schedulerName: mine",
+    level="warn",
+)
 POD_GATE_SCHEDULER = Rule(
     "POD-GATE-SCHEDULER",
     "a pod that is held by a gate is one of our schedulers'",
@@ -21,16 +34,12 @@ RULES = rules_in(globals())
 
 _NO_SPEC = DraftPodPlace()
 _GATE = {"name": QUEUE_ALLOCATION_GATE}
+_BUILTIN_SCHEDULER = "default-scheduler"
+"""What the API server writes where a pod names no scheduler."""
 
 
-def scheduling_gate(case: Case, pod: DraftPod, group: Group | None) -> None:
-    """Hold a pod that asks for it, unless it is held already.
-
-    Args:
-        case: Where the patch and the warnings go.
-        pod: The pod as it came.
-        group: Its resource group, which may give it another scheduler.
-    """
+def _scheduling_gate(case: Case, pod: DraftPod, group: Group | None) -> None:
+    """Hold a pod that asks for it, unless it is held already; its group may give it another scheduler."""
     if (pod.metadata.annotations or {}).get(QUEUE_ALLOCATION_GATE) != "true":
         return
     spec = pod.spec or _NO_SPEC
@@ -54,12 +63,7 @@ def scheduling_gate(case: Case, pod: DraftPod, group: Group | None) -> None:
 def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
     """Write what a pod gets into the case's patch; nothing for most pods.
 
-    Args:
-        case: Where the patch and the warnings go.
-        pod: The pod as it came.
-        namespace: Its namespace, which may stand in the review only.
-
-    Gates do not depend on the file of resource groups.
+    Its namespace may stand in the review only. Gates do not depend on the file of resource groups.
     """
     annotations = pod.metadata.annotations
     gating = case.settings.scheduling_gates_queue_admission and annotations is not None
@@ -69,6 +73,55 @@ def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
     if pod.spec is None:
         case.patch.missing("/spec")
     if gating:
-        scheduling_gate(case, pod, group)
+        _scheduling_gate(case, pod, group)
     if group is not None:
-        resource_group(case, pod, group)
+        _resource_group(case, pod, group)
+
+
+def _resource_group(case: Case, pod: DraftPod, group: Group) -> None:
+    """Write what a group gives to a pod into the case's patch."""
+    spec, patch = pod.spec or _NO_SPEC, case.patch
+    _node_selector(case, spec, group)
+    if group.affinity is not None and spec.affinity is None:
+        patch.set("/spec/affinity", group.affinity)
+    _tolerations(case, spec, group)
+    wanted, named = group.scheduler_name, spec.scheduler_name
+    if wanted and wanted != named:
+        patch.set("/spec/schedulerName", wanted)
+        if named not in ("", _BUILTIN_SCHEDULER):
+            message = (
+                f'"{named}" becomes "{wanted}", the scheduler of resource group "{group.name}"'
+            )
+            case.report(POD_GROUP_SCHEDULER, "spec.schedulerName", message)
+
+
+def _node_selector(case: Case, spec: DraftPodPlace, group: Group) -> None:
+    """Select the group's nodes; of two values for a label the group's counts."""
+    selector = spec.node_selector
+    if selector is None:
+        if group.labels:
+            case.patch.set("/spec/nodeSelector", group.labels)
+        return
+    for key, value in group.labels.items():
+        if selector.get(key) != value:
+            case.patch.set(f"/spec/nodeSelector/{escape(key)}", value)
+
+
+def _tolerations(case: Case, spec: DraftPodPlace, group: Group) -> None:
+    if spec.tolerations is None:
+        if group.tolerations:
+            case.patch.set("/spec/tolerations", list(group.tolerations))
+        return
+    present = [_plain(each) for each in spec.tolerations]
+    for wanted in group.tolerations:
+        if _plain(wanted) not in present:
+            case.patch.set("/spec/tolerations/-", wanted)
+
+
+def _plain(toleration: dict[str, Any]) -> dict[str, Any]:
+    """A toleration without what says nothing: `Equal` is what an empty operator means."""
+    return {
+        key: value
+        for key, value in toleration.items()
+        if value not in ("", None) and (key, value) != ("operator", "Equal")
+    }

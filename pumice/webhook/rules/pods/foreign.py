@@ -73,12 +73,9 @@ def wants_plugins(pod: DraftPod) -> bool:
 
 
 def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
-    """Write what plugins do to a pod into the case's patch.
+    """Write what plugins do to a pod that names them into the case's patch.
 
-    Args:
-        case: Where the patch and the problems go.
-        pod: A pod that names plugins.
-        namespace: Its namespace, which may stand in the review only.
+    Its namespace may stand in the review only.
     """
     if _is_volcanos(pod):
         case.report(POD_PLUGINS_VOLCANO, _PATH, _IN_VAIN)
@@ -104,7 +101,7 @@ def foreign_pod(case: Case, pod: Raw, namespace: str) -> None:
 def foreign_owner(case: Case, owner: Owner) -> None:
     """Judge the plugins of an owner, as its pods would find them.
 
-    No API server asks about owners; this is for whoever judges them at a desk.
+    No API server asks about owners; this is for the command line.
     """
     try:
         known = _wirings(case).of(owner)
@@ -118,13 +115,7 @@ def foreign_owner(case: Case, owner: Owner) -> None:
 
 
 def volcano_template(case: Case, path: str, template: Raw) -> None:
-    """Warn where a template of a Volcano Job names plugins, before its pods do.
-
-    Args:
-        case: Where the warning goes.
-        path: Where the template is.
-        template: The template, whatever it holds.
-    """
+    """Warn where a template of a Volcano Job names plugins, before its pods do."""
     metadata = template.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     if isinstance(annotations, dict) and keys.PLUGINS in annotations:
