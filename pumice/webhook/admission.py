@@ -74,15 +74,9 @@ class Admission:
         plugin_settings: PluginSettings = DEFAULT,
         on_crash: Callable[[Crash], None] | None = None,
     ) -> None:
-        """Make one.
+        """Judge by settings, with the plugins that exist, what is in the cluster of the view.
 
-        Args:
-            settings: How strict to be.
-            view: The cluster.
-            plugins: The job plugins that exist.
-            groups: Resource groups of pods; may be replaced by others between two reviews.
-            plugin_settings: What the cluster's operator has decided about job plugins.
-            on_crash: Told of each rule that raises, once for each place where it does.
+        `groups` may be replaced between two reviews. `on_crash` is called once for each place where a rule raises.
         """
         self.settings = settings
         self.view = view
@@ -104,13 +98,7 @@ class Admission:
         return self.answer(path, body).body
 
     def answer(self, path: str, body: bytes, view: AdmissionView | None = None) -> Answer:
-        """Answer a review, and say about it what its server wants to know. Never raises.
-
-        Args:
-            path: One of `paths`.
-            body: The review.
-            view: Look at this instead of the usual view.
-        """
+        """Answer a review, by another view than the usual one if it is given. Never raises."""
         endpoint = ENDPOINTS.get(path)
         if endpoint is None:
             return malformed(uid_of(body), 404, _no_endpoint(path), "NotFound")
@@ -282,13 +270,7 @@ def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
 
 
 def _absence(question: Question[Any], new: object, old: object) -> Response | None:
-    """The answer to a question without the objects that its operation has, which would otherwise pass.
-
-    Args:
-        question: What is asked.
-        new: The object, or None where there is none.
-        old: The stored object, likewise.
-    """
+    """The answer to a question without the objects that its operation has, which would otherwise pass."""
     operation = question.operation
     if new is None and operation in ("CREATE", "UPDATE"):
         missing = "object"

@@ -68,6 +68,7 @@ def responded(kind: Kind, name: str, case: Case) -> Response:
 def answered(question: Question[Any], response: Response, case: Case) -> Answer:
     """Encode a response and add what its server wants to know."""
     codes: tuple[str, ...] = ()
+    status = response.status
     outcome: Outcome
     if response.allowed:
         outcome = "allowed" if response.patch is None else "patched"
@@ -89,13 +90,9 @@ def answered(question: Question[Any], response: Response, case: Case) -> Answer:
         tolerated=_tolerated(warned) if warned else (),
         missing_queues=tuple(case.missing_queues),
         missing_owners=tuple(case.missing_owners),
-        status=response.status.code if response.status is not None else 200,
-        problem=_problem(response) if outcome == "errored" else "",
+        status=status.code if status is not None else 200,
+        problem=status.message if status is not None and outcome == "errored" else "",
     )
-
-
-def _problem(response: Response) -> str:
-    return response.status.message if response.status is not None else ""
 
 
 def malformed(uid: str, status: int, problem: str, reason: str = "BadRequest") -> Answer:
@@ -121,10 +118,7 @@ def unreadable(uid: str, problem: str) -> Answer:
 
 
 def _warnings(found: list[FieldError]) -> tuple[list[str], dict[str, str]]:
-    """What kubectl prints, and what the audit log notes.
-
-    Whoever makes rules stricter step by step looks there for what would be refused.
-    """
+    """What kubectl prints, and what the audit log notes: there stands what stricter settings would refuse."""
     warned = _codes(found)
     audit = {"warned": ",".join(warned)}
     if tolerated := _tolerated(warned):

@@ -22,11 +22,8 @@ _MAPS: dict[str, Callable[[dict[str, str]], Iterator[Problem]]] = {
 def metadata_problems(manifest: dict[str, Any], *, namespaced: bool) -> list[FieldError]:
     """Say what is wrong with the names, and which labels and annotations no object can have.
 
-    Those that are no texts are among them, which `volcano.sh/preemptable: true` becomes for lack of quotes.
-
-    Args:
-        manifest: The object.
-        namespaced: Whether objects of its kind are in a namespace; of others the API server drops it.
+    Those that are no texts are among them, which `volcano.sh/preemptable: true` becomes for lack of quotes. Of kinds that
+    are not namespaced the API server drops the namespace.
     """
     meta = manifest.get("metadata")
     if not isinstance(meta, dict):

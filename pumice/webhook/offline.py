@@ -61,15 +61,9 @@ def judge(
     operation: str = "CREATE",
     old: Manifest | None = None,
 ) -> Judgement:
-    """Judge a manifest as the API server and its webhooks would.
+    """Judge a manifest as the API server and its webhooks would; for `UPDATE` and `DELETE` with the stored object.
 
     A kind that admission knows nothing of is admitted as it is.
-
-    Args:
-        admission: The rules.
-        manifest: The object, as a file holds it.
-        operation: `CREATE`, `UPDATE` or `DELETE`.
-        old: The stored object, for the latter two.
     """
     try:
         plain: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))
@@ -102,7 +96,9 @@ def _judge(
         errors, doubts = with_pod_problems(errors, of_pod.errors), doubts + of_pod.warnings
     # Rules do not see these entries: a mutating one may have written an entry of the same name.
     problems = metadata_problems(plain, namespaced=False) if operation != "DELETE" else []
-    odd = [each for each in problems if _is_odd_entry(each)]
+    odd = [
+        each for each in problems if each.code == "SCHEMA-TYPE" and each.path.startswith(_ENTRIES)
+    ]
     warnings = _beside(odd, (*dropped, *mutating.warnings, *doubts))
     return Judgement((*odd, *_beside(odd, errors)), warnings, patched)
 
@@ -121,24 +117,12 @@ def _beside(odd: Iterable[FieldError], found: Iterable[FieldError]) -> tuple[Fie
     return left
 
 
-def _is_odd_entry(found: FieldError) -> bool:
-    """True for a label or an annotation that is not a string."""
-    return found.code == "SCHEMA-TYPE" and found.path.startswith(_ENTRIES)
-
-
 _ENTRIES = ("metadata.labels", "metadata.annotations")
 
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """Asks the endpoints of a kind as an API server would.
-
-    Attributes:
-        admission: Who answers.
-        kind: The kind.
-        operation: What is done to its objects.
-        old: The stored object, if there is one.
-    """
+    """Asks the endpoints of a kind as an API server would."""
 
     admission: Admission
     kind: Kind
@@ -159,10 +143,8 @@ class _Desk:
     ) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings of the schema and the validating rules.
 
-        Args:
-            manifest: The object, mutated if it could be read.
-            unreadable: Paths of what could not be. The rest is mutated and judged by itself: otherwise
-                it would be refused for what a mutating rule fills in, such as the name of a task.
+        What is not at an unreadable path is mutated and judged by itself: otherwise it would be refused for what a
+        mutating rule fills in, such as the name of a task.
         """
         errors, warnings = self._found(manifest)
         if not unreadable or self.operation != "CREATE":

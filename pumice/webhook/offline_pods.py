@@ -25,15 +25,9 @@ _OF_MAPS = frozenset({"TPL-LABEL", "TPL-ANNOTATION", "TPL-TYPE"})
 
 
 def pod_problems(case: Case, pod: Manifest, old: Manifest | None) -> Case:
-    """Judge a Pod as an API server does.
+    """Judge a Pod as an API server does, in a new case like the given one.
 
-    Args:
-        case: Settings and cluster; nothing is reported to it.
-        pod: The Pod, whatever its fields hold.
-        old: The stored Pod that is updated. What is wrong with it, too, is not reported.
-
-    Returns:
-        A case with the problems.
+    What is wrong with the stored Pod, too, is not reported.
     """
     judged = _judged(case, pod)
     if old is not None and (judged.errors or judged.warnings):

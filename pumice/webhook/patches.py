@@ -38,20 +38,11 @@ class Patch:
         self._parents.append(pointer)
 
     def set(self, pointer: str, value: Any) -> None:
-        """Set one member.
-
-        Args:
-            pointer: JSON pointer, its keys escaped.
-            value: What it becomes.
-        """
-        if self._parents:
-            self._make_parents(pointer)
-        self.operations.append(PatchOperation("add", pointer, value))
-
-    def _make_parents(self, pointer: str) -> None:
+        """Set one member by its JSON pointer, whose keys are escaped."""
         for parent in [each for each in self._parents if pointer.startswith(each + "/")]:
             self._parents.remove(parent)
             self.operations.append(PatchOperation("add", parent, {}))
+        self.operations.append(PatchOperation("add", pointer, value))
 
 
 def applied(document: dict[str, Any], operations: list[PatchOperation]) -> dict[str, Any]:

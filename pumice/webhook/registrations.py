@@ -196,10 +196,9 @@ REGISTRATIONS: tuple[Registration, ...] = (
 
 
 def enabled_paths(text: str) -> tuple[str, ...]:
-    """Read a list of endpoints as `--enabled-admission` gives it.
+    """Read a list of endpoints as `--enabled-admission` gives it, with commas between them.
 
-    Args:
-        text: Paths with commas between them; blanks, empty items and repetitions are passed over.
+    Blanks, empty items and repetitions are passed over.
 
     Raises:
         ValueError: There is no such endpoint.
@@ -223,12 +222,8 @@ def configuration(
 ) -> dict[str, Any]:
     """The webhook configuration object of an endpoint.
 
-    Args:
-        registration: The endpoint.
-        settings: Settings of admission, which match conditions depend on.
-        client_config: How the API server reaches it: `url` or `service`, and `caBundle`.
-        groups: Resource groups, of whose pods it must hear.
-        exempt_namespaces: Namespaces whose objects are never asked about.
+    Match conditions depend on the settings of admission and on the resource groups. `client_config` says how the API
+    server reaches the endpoint: `url` or `service`, and `caBundle`.
     """
     kind = registration.kind
     webhook: dict[str, Any] = {
@@ -279,23 +274,9 @@ def configurations(
     client_config: Callable[[str], dict[str, Any]],
     *,
     groups: ResourceGroups = NO_GROUPS,
-    exempt_namespaces: tuple[str, ...] = EXEMPT_NAMESPACES,
 ) -> list[dict[str, Any]]:
-    """The webhook configuration objects of all endpoints.
-
-    Args:
-        settings: Settings of admission.
-        client_config: From a path to how the API server reaches it.
-        groups: Resource groups, of whose pods the webhook must hear.
-        exempt_namespaces: Namespaces whose objects are never asked about.
-    """
+    """The webhook configuration objects of all endpoints; `client_config` says by path how each is reached."""
     return [
-        configuration(
-            each,
-            settings,
-            client_config(each.path),
-            groups=groups,
-            exempt_namespaces=exempt_namespaces,
-        )
+        configuration(each, settings, client_config(each.path), groups=groups)
         for each in REGISTRATIONS
     ]

@@ -111,11 +111,7 @@ class AdmissionSettings:
         return {name: {**self.cluster_levels, **own} for name, own in self.namespaces.items()}
 
     def levels(self, namespace: str) -> Levels:
-        """Levels of rules that do not have their own one, for the objects of a namespace.
-
-        Args:
-            namespace: Its name; empty for objects that are in none.
-        """
+        """The same for the objects of a namespace; its name is empty for objects that are in none."""
         return self.namespace_levels.get(namespace, self.cluster_levels)
 
     @classmethod

@@ -50,13 +50,7 @@ def schema(kind: Kind) -> Structural | None:
 
 
 def type_problems(kind: Kind, raw: Any, error: Exception) -> list[FieldError]:
-    """Every field of a wrong type.
-
-    Args:
-        kind: Kind of the object.
-        raw: The object, decoded without types.
-        error: Why it did not decode.
-    """
+    """Every field of a wrong type in an object that is decoded without types; `error` is why it did not decode."""
     return _by_schema(kind, raw) or [_first(error, raw)]
 
 

@@ -19,12 +19,7 @@ _INWARD = 2
 
 
 def unknown_fields(known: Structural, dropped: Iterable[str]) -> list[FieldError]:
-    """Say of every field that goes that it does, and what was probably meant.
-
-    Args:
-        known: The schema of the kind.
-        dropped: Paths of the fields that pruning by it drops.
-    """
+    """Say of every path that pruning by the schema drops that it does, and what was probably meant."""
     said = "is not a field of this kind and is dropped"
     return [FieldError(path, f"{said}{_hint(known, path)}", "SCHEMA-UNKNOWN") for path in dropped]
 

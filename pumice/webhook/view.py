@@ -175,11 +175,8 @@ class Snapshot(AdmissionView):
     ) -> None:
         """Make a view; of two queues of one name the later counts.
 
-        Args:
-            queues: The queues.
-            others: Objects of other kinds. Priority classes and HyperNodes are known when any is given:
-                descriptions of a cluster in files often leave them out.
-            complete: True if an object of another kind that is not given does not exist.
+        If `complete`, an object that is not given does not exist. Priority classes and HyperNodes are known when any is
+        given: descriptions of a cluster in files often leave them out.
         """
         named = {("", queue.metadata.name): queue for queue in queues}
         self._objects: dict[Kind, _Named] = {**(others or {}), QUEUE: named}
@@ -194,10 +191,6 @@ class Snapshot(AdmissionView):
         """Make a view of raw manifests; of two of one name the later counts, and kinds that no rule asks for are ignored.
 
         The queues `root` and `default`, which every cluster has, are there without being given.
-
-        Args:
-            manifests: Objects of the cluster.
-            complete: True if a queue that is not among them does not exist.
 
         Raises:
             msgspec.ValidationError: A field of a manifest has the wrong type.

@@ -6,7 +6,6 @@ labels of nodes, an affinity, tolerations and a scheduler.
 model     a group, and all of them compiled so that a pod finds its own in a few lookups
 reading   YAML with a path and a line for whatever is wrong with it
 parsing   the file as groups, with everything that is wrong or doubtful about it
-checks    what a group gives, judged by the rules of pod templates
 
 What a pod gets from its group is a rule of pods (`rules/pods/resource_groups`), which knows a group by what it gives; the
 webhook's server follows the file (`server/groups`).

@@ -6,12 +6,18 @@ from typing import Any
 import msgspec
 
 from pumice.api import keys
-from pumice.api.fields import did_you_mean
+from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
-from pumice.webhook.groups.checks import judged
+from pumice.plugins import builtin
 from pumice.webhook.groups.model import ResourceGroup, ResourceGroups
 from pumice.webhook.groups.reading import Place, Problem, Reader, compose
+from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.labels import label_problems
+from pumice.webhook.rules.templates import types
+from pumice.webhook.rules.templates.scheduling import SCHEDULING
+from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.view import Snapshot
 
 __all__ = ["ConfError", "parse"]
 
@@ -21,6 +27,7 @@ _OBJECT = ("key", "value")
 _OBJECT_KEYS = ("namespace", "annotation")
 _TOLERATION = ("key", "operator", "value", "effect")
 _SECONDS = "tolerationSeconds"
+_NO_CLAIM = "has no value, so no pod belongs to this group"
 
 
 class ConfError(ValueError):
@@ -41,9 +48,6 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[Problem, ...]]:
     """Read the file that `--admission-conf` names.
 
     An empty file, or one that is all comments as Volcano ships it, holds no groups.
-
-    Args:
-        raw: What it holds, as YAML or JSON.
 
     Returns:
         The groups, and what has no effect.
@@ -106,7 +110,8 @@ def _claims(
     values = reader.items(members["value"]) if "value" in members else []
     if kind == "namespace":
         namespaces = [_namespace(reader, value) for value in values]
-        _claims_something(reader, claim or place, namespaces)
+        if not namespaces:
+            reader.warn(claim or place, _NO_CLAIM)
         return namespaces, []
     if kind not in ("", *_OBJECT_KEYS):
         known = ", ".join(_OBJECT_KEYS)
@@ -120,14 +125,9 @@ def _claims(
         reader.error(
             place, "needs a name (resourceGroup), or an object that says which pods are its"
         )
-    elif kind:
-        _claims_something(reader, claim or place, pairs)
+    elif not pairs:
+        reader.warn(claim or place, _NO_CLAIM)
     return [], pairs
-
-
-def _claims_something(reader: Reader, place: Place, claims: list[Any]) -> None:
-    if not claims:
-        reader.warn(place, "has no value, so no pod belongs to this group")
 
 
 def _namespace(reader: Reader, place: Place) -> str:
@@ -145,18 +145,24 @@ def _pairs(reader: Reader, place: Place) -> list[tuple[str, str]]:
             _annotation_key(reader, member, key)
             found.append((key, reader.text(member)))
         return found
-    documents, broken = compose(place.node.value.encode())
-    if broken or len(documents) != 1 or not documents[0].is_mapping:
+    mapping = _mapping_in(place.node.value)
+    if mapping is None:
         message = f'must be an annotation such as "key: value", found "{place.node.value}"'
         reader.error(place, message)
         return []
     within = Reader()  # of lines that count from the beginning of the text
-    pairs = [(key, within.text(member)) for key, member in within.members(documents[0]).items()]
+    pairs = [(key, within.text(member)) for key, member in within.members(mapping).items()]
     for problem in within.errors:
         reader.error(place, str(msgspec.structs.replace(problem, line=None)))
     for key, _ in pairs:
         _annotation_key(reader, place, key)
     return pairs
+
+
+def _mapping_in(text: str) -> Place | None:
+    """The mapping that a text holds as YAML, and nothing else."""
+    documents, broken = compose(text.encode())
+    return documents[0] if not broken and len(documents) == 1 and documents[0].is_mapping else None
 
 
 def _annotation_key(reader: Reader, place: Place, key: str) -> None:
@@ -180,10 +186,24 @@ def _given(reader: Reader, members: dict[str, Place], path: str) -> dict[str, An
         given["tolerations"] = [each for i, each in enumerate(found) if each not in found[:i]]
     if "affinity" in members and (affinity := _affinity(reader, members["affinity"])):
         given["affinity"] = affinity
-    errors, warnings = judged(path, given)
-    reader.errors += [reader.at(each.path, each.message) for each in errors]
-    reader.warnings += [reader.at(each.path, each.message) for each in warnings]
+    _judge(reader, path, given)
     return given
+
+
+def _judge(reader: Reader, path: str, given: dict[str, Any]) -> None:
+    """Judge fields of pods by the rules of pod templates: a group cannot give what a template could not hold."""
+    case = Case(AdmissionSettings(), Snapshot(), builtin())
+    template = {"spec": given}
+    if not types.fits(template):
+        template, _ = types.read(Site(case, path), template)
+    inside = f"{path}.spec"
+    SCHEDULING(Site(case, inside), template.get("spec", {}), "", template)
+
+    def in_file(found: list[FieldError]) -> list[Problem]:
+        return [reader.at(path + each.path.removeprefix(inside), each.message) for each in found]
+
+    reader.errors += in_file(case.errors)
+    reader.warnings += in_file(case.warnings)
 
 
 def _toleration(reader: Reader, place: Place) -> dict[str, Any]:
@@ -216,30 +236,27 @@ def _written(reader: Reader, place: Place, text: str) -> Any:
     try:
         return msgspec.json.decode(text) if text.strip() else None
     except (ValueError, RecursionError) as error:
-        documents, broken = compose(text.encode())
-        if broken or len(documents) != 1 or not documents[0].is_mapping:
+        mapping = _mapping_in(text)
+        if mapping is None:
             reader.error(place, f"must be JSON text or a mapping: {error}")
             return None
     within = Reader()  # of lines that count from the beginning of the text
-    found = within.value(documents[0])
+    found = within.value(mapping)
     for problem in within.errors:
         reader.error(place, problem.message)
     return found
 
 
 def _overlaps(reader: Reader, places: list[Place], groups: list[ResourceGroup]) -> None:
-    """Note what a later group claims in vain."""
+    """Note what a later group claims although an earlier one has it."""
     seen: dict[str | tuple[str, str], int] = {}
     for index, (place, group) in enumerate(zip(places, groups, strict=True)):
         claims: list[str | tuple[str, str]] = [*group.namespaces, *group.annotations]
         for claim in dict.fromkeys(claims):
             first = seen.setdefault(claim, index)
             if first != index:
-                what = f'namespace "{claim}"' if isinstance(claim, str) else _annotation(*claim)
+                is_name = isinstance(claim, str)
+                what = f'namespace "{claim}"' if is_name else f'annotation "{": ".join(claim)}"'
                 earlier = f'"{groups[first].name}" (resourceGroups[{first}])'
                 message = f"claims {what}, which group {earlier} has already; that one counts"
                 reader.warn(place, message)
-
-
-def _annotation(key: str, value: str) -> str:
-    return f'annotation "{key}: {value}"'

@@ -6,11 +6,9 @@ listener          the ports of the webhook, and draining
 app               which path calls what
 reviews           POST of a review: read, judge, look up what is missing, count, log
 body_budget       how many bytes large bodies may take together
-deadline          the API server's timeout, and the answer when it is too short
 replies           HTTP errors as Kubernetes words them
-state_source      where the webhook finds objects: a cluster or files
 cached_view       the cluster, from watch caches
-lookup            live questions for queues and owners that the caches lack
+lookup            live questions for queues and owners that the caches lack, and the answer when time is too short
 groups            the file of resource groups, read again whenever it changes
 certificates      where the serving certificate comes from
 worker            all of it as the tasks of a process
@@ -19,8 +17,7 @@ worker            all of it as the tasks of a process
 from pumice.webhook.server.certificates import Certificates, FileCertificates, KeptCertificates
 from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.settings import InsecureAddressError, ServerSettings
-from pumice.webhook.server.state_source import StateSource
-from pumice.webhook.server.worker import WebhookWorker
+from pumice.webhook.server.worker import StateSource, WebhookWorker
 
 __all__ = [
     "Certificates",

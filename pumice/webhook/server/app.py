@@ -30,14 +30,7 @@ class Routes:
         reviews: Reviews | None = None,
         paths: Sequence[str] = (),
     ) -> None:
-        """Describe the routes.
-
-        Args:
-            probes: Answers the kubelet and Prometheus.
-            metrics: Counts requests that are no reviews.
-            reviews: Answers reviews; only probes are served when None.
-            paths: Paths of reviews.
-        """
+        """Answer `reviews` at `paths`, and the kubelet and Prometheus by `probes`."""
         self._metrics = metrics
         self._reviews = dict.fromkeys(paths, reviews.post) if reviews is not None else {}
         self._probes: dict[str, Callable[[web.BaseRequest], Awaitable[web.Response]]] = {

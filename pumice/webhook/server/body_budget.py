@@ -39,13 +39,9 @@ class BodyBudget:
         self._released = asyncio.Event()
 
     async def acquire(self, announced: int) -> int:
-        """Take bytes for a body, and wait for them if necessary.
+        """Take bytes for a body of the announced length, and wait for them if necessary; returns what to `release`.
 
-        Args:
-            announced: Length of the body. A body larger than the budget takes all of it.
-
-        Returns:
-            What to give to `release`.
+        A body larger than the budget takes all of it.
 
         Raises:
             BudgetExceededError: Too many bodies wait already.

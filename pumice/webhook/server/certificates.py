@@ -1,8 +1,9 @@
 """Where the serving certificate comes from."""
 
 import ssl
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pumice.certs.reload import FileReloader, ServingCertificate
 from pumice.cluster.clock import Clock, SystemClock
@@ -15,26 +16,34 @@ if TYPE_CHECKING:  # late: serving files, or no TLS, does not need what makes ce
 __all__ = ["Certificates", "FileCertificates", "KeptCertificates"]
 
 
-class Certificates(Protocol):
+class Certificates(ABC):
     """A certificate that is served and kept fresh."""
+
+    def __init__(self, serving: ServingCertificate) -> None:
+        """Serve what is put there."""
+        self._serving = serving
 
     @property
     def context(self) -> ssl.SSLContext:
         """What to serve with; stays the same object while certificates change."""
+        return self._serving.context
 
     @property
     def expires(self) -> float:
         """When what is served ends, in UNIX seconds; 0 when nothing is."""
+        return self._serving.expires
 
     @property
+    @abstractmethod
     def problem(self) -> str | None:
         """Why the API server would not accept what is served, or None when it would."""
 
+    @abstractmethod
     def tasks(self) -> list[Eternal]:
         """What keeps it fresh."""
 
 
-class FileCertificates:
+class FileCertificates(Certificates):
     """A certificate in files that another program renews."""
 
     def __init__(self, certificate: Path, key: Path, *, clock: Clock | None = None) -> None:
@@ -44,27 +53,16 @@ class FileCertificates:
             ValueError: When there is no usable pair.
         """
         self._clock = clock or SystemClock()
-        self._serving = ServingCertificate(self._clock)
+        super().__init__(ServingCertificate(self._clock))
         self._reloader = FileReloader(self._serving, certificate, key, clock=self._clock)
         self._injector: Injector | None = None
 
     def compare_with(self, injector: "Injector") -> None:
         """From now on have a problem where the API server, as it is configured, would refuse what is served.
 
-        Args:
-            injector: Knows the webhook configurations; nothing is injected into them.
+        Nothing is injected into the webhook configurations that the injector knows.
         """
         self._injector = injector
-
-    @property
-    def context(self) -> ssl.SSLContext:
-        """What to serve with."""
-        return self._serving.context
-
-    @property
-    def expires(self) -> float:
-        """When what is served ends, in UNIX seconds."""
-        return self._serving.expires
 
     @property
     def problem(self) -> str | None:
@@ -96,22 +94,13 @@ class FileCertificates:
         return following
 
 
-class KeptCertificates:
+class KeptCertificates(Certificates):
     """Certificates that Pumice makes itself and has the API server trust."""
 
     def __init__(self, keeper: "Keeper") -> None:
         """Serve what a keeper keeps."""
+        super().__init__(keeper.serving)
         self._keeper = keeper
-
-    @property
-    def context(self) -> ssl.SSLContext:
-        """What to serve with."""
-        return self._keeper.serving.context
-
-    @property
-    def expires(self) -> float:
-        """When what is served ends, in UNIX seconds; 0 when nothing is."""
-        return self._keeper.serving.expires
 
     @property
     def problem(self) -> str | None:

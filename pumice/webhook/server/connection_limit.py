@@ -30,13 +30,7 @@ class ConnectionLimit:
         *,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """A limit.
-
-        Args:
-            limit: Number of connections that may be open.
-            dropped: Counts the connections that are closed, by reason.
-            seconds: The time.
-        """
+        """A limit; `dropped` counts the connections that are closed, by reason."""
         self.limit = limit
         self._dropped = dropped
         self._seconds = seconds

@@ -22,6 +22,8 @@ __all__ = ["GroupsFile"]
 
 logger = logging.getLogger(__name__)
 
+_POLL_SECONDS = 1.0
+
 
 class GroupsFile:
     """A file that is read again and again.
@@ -36,23 +38,13 @@ class GroupsFile:
         use: Callable[[ResourceGroups], None],
         metrics: ServerMetrics,
         *,
-        poll_seconds: float = 1.0,
         clock: Clock | None = None,
     ) -> None:
-        """Read the file for the first time; it need not be there yet.
-
-        Args:
-            path: The file, in Volcano's format.
-            use: Puts groups into force.
-            metrics: Counts.
-            poll_seconds: How long to wait between two looks.
-            clock: Waits.
-        """
+        """Read the file for the first time; it need not be there yet. `use` puts its groups into force."""
         self.problem: str | None = None
         self._path = path
         self._use = use
         self._metrics = metrics
-        self._poll_seconds = poll_seconds
         self._clock = clock or SystemClock()
         self._seen: bytes | None = None
         self._loaded = False
@@ -74,7 +66,7 @@ class GroupsFile:
     async def run(self) -> None:
         """Look again and again until cancelled."""
         while True:
-            await self._clock.sleep(self._poll_seconds)
+            await self._clock.sleep(_POLL_SECONDS)
             await asyncio.to_thread(self.look)
 
     def _take(self, raw: bytes) -> bool:

@@ -71,13 +71,10 @@ class HttpServer:
     def __init__(
         self, handler: Handler, limits: HttpLimits, dropped: Callable[[str], None]
     ) -> None:
-        """Describe a server.
+        """Describe a server. The handler must not raise.
 
-        Args:
-            handler: Answers requests. It must not raise.
-            limits: Limits.
-            dropped: Counts connections that are closed without an answer, by reason: `crowded` (above the limit),
-                `quiet` (no byte arrived), `slow` (the head of a request did not arrive).
+        `dropped` counts connections that are closed without an answer, by reason: `crowded` (above the limit), `quiet`
+        (no byte arrived), `slow` (the head of a request did not arrive).
         """
         self.port = 0
         self.limits = limits
@@ -95,12 +92,7 @@ class HttpServer:
         return len(self._connections)
 
     async def open(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        """Listen.
-
-        Args:
-            host: Address.
-            port: Port; 0 takes a free one.
-            tls: Certificate and key; plain HTTP when None.
+        """Listen on an address and a port, 0 for a free one; by plain HTTP without `tls`.
 
         Raises:
             OSError: The port is taken.
@@ -134,10 +126,7 @@ class HttpServer:
         """Accept no connections, wait until all requests are answered, and close all connections.
 
         Clients may choose an idle connection until they learn that it is closed, and aiohttp ignores new requests once
-        it shuts down. So this waits until no request has come for a moment.
-
-        Args:
-            seconds: How long to wait.
+        it shuts down. So this waits until no request has come for a moment, but not longer than so many seconds.
         """
         if self._http is None or self._listening is None:
             return

@@ -42,16 +42,7 @@ class Listener:
         tls: ssl.SSLContext | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Describe a listener; it listens in `run`.
-
-        Args:
-            reviews: Answers reviews.
-            probes: Answers the kubelet and Prometheus.
-            paths: Paths of reviews.
-            settings: Where to listen and how to end.
-            metrics: Counts.
-            tls: Certificate and key; plain HTTP on loopback when None.
-            clock: Waits while draining.
+        """Describe a listener of `paths`, with plain HTTP on loopback without `tls`; it listens in `run`.
 
         Raises:
             InsecureAddressError: Plain HTTP was asked for on an address that others can reach.

@@ -8,10 +8,15 @@ something else as well, may so be told of a missing queue that has been there fo
 
 import asyncio
 import logging
-from typing import Protocol
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Protocol, TypeVar
 
 import msgspec
+from prometheus_client import Counter
 
+from pumice.api import reviews
 from pumice.api.kinds import QUEUE
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
@@ -23,19 +28,20 @@ from pumice.webhook.rules.pods.foreign import POD_PLUGINS_UNKNOWN
 from pumice.webhook.rules.queues.closing import Q_DEL_MISSING
 from pumice.webhook.rules.queues.tree import Q_PARENT_MISSING
 from pumice.webhook.rules.references import JOB, POD_GROUP
-from pumice.webhook.server.metrics import ServerMetrics
 
 __all__ = [
     "LiveOwners",
     "LiveQueues",
-    "OwnerLookup",
     "QueueLookup",
+    "late",
     "needs_above",
     "needs_owners",
     "needs_queues",
 ]
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _QUEUE_IS_MISSING = frozenset(
     rule.code
@@ -78,66 +84,85 @@ def _denied_only(answer: Answer, codes: frozenset[str]) -> bool:
     return answer.outcome == "denied" and codes.issuperset(answer.codes)
 
 
+def late(answer: Answer, names: tuple[str, ...]) -> Answer:
+    """The refusal of a review for which it is unknown whether the named queues exist.
+
+    After its timeout the API server ignores the answer, and its user reads that the webhook failed. So the review is
+    refused with the reason shortly before.
+    """
+    queues = ", ".join(f'"{name}"' for name in names)
+    message = (
+        f"the API server did not say in time whether queue {queues} exists, so this cannot be "
+        "decided; try again"
+    )
+    return replace(
+        answer,
+        body=reviews.encode(answer.uid, reviews.errored(504, message, reason="Timeout")),
+        outcome="errored",
+        codes=(),
+        warned=(),
+        tolerated=(),
+        status=504,
+        problem=message,
+    )
+
+
 class QueueLookup(Protocol):
     """Finds queues that no cache has."""
 
     async def find(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
     ) -> list[Queue]:
-        """Those of the named queues that exist.
-
-        Args:
-            names: Names.
-            seconds: How long this may take.
-            above: Find those above them, too, and maybe others.
+        """Those of the named queues that exist; with `above` those above them, too, and maybe others.
 
         Raises:
-            TimeoutError: That could not be told in time.
+            TimeoutError: That could not be told within so many seconds.
         """
 
 
-class OwnerLookup(Protocol):
-    """Finds owners of pods that no cache has."""
+class _Live:
+    """Asks the API server, and counts the results; what cannot be asked for counts as missing."""
 
-    async def find(self, keys: tuple[OwnerKey, ...], seconds: float) -> dict[OwnerKey, Owner]:
-        """Those of the owners that exist.
-
-        Raises:
-            TimeoutError: That could not be told in time.
-        """
-
-
-class LiveQueues:
-    """Asks the API server."""
-
-    def __init__(self, client: Client, metrics: ServerMetrics) -> None:
-        """Ask through a client."""
+    def __init__(self, client: Client, looks: Counter) -> None:
         self._client = client
-        self._metrics = metrics
+        self._looks = looks
+
+    @asynccontextmanager
+    async def _within(self, seconds: float, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            self._looks.labels("failed").inc()
+            logger.warning("looking for %s took more than %.1f s", what, seconds)
+            raise
+
+    async def _get(self, what: str, key: OwnerKey, type_: type[T]) -> T | None:
+        kind, namespace, name = key
+        result, found = "found", None
+        try:
+            found = msgspec.convert(await self._client.get(kind, name, namespace), type_)
+        except NotFound:
+            result = "missing"
+        except (ApiError, ValueError) as error:
+            result = "failed"
+            logger.warning("looking for %s: %s", what, error)
+        self._looks.labels(result).inc()
+        return found
+
+
+class LiveQueues(_Live):
+    """Asks the API server for queues."""
 
     async def find(
         self, names: tuple[str, ...], seconds: float, *, above: bool = False
     ) -> list[Queue]:
-        """Those of the named queues that exist; one that cannot be asked for counts as missing.
-
-        Args:
-            names: Names.
-            seconds: How long this may take.
-            above: List all queues, since nobody knows yet which are above these.
-
-        Raises:
-            TimeoutError: That could not be told in time.
-        """
-        try:
-            async with asyncio.timeout(seconds):
-                if above:
-                    return await self._list(names)
-                found = await asyncio.gather(*map(self._get, names))
-                return [queue for each in found for queue in each]
-        except TimeoutError:
-            self._metrics.lookups.labels("failed").inc()
-            logger.warning("looking for queues %s took more than %.1f s", ", ".join(names), seconds)
-            raise
+        """Those of the named queues that exist; see `QueueLookup`."""
+        async with self._within(seconds, f"queues {', '.join(names)}"):
+            if above:  # which queues are above these is not known yet
+                return await self._list(names)
+            looks = [self._get(f"queue {name}", (QUEUE, "", name), Queue) for name in names]
+            return [queue for queue in await asyncio.gather(*looks) if queue is not None]
 
     async def _list(self, names: tuple[str, ...]) -> list[Queue]:
         found: list[Queue] = []
@@ -150,59 +175,24 @@ class LiveQueues:
         except (ApiError, ValueError) as error:
             found, result = [], "failed"
             logger.warning("looking for queue %s: %s", ", ".join(names), error)
-        self._metrics.lookups.labels(result).inc()
-        return found
-
-    async def _get(self, name: str) -> list[Queue]:
-        result = "found"
-        found: list[Queue] = []
-        try:
-            found = [msgspec.convert(await self._client.get(QUEUE, name), Queue)]
-        except NotFound:
-            result = "missing"
-        except (ApiError, ValueError) as error:
-            result = "failed"
-            logger.warning("looking for queue %s: %s", name, error)
-        self._metrics.lookups.labels(result).inc()
+        self._looks.labels(result).inc()
         return found
 
 
-class LiveOwners:
+class LiveOwners(_Live):
     """Asks the API server for owners of pods."""
 
-    def __init__(self, client: Client, metrics: ServerMetrics) -> None:
-        """Ask through a client."""
-        self._client = client
-        self._metrics = metrics
-
     async def find(self, keys: tuple[OwnerKey, ...], seconds: float) -> dict[OwnerKey, Owner]:
-        """Those of the owners that exist; one that cannot be asked for counts as missing.
+        """Those of the owners that exist.
 
         Raises:
-            TimeoutError: That could not be told in time.
+            TimeoutError: That could not be told within so many seconds.
         """
         found: dict[OwnerKey, Owner] = {}
-        try:
-            async with asyncio.timeout(seconds):
-                for key in keys:
-                    if (owner := await self._get(key)) is not None:
-                        found[key] = owner
-        except TimeoutError:
-            self._metrics.owner_lookups.labels("failed").inc()
-            logger.warning("looking for the owner of a pod took more than %.1f s", seconds)
-            raise
+        async with self._within(seconds, "the owner of a pod"):
+            for key in keys:
+                kind, namespace, name = key
+                what = f"{kind.kind} {namespace}/{name}"
+                if (owner := await self._get(what, key, OWNERS[kind])) is not None:
+                    found[key] = owner
         return found
-
-    async def _get(self, key: OwnerKey) -> Owner | None:
-        kind, namespace, name = key
-        result = "found"
-        owner: Owner | None = None
-        try:
-            owner = msgspec.convert(await self._client.get(kind, name, namespace), OWNERS[kind])
-        except NotFound:
-            result = "missing"
-        except (ApiError, ValueError) as error:
-            result = "failed"
-            logger.warning("looking for %s %s/%s: %s", kind.kind, namespace, name, error)
-        self._metrics.owner_lookups.labels(result).inc()
-        return owner

@@ -13,33 +13,15 @@ _OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
 class ServerMetrics:
-    """Counters of one server.
+    """Counters of one server; the text of each says what it counts.
 
-    Attributes:
-        registry: Where they are registered; one of their own unless one is given.
-        reviews: Reviews by path, operation, outcome and HTTP status.
-        refusals: Refusals by path and rule; one review may count under several rules.
-        warnings: Warnings by path and rule; one review may count under several rules.
-        tolerated: Those of them that would have been refusals, had settings not made the rule warn.
-        seconds: Time from a review's first byte read to its answer, by path.
-        crashes: Rules that raised, by rule.
-        lookups: Live looks for a queue, by result: `found`, `missing`, `failed`.
-        owner_lookups: Live looks for the owner of a pod that plugins wire, by result.
-        cache_age: Seconds since the API server was last heard of, by kind.
-        certificate_expiry: When the served certificate ends, in UNIX seconds.
-        connections: Connections on the main port.
-        dropped: Connections that were closed without an answer, by reason: `crowded`, `quiet`, `slow`.
-        body_bytes: Bytes of large reviews that arrive or are judged.
-        bodies_waiting: Large reviews that wait until others are answered.
-        certificate_unusable: 1 while the files of the certificate are not what is served, else 0.
-        groups: Resource groups in force.
-        conf_unusable: 1 while the file of resource groups is not what is in force, else 0.
-        conf_reads: Versions of that file that were met, by result: `loaded`, `failed`.
+    Results of lookups are `found`, `missing` and `failed`; files of resource groups were `loaded` or `failed`. One
+    review may count under several rules.
     """
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self) -> None:
         """Register the counters."""
-        self.registry = registry or CollectorRegistry()
+        self.registry = CollectorRegistry()
         name = "pumice_admission_"
 
         def counter(what: str, text: str, *labels: str) -> Counter:

@@ -11,15 +11,16 @@ from typing import cast
 import structlog
 from aiohttp import web
 
+from pumice.api.durations import parse_nanoseconds
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
 from pumice.webhook.server.body_budget import BodyBudget, BudgetExceededError
-from pumice.webhook.server.deadline import allowed_seconds, late
 from pumice.webhook.server.lookup import (
-    OwnerLookup,
+    LiveOwners,
     QueueLookup,
+    late,
     needs_above,
     needs_owners,
     needs_queues,
@@ -38,6 +39,12 @@ log = structlog.stdlib.get_logger(_NAME)
 _TYPE = "application/json"
 _CONTINUE = "100-continue"
 
+_MARGIN_SECONDS = 0.5
+"""Reserved of the API server's timeout for sending the answer, at most."""
+
+_MARGIN_SHARE = 0.25
+"""Reserved of a short timeout; the shortest that a webhook can have is one second."""
+
 
 class Reviews:
     """Answers POSTs of reviews."""
@@ -48,17 +55,9 @@ class Reviews:
         metrics: ServerMetrics,
         settings: ServerSettings,
         lookup: QueueLookup | None = None,
-        owners: OwnerLookup | None = None,
+        owners: LiveOwners | None = None,
     ) -> None:
-        """Answer by admission's rules.
-
-        Args:
-            admission: Judges.
-            metrics: Counts.
-            settings: Limits.
-            lookup: Finds queues when only their absence would deny a review.
-            owners: Finds owners without which a pod cannot be wired.
-        """
+        """Answer by admission's rules; `lookup` and `owners` find what the caches may lack."""
         self._admission = admission
         self._metrics = metrics
         self._settings = settings
@@ -82,7 +81,7 @@ class Reviews:
         _check_head(request, self._settings.body_limit)
         if request.content.is_eof():
             return await self._answer(request, path, await self._read(request), started)
-        seconds = min(self._settings.read_seconds, allowed_seconds(request))
+        seconds = min(self._settings.read_seconds, _allowed_seconds(request))
         deadline = asyncio.get_running_loop().time() + seconds
         length = request.content_length
         try:
@@ -181,7 +180,7 @@ class Reviews:
     def _seconds_left(self, request: web.BaseRequest, started: float) -> float:
         """How long a look may take."""
         gone = time.perf_counter() - started
-        return min(self._settings.lookup_seconds, allowed_seconds(request) - gone)
+        return min(self._settings.lookup_seconds, _allowed_seconds(request) - gone)
 
     def _crashed(self, path: str, body: bytes, error: Exception) -> Answer:
         """The answer when something else than a rule raised; each kind of error is logged once per path."""
@@ -192,6 +191,15 @@ class Reviews:
             log_crash(Crash(path, uid, code, error))
         problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
         return replace(malformed(uid, 500, problem, "InternalError"), malformed=0)
+
+
+def _allowed_seconds(request: web.BaseRequest) -> float:
+    """Seconds in which to answer by `?timeout=`; infinity if there is none or it is invalid."""
+    nanoseconds = parse_nanoseconds(request.query.get("timeout", ""))
+    if nanoseconds is None or nanoseconds <= 0:
+        return float("inf")
+    seconds = nanoseconds / 1e9
+    return seconds - min(_MARGIN_SECONDS, seconds * _MARGIN_SHARE)
 
 
 def endpoint_of(request: web.BaseRequest) -> str:

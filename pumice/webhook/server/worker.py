@@ -1,8 +1,13 @@
 """The webhook as the tasks of a process: caches, certificates, ports."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.lifecycle import Eternal
 from pumice.cluster.probes import Check, Probes
@@ -10,15 +15,54 @@ from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.groups.model import ResourceGroups
+from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.listener import Listener
+from pumice.webhook.server.lookup import LiveOwners, LiveQueues, QueueLookup
+from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
-from pumice.webhook.server.state_source import StateSource
 from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.view import AdmissionView
 
-__all__ = ["WebhookWorker"]
+__all__ = ["StateSource", "WebhookWorker"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateSource:
+    """Where the webhook finds objects: in caches of a cluster and its API server, or in files.
+
+    Attributes:
+        view: What exists.
+        metrics: What is counted.
+        queues: Finds queues that the view lacks; None without an API server.
+        owners: The same for owners of pods.
+        caches: Watch caches that keep the view current.
+        checks: What must hold before reviews are answered from the view, by name.
+    """
+
+    view: AdmissionView
+    metrics: ServerMetrics = field(default_factory=ServerMetrics)
+    queues: QueueLookup | None = None
+    owners: LiveOwners | None = None
+    caches: tuple[WatchCache[Any], ...] = ()
+    checks: Mapping[str, Check] = field(default_factory=dict)
+
+    @classmethod
+    def of_cluster(cls, client: Client) -> "StateSource":
+        """A cluster; nothing is read before the caches run."""
+        metrics, view = ServerMetrics(), CachedView(client)
+        for cache in view.caches:
+            metrics.cache_age.labels(cache.kind.plural).set_function(partial(getattr, cache, "age"))
+        return cls(
+            view,
+            metrics,
+            LiveQueues(client, metrics.lookups),
+            LiveOwners(client, metrics.owner_lookups),
+            view.caches,
+            {"caches": lambda: view.problem},
+        )
 
 
 class WebhookWorker:
@@ -52,7 +96,7 @@ class WebhookWorker:
             settings: Where to listen and how to end.
             certificates: What is presented; plain HTTP on loopback when None.
             paths: Where reviews are answered; everywhere when None.
-            conf: File of resource groups, which need not be there yet; none when None.
+            conf: File of resource groups, which need not be there yet.
             plugin_settings: What the cluster's operator has decided about job plugins.
             clock: Waits and measures.
 

@@ -120,16 +120,13 @@ def readable(found: Amounts | None) -> dict[str, int]:
 
 def amounts(case: Case, queue: Queue) -> None:
     """Check capability, deserved and guarantee, each for itself."""
-    spec = queue.spec
-    capability = read(case, "spec.capability", spec.capability)
-    read(case, "spec.deserved", spec.deserved)
-    read(case, "spec.guarantee.resource", guaranteed(queue))
-    for name, amount in sorted(capability.items()):
+    capability = queue.spec.capability
+    _each(case, "spec.capability", capability)
+    _each(case, "spec.deserved", queue.spec.deserved)
+    _each(case, "spec.guarantee.resource", guaranteed(queue))
+    for name, amount in sorted(readable(capability).items()):
         if amount == 0:
-            message = (
-                "0 means none here; Volcano takes 0 cpu or memory for unlimited, so leave it out if "
-                "that is meant"
-            )
+            message = "0 means none here; Volcano takes 0 cpu or memory for unlimited, so leave it out if that is meant"
             case.report(Q_CAP_ZERO, f"spec.capability.{name}", message)
 
 
@@ -138,45 +135,49 @@ def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
     capability = readable(queue.spec.capability)
     deserved = readable(queue.spec.deserved)
     for name, amount in sorted(readable(guaranteed(queue)).items()):
-        limit = deserved.get(name, 0)
-        limiting = ("deserved", name)
+        path = f"spec.guarantee.resource.{name}"
         if name not in (queue.spec.deserved or {}):
             message = f"must be at least the guarantee of {format_milli(amount)}, found none"
             path = f"spec.deserved.{name}"
-            yield Excess(limiting, amount, Q_GUAR_NO_DESERVED, path, message)
-        elif name in deserved and limit < amount:
-            message = (
-                f"must be at most deserved ({format_milli(limit)}), found {format_milli(amount)}"
-            )
-            path = f"spec.guarantee.resource.{name}"
-            yield Excess(limiting, amount - limit, Q_GUAR_GT_DESERVED, path, message)
+            yield Excess(("deserved", name), amount, Q_GUAR_NO_DESERVED, path, message)
+        elif name in deserved:
+            yield from _over(Q_GUAR_GT_DESERVED, path, amount, ("deserved", name), deserved[name])
     for name, amount in sorted(deserved.items()):
-        if name in capability and amount > (limit := capability[name]):
-            message = (
-                f"must be at most capability ({format_milli(limit)}), found {format_milli(amount)}"
-            )
+        if name in capability:
+            limiting = ("capability", name)
             path = f"spec.deserved.{name}"
-            yield Excess(("capability", name), amount - limit, Q_DES_GT_CAP, path, message)
+            yield from _over(Q_DES_GT_CAP, path, amount, limiting, capability[name])
 
 
-def read(case: Case, path: str, found: Amounts | None) -> dict[str, int]:
-    """Amounts that can be read, in milli-units; what is wrong with each is reported."""
-    read: dict[str, int] = {}
+def _over(
+    rule: Rule, path: str, amount: int, limiting: tuple[str, str], limit: int
+) -> Iterator[Excess]:
+    if amount > limit:
+        most, found = format_milli(limit), format_milli(amount)
+        message = f"must be at most {limiting[0]} ({most}), found {found}"
+        yield Excess(limiting, amount - limit, rule, path, message)
+
+
+def _each(case: Case, path: str, found: Amounts | None) -> None:
     for name, value in sorted((found or {}).items()):
+        where = f"{path}.{name}"
         if hint := misspelt(name, case.suggestions):
-            case.report(Q_RESOURCE, f"{path}.{name}", f'resource "{name}" is not known{hint}')
-        try:
-            amount = parse_milli(value)
-        except ValueError as error:
-            case.report(Q_QUANTITY, f"{path}.{name}", str(error))
-            continue
-        read[name] = amount
-        if amount < 0:
-            case.report(Q_NEG, f"{path}.{name}", f"must be 0 or more, found {value}")
-        if amount % MILLI and is_integer(name):
-            message = f"must be a whole number, found {value}"
-            case.report(Q_INT, f"{path}.{name}", message)
-    return read
+            case.report(Q_RESOURCE, where, f'resource "{name}" is not known{hint}')
+        amount = read(case, where, value, Q_NEG)
+        if amount is not None and amount % MILLI and is_integer(name):
+            case.report(Q_INT, where, f"must be a whole number, found {value}")
+
+
+def read(case: Case, path: str, value: str | int, negative: Rule) -> int | None:
+    """An amount in milli-units, None when it cannot be read; what is wrong with it is reported."""
+    try:
+        amount = parse_milli(value)
+    except ValueError as error:
+        case.report(Q_QUANTITY, path, str(error))
+        return None
+    if amount < 0:
+        case.report(negative, path, f"must be 0 or more, found {value}")
+    return amount
 
 
 Q_ROOT_FROZEN = Rule(
@@ -204,11 +205,8 @@ def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
 
 
 def _exact(amounts: Amounts | None) -> dict[str, object]:
-    return {name: _milli(value) for name, value in (amounts or {}).items()}
-
-
-def _milli(value: str | int) -> object:
-    try:
-        return parse_milli(value)
-    except ValueError:
-        return value
+    """Amounts in milli-units, and those that cannot be read as they are."""
+    return {
+        name: value if (exact := milli(value)) is None else exact
+        for name, value in (amounts or {}).items()
+    }

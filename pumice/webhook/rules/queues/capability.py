@@ -42,23 +42,12 @@ _NOT_COMPARED_PREFIXES = ("count/", "requests.")
 
 
 def ruled(rule: Rule, resource: str, limiting: str) -> Rule:
-    """The rule that is broken.
-
-    Args:
-        rule: Which it is where Volcano looks.
-        resource: Name of the resource.
-        limiting: Name of the queue whose amount is the limit.
-    """
+    """The rule that is broken by an amount of a resource above that of the `limiting` queue: `rule` where Volcano looks."""
     if limiting == keys.ROOT_QUEUE:
         return Q_ROOT_LIMIT
-    return rule if rule.stricter or _is_compared(resource) else Q_TREE_OTHER
-
-
-def _is_compared(resource: str) -> bool:
-    """Whether Volcano compares amounts of a resource in the tree."""
-    if resource in _COMPARED or resource.startswith(_COMPARED_PREFIXES):
-        return True
-    return "/" in resource and not resource.startswith(_NOT_COMPARED_PREFIXES)
+    extended = "/" in resource and not resource.startswith(_NOT_COMPARED_PREFIXES)
+    compared = resource in _COMPARED or resource.startswith(_COMPARED_PREFIXES) or extended
+    return rule if rule.stricter or compared else Q_TREE_OTHER
 
 
 Q_CAP_GT_ANCESTOR = Rule(

@@ -113,16 +113,11 @@ RULES = rules_in(globals())
 
 
 def validate_delete(case: Case, name: str, old: Queue | None) -> None:
-    """Judge the end of a Queue.
-
-    Args:
-        case: Where problems go.
-        name: Name of the queue.
-        old: The queue as the API server has it; looked up when the review does not carry it.
-    """
+    """Judge the end of a Queue, which is looked up when the review does not carry it."""
     if name == keys.DEFAULT_QUEUE:
-        message = "the queue default must stay: Jobs that name no queue go there"
-        case.report(Q_DEL_DEFAULT, "", message)
+        case.report(
+            Q_DEL_DEFAULT, "", "the queue default must stay: Jobs that name no queue go there"
+        )
         return
     if name == keys.ROOT_QUEUE:
         case.report(Q_DEL_ROOT, "", "the queue root must stay: all other queues are below it")

@@ -28,13 +28,7 @@ RULES = rules_in(globals())
 
 
 def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None) -> None:
-    """Write defaults into the case's patch.
-
-    Args:
-        case: Where the patch and the warnings go.
-        queue: The queue as it came.
-        old: The queue as it is stored, when it is an update.
-    """
+    """Write defaults into the case's patch."""
     patch = case.patch
     path = queue.metadata.annotation(keys.HIERARCHY)
     weights = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS)
@@ -52,8 +46,7 @@ def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None)
     if not spec.weight and (stored is None or stored.weight):
         patch.set("/spec/weight", DEFAULT_WEIGHT)
         if spec.weight == 0:
-            message = f"0 counts as not set and becomes {DEFAULT_WEIGHT}"
-            case.report(Q_ZERO, "spec.weight", message)
+            case.report(Q_ZERO, "spec.weight", f"0 counts as not set and becomes {DEFAULT_WEIGHT}")
 
 
 _NO_SPEC = QueueSpec()

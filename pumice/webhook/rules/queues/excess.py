@@ -61,14 +61,7 @@ the stored queue, if there is one, need not be looked at."""
 
 
 def judge(case: Case, queue: Queue, find: Find, old: Queue | None) -> None:
-    """Report what is too much and was not as much before.
-
-    Args:
-        case: Where problems go.
-        queue: The queue as it would be.
-        find: Finds what is too much.
-        old: The queue as it is stored; None for a new one.
-    """
+    """Report what is too much and was not as much before."""
     found = list(find(case, queue, old))
     if not found:
         return

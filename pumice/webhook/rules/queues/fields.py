@@ -4,10 +4,9 @@ The CRD has the same bounds; here the message says what would be right, also whe
 first.
 """
 
-from pumice.api.quantities import parse_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.amounts import Q_QUANTITY
+from pumice.webhook.rules.queues.amounts import read
 from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "RULES", "clusters", "fields"]
@@ -104,14 +103,4 @@ def clusters(case: Case, queue: Queue) -> None:
             message = f"must be 0 or more, found {cluster.weight}"
             case.report(Q_CLUSTER_WEIGHT, f"{path}.weight", message)
         for name, value in sorted((cluster.capacity or {}).items()):
-            _capacity(case, f"{path}.capacity.{name}", value)
-
-
-def _capacity(case: Case, path: str, value: str | int) -> None:
-    try:
-        amount = parse_milli(value)
-    except ValueError as error:
-        case.report(Q_QUANTITY, path, str(error))
-        return
-    if amount < 0:
-        case.report(Q_CLUSTER_CAPACITY, path, f"must be 0 or more, found {value}")
+            read(case, f"{path}.capacity.{name}", value, Q_CLUSTER_CAPACITY)

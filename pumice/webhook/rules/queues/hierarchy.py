@@ -123,9 +123,7 @@ def _place(case: Case, queue: Queue, path: str) -> None:
         if theirs.startswith(inside) or path.startswith(f"{theirs}/"):
             found.append((other.metadata.name, theirs))
     for other_name, theirs in sorted(found):
-        if theirs.startswith(inside):
-            message = f'"{path}" lies on the way to queue "{other_name}" ({theirs})'
-            case.report(Q_HIER_SUBPATH, _PATH, message)
-        else:
-            message = f'"{path}" lies below queue "{other_name}" ({theirs})'
-            case.report(Q_HIER_BELOW, _PATH, message)
+        is_before = theirs.startswith(inside)
+        where = "on the way to" if is_before else "below"
+        message = f'"{path}" lies {where} queue "{other_name}" ({theirs})'
+        case.report(Q_HIER_SUBPATH if is_before else Q_HIER_BELOW, _PATH, message)

@@ -103,21 +103,19 @@ def _names(case: Case, path: str, groups: Sequence[str]) -> None:
 def _contradictions(case: Case, wanted: NodeGroupTerms, unwanted: NodeGroupTerms) -> None:
     required, preferred = set(wanted.required), set(wanted.preferred)
     forbidden = set(unwanted.required)
+    never = f"is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it"
     for index, group in enumerate(unwanted.required):
         if group in required:
             message = f'"{group}" is in nodeGroupAffinity.{_REQUIRED} too, so it must be used and must not'
             case.report(Q_GROUP_BOTH, f"{_UNWANTED}.{_REQUIRED}[{index}]", message)
     for index, group in enumerate(wanted.preferred):
         if group in forbidden:
-            message = f'"{group}" is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it'
+            message = f'"{group}" {never}'
             case.report(Q_GROUP_PREFERENCE, f"{_WANTED}.{_PREFERRED}[{index}]", message)
     for index, group in enumerate(unwanted.preferred):
         path = f"{_UNWANTED}.{_PREFERRED}[{index}]"
         if group in forbidden:
-            message = (
-                f'"{group}" is never used, because nodeGroupAntiAffinity.{_REQUIRED} has it; Volcano '
-                "takes the preference for a permission"
-            )
+            message = f'"{group}" {never}; Volcano takes the preference for a permission'
             case.report(Q_GROUP_PREFERENCE, path, message)
         elif group in preferred:
             message = f'"{group}" is in nodeGroupAffinity.{_PREFERRED} too; it is used last'
