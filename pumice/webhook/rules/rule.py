@@ -1,11 +1,12 @@
 """What a rule is, apart from the code that checks it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pumice.api.fields import Reason
 
-__all__ = ["Level", "Rule"]
+__all__ = ["Level", "Rule", "rules_in"]
 
 Level = Literal["enforce", "warn", "off"]
 """`enforce` refuses the object, `warn` admits it and tells the user, `off` says nothing."""
@@ -37,3 +38,11 @@ class Rule:
     stricter: bool = False
     compares: bool = False
     since: str = "0.1"
+
+
+def rules_in(names: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """The rules of a file, from its `globals()`, in the order of their definition.
+
+    Rules that the file imports are among them; the catalogue lists each rule once.
+    """
+    return tuple(value for value in names.values() if isinstance(value, Rule))

@@ -14,7 +14,6 @@ from pumice.webhook.rules.templates.site import Site
 __all__ = [
     "ANNOTATIONS",
     "NODE_LABELS",
-    "RULES",
     "TPL_DEPRECATED",
     "TPL_DOUBTFUL",
     "TPL_FEATURE",
@@ -45,12 +44,6 @@ TPL_DOUBTFUL = Rule(
     "Kubernetes takes it and warns, but who hears the warning is the controller that makes the pods.",
     "resources: {limits: {memory: 512m}}",
     level="warn",
-)
-
-RULES = (
-    TPL_FEATURE,
-    TPL_DEPRECATED,
-    TPL_DOUBTFUL,
 )
 
 NODE_LABELS = {

@@ -18,37 +18,29 @@ from pumice.webhook.rules.templates.shapes import (
     exactly_one,
     name,
     quoted,
+    refused,
     required,
     without_backsteps,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = ["ROWS", "RULES", "field_ref", "resource_field_ref"]
+__all__ = ["ROWS", "field_ref", "resource_field_ref"]
 
-TPL_ENV = Rule(
+TPL_ENV = refused(
     "TPL-ENV",
     "environment variables have a name of printable characters without `=`",
-    "Kubernetes refuses the pod otherwise.",
     'env: [{name: "A=B", value: c}]',
 )
-TPL_ENV_VALUE = Rule(
+TPL_ENV_VALUE = refused(
     "TPL-ENV-VALUE",
     "valueFrom has exactly one source, one that can be read, and no value beside it",
-    "Kubernetes refuses the pod otherwise.",
     "env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.containers}}}]",
 )
-TPL_ENV_FROM = Rule(
+TPL_ENV_FROM = refused(
     "TPL-ENV-FROM",
     "envFrom names one ConfigMap or one Secret, and a prefix of printable characters without `=`",
-    "Kubernetes refuses the pod otherwise.",
     "envFrom: [{configMapRef: {}}]",
-)
-
-RULES = (
-    TPL_ENV,
-    TPL_ENV_VALUE,
-    TPL_ENV_FROM,
 )
 
 _NAMED = itemgetter("name")

@@ -7,13 +7,12 @@ from functools import lru_cache
 
 from pumice.api.names import dns_label_problem, label_value_problem, qualified_name_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.shapes import quoted
+from pumice.webhook.rules.templates.shapes import quoted, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
 __all__ = [
     "METADATA",
-    "RULES",
     "annotations_of",
     "key_problem",
     "label_problem",
@@ -21,16 +20,14 @@ __all__ = [
     "value_problem",
 ]
 
-TPL_LABEL = Rule(
+TPL_LABEL = refused(
     "TPL-LABEL",
     "labels of a template are labels",
-    "Kubernetes refuses the pod otherwise.",
     'template: {metadata: {labels: {app: "my app"}}}',
 )
-TPL_ANNOTATION = Rule(
+TPL_ANNOTATION = refused(
     "TPL-ANNOTATION",
     "keys of a template's annotations are qualified names, and the annotations take 256 KiB at most",
-    "Kubernetes refuses the pod otherwise.",
     'template: {metadata: {annotations: {"my note": x}}}',
 )
 TPL_FINALIZER = Rule(
@@ -39,12 +36,6 @@ TPL_FINALIZER = Rule(
     "No pod can have another one. Pods of a Job get none of their template's anyway.",
     "template: {metadata: {finalizers: [cleanup]}}",
     stricter=True,
-)
-
-RULES = (
-    TPL_LABEL,
-    TPL_ANNOTATION,
-    TPL_FINALIZER,
 )
 
 _LARGEST = 256 * 1024

@@ -19,10 +19,10 @@ from pumice.webhook.rules.resource_names import (
 )
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
+from pumice.webhook.rules.templates.shapes import refused
 from pumice.webhook.rules.templates.site import Raw, Site
 
 __all__ = [
-    "RULES",
     "Amounts",
     "Judge",
     "Problem",
@@ -47,10 +47,9 @@ TPL_RESOURCE_NAME = Rule(
     "resources: {limits: {nvdia.com/gpu: 1}}",
     level="warn",
 )
-TPL_QUANTITY = Rule(
+TPL_QUANTITY = refused(
     "TPL-QUANTITY",
     "amounts are quantities of 0 or more, whole numbers where things are counted",
-    "Kubernetes refuses the pod otherwise.",
     "resources: {limits: {nvidia.com/gpu: 500m}}",
 )
 TPL_LIMIT = Rule(
@@ -65,21 +64,11 @@ TPL_LIMIT_EQUAL = Rule(
     "They are handed out whole; there is no more and no less to be had at times.",
     "resources: {requests: {nvidia.com/gpu: 1}}",
 )
-TPL_HUGEPAGES = Rule(
+TPL_HUGEPAGES = refused(
     "TPL-HUGEPAGES",
     "huge pages come as whole pages, and with cpu or memory",
-    "Kubernetes refuses the pod otherwise.",
     "resources: {limits: {memory: 1Gi, hugepages-2Mi: 3Mi}}",
     compares=True,
-)
-
-RULES = (
-    TPL_RESOURCE,
-    TPL_RESOURCE_NAME,
-    TPL_QUANTITY,
-    TPL_LIMIT,
-    TPL_LIMIT_EQUAL,
-    TPL_HUGEPAGES,
 )
 
 _BYTES = ("memory", "ephemeral-storage")

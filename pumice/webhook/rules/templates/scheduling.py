@@ -24,6 +24,7 @@ from pumice.webhook.rules.templates.shapes import (
     name,
     one_of,
     quoted,
+    refused,
     required,
     unique,
     within,
@@ -31,43 +32,37 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = ["ROWS", "RULES", "SCHEDULING"]
+__all__ = ["ROWS", "SCHEDULING"]
 
-TPL_AFFINITY = Rule(
+TPL_AFFINITY = refused(
     "TPL-AFFINITY",
     "required node affinity has a term, and preferences weigh from 1 to 100",
-    "Kubernetes refuses the pod otherwise.",
     "nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {…}}]}",
 )
-TPL_AFFINITY_TERM = Rule(
+TPL_AFFINITY_TERM = refused(
     "TPL-AFFINITY-TERM",
     "terms of affinity to pods have a topologyKey, and namespaces that can exist",
-    "Kubernetes refuses the pod otherwise.",
     "podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {…}}]}",
 )
-TPL_NODE_SELECTOR = Rule(
+TPL_NODE_SELECTOR = refused(
     "TPL-NODE-SELECTOR",
     "nodeSelector holds labels",
-    "Kubernetes refuses the pod otherwise.",
     'nodeSelector: {disk: "solid state"}',
 )
-TPL_SPREAD = Rule(
+TPL_SPREAD = refused(
     "TPL-SPREAD",
     "spread constraints have a positive maxSkew, a topologyKey, and policies that exist",
-    "Kubernetes refuses the pod otherwise.",
     "topologySpreadConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]",
 )
-TPL_SPREAD_DUP = Rule(
+TPL_SPREAD_DUP = refused(
     "TPL-SPREAD-DUP",
     "no two spread constraints have the same topologyKey and whenUnsatisfiable",
-    "Kubernetes refuses the pod otherwise.",
     "topologySpreadConstraints: [{topologyKey: zone, …}, {topologyKey: zone, …}]",
     reason="FieldValueDuplicate",
 )
-TPL_TOLERATION = Rule(
+TPL_TOLERATION = refused(
     "TPL-TOLERATION",
     "a toleration has the operator Equal or Exists; without a key it has Exists, and with Exists no value",
-    "Kubernetes refuses the pod otherwise.",
     "tolerations: [{key: gpu, operator: Exists, value: a100}]",
 )
 TPL_TOLERATION_EFFECT = Rule(
@@ -76,10 +71,9 @@ TPL_TOLERATION_EFFECT = Rule(
     "Only NoExecute drives pods away, so only there is something to put off.",
     "tolerations: [{key: gpu, effect: NoSchedule, tolerationSeconds: 60}]",
 )
-TPL_GATE = Rule(
+TPL_GATE = refused(
     "TPL-GATE",
     "gates have qualified names, and no two scheduling gates the same",
-    "Kubernetes refuses the pod otherwise.",
     "schedulingGates: [{name: wait for data}]",
 )
 TPL_GATE_NODE = Rule(
@@ -90,18 +84,6 @@ TPL_GATE_NODE = Rule(
     reason="FieldValueForbidden",
     stricter=True,
     compares=True,
-)
-
-RULES = (
-    TPL_AFFINITY,
-    TPL_AFFINITY_TERM,
-    TPL_NODE_SELECTOR,
-    TPL_SPREAD,
-    TPL_SPREAD_DUP,
-    TPL_TOLERATION,
-    TPL_TOLERATION_EFFECT,
-    TPL_GATE,
-    TPL_GATE_NODE,
 )
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -22,9 +22,12 @@ __all__ = [
     "name",
     "one_of",
     "one_of_two",
+    "present",
     "quantity",
     "quoted",
+    "refused",
     "relative_path",
+    "remark",
     "required",
     "unique",
     "within",
@@ -35,6 +38,19 @@ Problem = Callable[[str], str | None]
 """Says what is wrong with a string, or None when it is right."""
 
 NOT_SET = "must be set, found none"
+
+
+def refused(
+    code: str,
+    title: str,
+    example: str,
+    *,
+    reason: Reason = "FieldValueInvalid",
+    compares: bool = False,
+) -> Rule:
+    """A rule of which there is no more to say than that Kubernetes enforces it."""
+    why = "Kubernetes refuses the pod otherwise."
+    return Rule(code, title, why, example, reason, compares=compares)
 
 
 def required(
@@ -51,6 +67,27 @@ def required(
             site.report(rule, message, field, reason)
         elif problem is not None and (wrong := problem(found)):
             site.report(rule, wrong, field)
+
+    return check
+
+
+def present(rule: Rule, then: Check, reason: Reason | None = None) -> Check:
+    """A value that must be there, even if it is empty; what it is, another check judges."""
+
+    def check(site: Site, found: Any, field: str, owner: Raw) -> None:
+        if found is None:
+            site.report(rule, NOT_SET, field, reason)
+        else:
+            then(site, found, field, owner)
+
+    return check
+
+
+def remark(rule: Rule, message: str) -> Check:
+    """A field that breaks the rule wherever it is there."""
+
+    def check(site: Site, _found: Any, field: str, _: Raw) -> None:
+        site.report(rule, message, field)
 
     return check
 

@@ -21,7 +21,7 @@ from pumice.webhook.rules.templates.requirements import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.type_looks import LEAVES, RANGES, fits, quantity_problem
 
-__all__ = ["RULES", "TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
+__all__ = ["TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
 
 TPL_TYPE = Rule(
     "TPL-TYPE",
@@ -37,8 +37,6 @@ TPL_UNKNOWN = Rule(
     "template: {spec: {containers: [{name: main, image: busybox, ressources: {…}}]}}",
     level="warn",
 )
-
-RULES = (TPL_TYPE, TPL_UNKNOWN)
 
 _ALIKE = 0.8
 """Share of common characters above which an unknown field is taken for a known one, misspelt.

@@ -13,8 +13,10 @@ from pumice.webhook.rules.templates.metadata import label_problem
 from pumice.webhook.rules.templates.shapes import (
     NOT_SET,
     one_of,
+    present,
     quantity,
     quoted,
+    refused,
     required,
     without_backsteps,
 )
@@ -22,12 +24,11 @@ from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 from pumice.webhook.rules.templates.vendor_volumes import TPL_VOLUME_SOURCE
 
-__all__ = ["RULES", "volumes"]
+__all__ = ["volumes"]
 
-TPL_VOLUME = Rule(
+TPL_VOLUME = refused(
     "TPL-VOLUME",
     "a volume has a DNS label for a name",
-    "Kubernetes refuses the pod otherwise.",
     "volumes: [{name: My_Data, emptyDir: {}}]",
 )
 TPL_VOLUME_DUP = Rule(
@@ -51,13 +52,6 @@ TPL_VOLUME_IMAGE = Rule(
     "volumes: [{name: model, image: {pullPolicy: Always}}]",
     reason="FieldValueRequired",
     stricter=True,
-)
-
-RULES = (
-    TPL_VOLUME,
-    TPL_VOLUME_DUP,
-    TPL_VOLUME_SOURCES,
-    TPL_VOLUME_IMAGE,
 )
 
 _CLAIM = "persistentVolumeClaim"
@@ -154,7 +148,11 @@ _SOURCE_ROWS = (
     Row("csi.driver", required(TPL_VOLUME_SOURCE), ""),
     Row("csi.driver", _driver),
     Row("csi.nodePublishSecretRef.name", required(TPL_VOLUME_SOURCE, dns_subdomain_problem), ""),
-    Row("ephemeral.volumeClaimTemplate", claim_templates.claim_template, None),
+    Row(
+        "ephemeral.volumeClaimTemplate",
+        present(TPL_VOLUME_SOURCE, claim_templates.claim_template),
+        None,
+    ),
     Row("iscsi", _initiator),
     *vendor_volumes.ROWS,
 )
