@@ -19,7 +19,6 @@ TPL_CLAIM_TEMPLATE = refused(
 )
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES = ("Block", "Filesystem")
 _METADATA = ("annotations", "labels")
 _POINTERS = ("deletionGracePeriodSeconds", "deletionTimestamp")
 """Of these, unlike of the others, an empty value is a value."""
@@ -89,7 +88,7 @@ _judge = compiled(
         Row("spec.accessModes", _access_modes),
         Row("spec.resources", _storage, {}),
         Row("spec.storageClassName|volumeAttributesClassName", _subdomain),
-        Row("spec.volumeMode", one_of(TPL_CLAIM_TEMPLATE, _VOLUME_MODES)),
+        Row("spec.volumeMode", one_of(TPL_CLAIM_TEMPLATE, ("Block", "Filesystem"))),
         Row("spec.selector", LABEL_SELECTOR),
         Row(f"{_DATA}.name|kind", required(TPL_CLAIM_TEMPLATE), ""),
         Row(f"{_DATA}.apiGroup", _group, ""),

@@ -45,7 +45,6 @@ TPL_ENV_FROM = refused(
 
 _NAMED = itemgetter("name")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-_FROM = ("configMapRef", "secretRef")
 ENV_FIELDS = (
     "metadata.name",
     "metadata.namespace",
@@ -95,12 +94,7 @@ def _are_named(variables: list[Raw]) -> bool:
 
 
 def hidden_variables(site: Site, variables: list[Raw]) -> None:
-    """Check variables of which some have the same name: a later one hides an earlier, unless it holds it.
-
-    Args:
-        site: Where the container is.
-        variables: Its variables; all have names.
-    """
+    """Check variables of which some have the same name: a later one hides an earlier, unless it holds it."""
     seen: dict[str, int] = {}
     for index, variable in enumerate(variables):
         name, value = variable["name"], variable.get("value") or ""
@@ -222,7 +216,7 @@ _VALUE_FROM = compiled(
 )
 ROWS = (
     Row("env", _environment),
-    Row("envFrom[]", exactly_one(TPL_ENV_FROM, _FROM)),
+    Row("envFrom[]", exactly_one(TPL_ENV_FROM, ("configMapRef", "secretRef"))),
     Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
     Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),
 )

@@ -57,13 +57,10 @@ TPL_OVERHEAD = Rule(
     compares=True,
 )
 
-_RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _USUAL_PREEMPTION = "PreemptLowerPriority"
 _LONGEST = 2**31 - 1
-_POLICIES = ("Always", "Never", "OnFailure")
 _ACTIONS = ("Restart", "RestartAllContainers")
-_OPERATORS = ("In", "NotIn")
 _MOST_RULES = 20
 _MOST_CODES = 255
 
@@ -110,14 +107,14 @@ def _with_policy(rule: Rule) -> Check:
 
 _exit_codes = compiled(
     (
-        Row("operator", one_of(TPL_RESTART_RULES, _OPERATORS), ""),
+        Row("operator", one_of(TPL_RESTART_RULES, ("In", "NotIn")), ""),
         Row("values", at_most(TPL_RESTART_RULES, _MOST_CODES)),
     )
 )
 
 
 ROWS = (
-    Row("restartPolicy", one_of(TPL_RESTART_POLICY, _RESTART_POLICIES, empty=True)),
+    Row("restartPolicy", one_of(TPL_RESTART_POLICY, ("Always", "OnFailure", "Never"), empty=True)),
     Row("activeDeadlineSeconds", within(TPL_DEADLINE, 1, _LONGEST)),
     Row("terminationGracePeriodSeconds", _grace_period),
     Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
@@ -128,7 +125,7 @@ ROWS = (
 """Fields of a pod's spec."""
 
 _RULE_ROWS = (
-    Row("restartPolicy", one_of(TPL_RESTART, _POLICIES)),
+    Row("restartPolicy", one_of(TPL_RESTART, ("Always", "Never", "OnFailure"))),
     Row("restartPolicyRules", at_most(TPL_RESTART_RULES, _MOST_RULES)),
     Row("restartPolicyRules[].action", one_of(TPL_RESTART_RULES, _ACTIONS), ""),
     Row("restartPolicyRules[].exitCodes", present(TPL_RESTART_RULES, _exit_codes), None),

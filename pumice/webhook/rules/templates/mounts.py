@@ -48,7 +48,6 @@ TPL_DEVICE = refused(
 )
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
-_RECURSIONS = ("Disabled", "Enabled", "IfPossible")
 
 
 def _mounts(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
@@ -139,7 +138,7 @@ _MOUNTS = compiled(
         Row("", unique(TPL_MOUNT_DUP, "mountPath", noun="path", whole=True)),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
-        Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, _RECURSIONS)),
+        Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
         Row("", _modes),
     )
 )

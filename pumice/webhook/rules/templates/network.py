@@ -124,10 +124,10 @@ ROWS = (
     Row("dnsPolicy", _dns_policy),
     Row(
         "dnsConfig.nameservers",
-        at_most(TPL_DNS_CONFIG, _MOST_SERVERS, reason="FieldValueTooMany"),
+        at_most(TPL_DNS_CONFIG, _MOST_SERVERS, "FieldValueTooMany"),
     ),
     Row("dnsConfig.nameservers[]", _address(TPL_DNS_CONFIG)),
-    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, _MOST_SEARCHES, reason="FieldValueTooMany")),
+    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, _MOST_SEARCHES, "FieldValueTooMany")),
     Row("dnsConfig.searches", _searches),
     Row("dnsConfig.options[].name", required(TPL_DNS_CONFIG, reason=None), ""),
 )

@@ -89,12 +89,7 @@ _OF_ITS_OWN = re.compile(
 
 
 def pod_template(site: Site, template: Raw) -> None:
-    """Say all that the API server would refuse about a pod made of a template.
-
-    Args:
-        site: Where the template is, `spec.tasks[0].template`.
-        template: The template, any object.
-    """
+    """Say all that the API server would refuse about a pod made of a template, which may be any object."""
     if types.fits(template):
         _judge(site, template)
         return

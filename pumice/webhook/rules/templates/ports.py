@@ -45,7 +45,6 @@ TPL_HOST_PORT_SHARED = Rule(
 )
 
 LARGEST_PORT = 65535
-_PROTOCOLS = ("TCP", "UDP", "SCTP")
 _number = within(TPL_PORT, 1, LARGEST_PORT)
 
 
@@ -131,7 +130,7 @@ def _clash(port: Raw, other: Raw) -> bool:
 _PORTS = (
     Row("ports[].name", name(TPL_PORT, port_name_problem, empty=True)),
     Row("ports[].containerPort", present(TPL_PORT, _number, "FieldValueRequired"), None),
-    Row("ports[].protocol", one_of(TPL_PORT, _PROTOCOLS, empty=True)),
+    Row("ports[].protocol", one_of(TPL_PORT, ("TCP", "UDP", "SCTP"), empty=True)),
     Row("ports", unique(TPL_PORT_DUP, "name", unless=port_name_problem, whole=True)),
 )
 ROWS = (*_PORTS, Row("ports", _in_network))

@@ -30,7 +30,6 @@ TPL_HANDLER = refused(
     "livenessProbe: {httpGet: {path: /healthz}}",
 )
 
-_SCHEMES = ("HTTP", "HTTPS")
 _OF_PROBES = ("exec", "httpGet", "tcpSocket", "grpc")
 _OF_HOOKS = ("exec", "httpGet", "tcpSocket", "sleep")
 _GRACE = "terminationGracePeriodSeconds"
@@ -65,7 +64,7 @@ _port = present(TPL_HANDLER, _number_or_name, "FieldValueRequired")
 _ACTIONS = (
     Row("exec.command", required(TPL_HANDLER), ()),
     Row("httpGet|tcpSocket.port", _port, None),
-    Row("httpGet.scheme", one_of(TPL_HANDLER, _SCHEMES, empty=True)),
+    Row("httpGet.scheme", one_of(TPL_HANDLER, ("HTTP", "HTTPS"), empty=True)),
     Row("httpGet.httpHeaders[].name", name(TPL_HANDLER, header_name_problem), ""),
 )
 ROWS = (

@@ -92,24 +92,13 @@ Judge = Callable[[str, object, bool], Judgement]
 
 
 def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
-    """A judge that remembers: in a Job, and among Jobs, most amounts are alike.
-
-    Args:
-        name_problem: Which names are refused, and why.
-    """
+    """A judge that refuses these names. It remembers: in a Job, and among Jobs, most amounts are alike."""
     judge: Judge = lru_cache(maxsize=4096)(partial(_judged, name_problem))
     return judge
 
 
 def read(site: Site, resources: Raw, field: str, judge: Judge) -> tuple[Amounts, Amounts]:
-    """Limits and requests that can be read; what is wrong with each for itself is reported.
-
-    Args:
-        site: Where to report.
-        resources: The object with `limits` and `requests`.
-        field: Where it is, from the site on.
-        judge: Of each of them.
-    """
+    """Limits and requests that can be read; what is wrong with each for itself is reported."""
     limits, requests = resources.get("limits"), resources.get("requests")
     return (
         amounts(site, limits, f"{field}.limits", judge) if limits else {},
@@ -150,14 +139,7 @@ def _lonely_pages(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
 
 
 def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
-    """Amounts that can be read; what is wrong with each for itself is reported.
-
-    Args:
-        site: Where to report.
-        found: Amounts by name of the resource.
-        field: Where they are, from the site on.
-        judge: Of each of them.
-    """
+    """Amounts that can be read; what is wrong with each for itself is reported."""
     readable: Amounts = {}
     hinted = site.case.hinting
     for name, value in found.items():

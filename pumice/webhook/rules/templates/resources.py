@@ -20,7 +20,6 @@ TPL_RESIZE = refused(
     "restartPolicy: Never, containers: [{resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
 )
 
-_RESIZED = ("cpu", "memory")
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 
@@ -85,7 +84,7 @@ ROWS = (
     Row("resources", _resources),
     Row("resizePolicy", _resized_twice),
     Row("resizePolicy[].resourceName|restartPolicy", required(TPL_RESIZE), ""),
-    Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, _RESIZED, empty=True)),
+    Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, ("cpu", "memory"), empty=True)),
     Row("resizePolicy[].restartPolicy", one_of(TPL_RESIZE, _RESIZE_POLICIES, empty=True)),
     Row("resizePolicy[].restartPolicy", _resize_restart),
 )

@@ -19,7 +19,6 @@ from pumice.webhook.rules.templates.selectors import (
     label_keys,
 )
 from pumice.webhook.rules.templates.shapes import (
-    NOT_SET,
     at_least,
     name,
     one_of,
@@ -99,7 +98,7 @@ _operator = one_of(TPL_TOLERATION, _OPERATORS)
 def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
     for key in found:
         if key in NODE_LABELS:
-            node_label(site, key, f"{field}.{key}")
+            node_label(site, key, f"{field}.{key}", found)
 
 
 def _pod_term(site: Site, term: Raw, field: str, _: Raw) -> None:
@@ -109,14 +108,14 @@ def _pod_term(site: Site, term: Raw, field: str, _: Raw) -> None:
         label_keys(site, term, field)
 
 
-def _topology_key(site: Site, key: str, field: str, _: Raw) -> None:
+def _topology_key(site: Site, key: str, field: str, term: Raw) -> None:
     if not key:
         message = "must be set, found none; kubernetes.io/hostname stands for a node"
         site.report(TPL_AFFINITY_TERM, message, field)
     elif problem := key_problem(key):
         site.report(TPL_AFFINITY_TERM, problem, field)
     else:
-        node_label(site, key, field)
+        node_label(site, key, field, term)
 
 
 def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
@@ -134,12 +133,6 @@ def _spread(site: Site, constraint: Raw, field: str, _: Raw) -> None:
     if "matchLabelKeys" in constraint:
         # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses this.
         label_keys(site, constraint, field, named=TPL_LABEL_KEYS)
-
-
-def _spread_key(site: Site, key: str, field: str, _: Raw) -> None:
-    if not key:
-        site.report(TPL_SPREAD, NOT_SET, field)
-    node_label(site, key, field)
 
 
 def _min_domains(site: Site, _found: int, field: str, constraint: Raw) -> None:
@@ -212,7 +205,8 @@ ROWS = (
     Row("topologySpreadConstraints[]", _spread),
     Row("topologySpreadConstraints[].labelSelector", LABEL_SELECTOR),
     Row("topologySpreadConstraints[].maxSkew", at_least(TPL_SPREAD, 1, "at least 1"), 0),
-    Row("topologySpreadConstraints[].topologyKey", _spread_key, ""),
+    Row("topologySpreadConstraints[].topologyKey", required(TPL_SPREAD, reason=None), ""),
+    Row("topologySpreadConstraints[].topologyKey", node_label),
     Row(
         "topologySpreadConstraints[].whenUnsatisfiable",
         one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")),

@@ -81,7 +81,6 @@ TPL_OS = refused(
 
 _CONTEXT = "securityContext"
 _LARGEST_ID = 2**31 - 1
-_PROC_MOUNTS = ("Default", "Unmasked")
 _NOT_OF_WINDOWS = (
     "allowPrivilegeEscalation",
     "appArmorProfile",
@@ -115,7 +114,6 @@ _IPC_SYSCTLS = frozenset(
         "msg", "msgmax", "msgmnb", "msgmni", "sem", "shm", "shm_rmid_forced", "shmall", "shmmax", "shmmni",
     )
 )  # fmt: skip
-_SYSTEMS = ("linux", "windows")
 _NOT_EVEN_FALSE = ("hostUsers", "shareProcessNamespace")
 _NOT_IN_CONTEXT = {
     "linux": ("windowsOptions",),
@@ -317,7 +315,7 @@ CONTAINER_ROWS = below(
     (
         Row("", _container_context),
         Row("runAsUser|runAsGroup", within(TPL_SECURITY, 0, _LARGEST_ID)),
-        Row("procMount", one_of(TPL_SECURITY, _PROC_MOUNTS)),
+        Row("procMount", one_of(TPL_SECURITY, ("Default", "Unmasked"))),
         *_SHARED,
         Row("windowsOptions", _windows_options),
     ),
@@ -325,14 +323,13 @@ CONTAINER_ROWS = below(
 """Fields of a container."""
 
 _id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
-_ALWAYS = ("Always", "OnRootMismatch")
 ROWS = (
     *below(
         _CONTEXT,
         (
             Row("fsGroup|runAsGroup|runAsUser", _id),
             Row("supplementalGroups[]", _id),
-            Row("fsGroupChangePolicy", one_of(TPL_POD_SECURITY, _ALWAYS)),
+            Row("fsGroupChangePolicy", one_of(TPL_POD_SECURITY, ("Always", "OnRootMismatch"))),
             Row("seLinuxChangePolicy", one_of(TPL_POD_SECURITY, ("MountOption", "Recursive"))),
             Row("seLinuxChangePolicy", _mount_option),
             Row("supplementalGroupsPolicy", one_of(TPL_POD_SECURITY, ("Merge", "Strict"))),
@@ -344,6 +341,6 @@ ROWS = (
     Row("shareProcessNamespace", _share_process_namespace),
     Row("hostUsers", _host_users),
     Row("os", _operating_system),
-    Row("os.name", one_of(TPL_OS, _SYSTEMS), ""),
+    Row("os.name", one_of(TPL_OS, ("linux", "windows")), ""),
 )
 """Fields of a pod's spec."""

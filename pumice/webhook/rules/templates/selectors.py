@@ -125,10 +125,6 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
             site.report(TPL_SELECTOR, problem, f"{field}.values[{index}]")
 
 
-def _node_label(site: Site, key: str, field: str, _: Raw) -> None:
-    node_label(site, key, field)
-
-
 def _requirements(*operators: str, values: Rule = TPL_SELECTOR) -> tuple[Row, ...]:
     return (
         Row("matchExpressions[]", _count),
@@ -143,7 +139,7 @@ def _node_term(values: Rule) -> Check:
         (
             *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
             Row("matchExpressions[]", _count_of_bound),
-            Row("matchExpressions[].key", _node_label),
+            Row("matchExpressions[].key", node_label),
             Row("matchFields[]", _field),
             Row("matchFields[].operator", one_of(TPL_SELECTOR, _SETS), ""),
         )

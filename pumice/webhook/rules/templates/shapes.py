@@ -8,7 +8,6 @@ from typing import Any
 
 from pumice.api.fields import Reason
 from pumice.api.json_words import either, quoted
-from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check
@@ -23,7 +22,6 @@ __all__ = [
     "one_of",
     "one_of_two",
     "present",
-    "quantity",
     "quoted",
     "refused",
     "relative_path",
@@ -137,15 +135,12 @@ def at_least(rule: Rule, low: int, words: str = "") -> Check:
     return check
 
 
-def at_most(
-    rule: Rule, most: int, what: str = "", reason: Reason | None = None, verb: str = "have"
-) -> Check:
-    """A list or a string whose length is at most this."""
+def at_most(rule: Rule, most: int, reason: Reason | None = None) -> Check:
+    """A list whose length is at most this."""
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if len(found) > most:
-            message = f"must {verb} at most {most}{what}, found {len(found)}"
-            site.report(rule, message, field, reason)
+            site.report(rule, f"must have at most {most}, found {len(found)}", field, reason)
 
     return check
 
@@ -245,15 +240,5 @@ def relative_path(rule: Rule) -> Check:
         if path.startswith("/"):
             site.report(rule, f"must be a relative path, found {quoted(path)}", field)
         backsteps(site, path, field, owner)
-
-    return check
-
-
-def quantity(rule: Rule, words: str, low: int) -> Check:
-    """A quantity of at least `low` milli-units, which `words` name."""
-
-    def check(site: Site, found: Any, field: str, _: Raw) -> None:
-        if parse_milli(found) < low:
-            site.report(rule, f"must be {words}, found {found}", field)
 
     return check

@@ -35,8 +35,6 @@ _TARGETS = {
 }
 _HOST_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*")
 _RESERVED = (".kubernetes.io", ".k8s.io")
-_AZURE_CACHING = ("None", "ReadOnly", "ReadWrite")
-_AZURE_KINDS = ("Dedicated", "Managed", "Shared")
 _CLONE = "is deprecated; use an init container that clones into an emptyDir"
 _CSI = "is deprecated; use the CSI driver "
 _GONE = "is no longer in Kubernetes, so no node can mount it; use a CSI driver"
@@ -149,8 +147,8 @@ ROWS = (
     Row("storageos.volumeName|volumeNamespace", _label),
     *(Row(path, _need, "") for path in _NEEDS),
     Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
-    Row("azureDisk.cachingMode", one_of(TPL_VOLUME_SOURCE, _AZURE_CACHING)),
-    Row("azureDisk.kind", one_of(TPL_VOLUME_SOURCE, _AZURE_KINDS)),
+    Row("azureDisk.cachingMode", one_of(TPL_VOLUME_SOURCE, ("None", "ReadOnly", "ReadWrite"))),
+    Row("azureDisk.kind", one_of(TPL_VOLUME_SOURCE, ("Dedicated", "Managed", "Shared"))),
     Row("azureDisk.diskURI", _disk_uri),
     Row("fc", one_of_two(TPL_VOLUME_SOURCE, "targetWWNs", "wwids")),
     Row("fc", _fc),

@@ -7,6 +7,7 @@ A volume without a source is an empty directory; one whose source is not known i
 from collections.abc import Mapping
 
 from pumice.api.names import dns_subdomain_problem
+from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import claim_templates, projections, vendor_volumes
 from pumice.webhook.rules.templates.metadata import label_problem
@@ -14,7 +15,6 @@ from pumice.webhook.rules.templates.shapes import (
     NOT_SET,
     one_of,
     present,
-    quantity,
     quoted,
     refused,
     required,
@@ -116,6 +116,11 @@ def _driver(site: Site, driver: str, field: str, _: Raw) -> None:
         site.report(TPL_VOLUME_SOURCE, problem, field)
 
 
+def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
+    if parse_milli(limit) < 0:
+        site.report(TPL_VOLUME_SOURCE, f"must be 0 or more, found {limit}", field)
+
+
 def _nfs_path(site: Site, path: str, field: str, _: Raw) -> None:
     if path and not path.startswith("/"):
         message = f"must be an absolute path, found {quoted(path)}"
@@ -139,7 +144,7 @@ _SOURCE_ROWS = (
     Row("persistentVolumeClaim.claimName", _need, ""),
     Row("nfs.server|path", _need, ""),
     Row("nfs.path", _nfs_path),
-    Row("emptyDir.sizeLimit", quantity(TPL_VOLUME_SOURCE, "0 or more", 0)),
+    Row("emptyDir.sizeLimit", _size_limit),
     Row("hostPath.path", required(TPL_VOLUME_SOURCE), ""),
     Row("hostPath.path", without_backsteps(TPL_VOLUME_SOURCE)),
     Row("hostPath.type", one_of(TPL_VOLUME_SOURCE, _HOST_PATHS)),
