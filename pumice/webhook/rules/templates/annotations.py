@@ -7,16 +7,15 @@ from typing import Any
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import ANNOTATIONS, annotation
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
-from pumice.webhook.rules.templates.shapes import quoted, relative_path
+from pumice.webhook.rules.templates.shapes import quoted, refused, relative_path
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.types import fits
 
-__all__ = ["RULES", "annotations"]
+__all__ = ["annotations"]
 
-TPL_ANNOTATION_VALUE = Rule(
+TPL_ANNOTATION_VALUE = refused(
     "TPL-ANNOTATION-VALUE",
     "annotations that Kubernetes reads hold what it can read",
-    "Kubernetes refuses the pod otherwise.",
     "annotations: {controller.kubernetes.io/pod-deletion-cost: high}",
 )
 TPL_PROFILE_MATCH = Rule(
@@ -29,8 +28,6 @@ TPL_PROFILE_MATCH = Rule(
     stricter=True,
     compares=True,
 )
-
-RULES = (TPL_ANNOTATION_VALUE, TPL_PROFILE_MATCH)
 
 _MIRROR = "kubernetes.io/config.mirror"
 _TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"

@@ -3,28 +3,22 @@
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.pod_types import pod_types
 from pumice.api.quantities import MILLI, parse_milli
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.metadata import annotations_of, labels_of
 from pumice.webhook.rules.templates.selectors import LABEL_SELECTOR
-from pumice.webhook.rules.templates.shapes import NOT_SET, name, one_of, required
+from pumice.webhook.rules.templates.shapes import NOT_SET, name, one_of, refused, required
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-from pumice.webhook.rules.templates.vendor_volumes import TPL_VOLUME_SOURCE
 
-__all__ = ["RULES", "claim_template"]
+__all__ = ["claim_template"]
 
-TPL_CLAIM_TEMPLATE = Rule(
+TPL_CLAIM_TEMPLATE = refused(
     "TPL-CLAIM-TEMPLATE",
     "a claim for each pod says how it is mounted and how much it holds, and has no name of its own",
-    "Kubernetes refuses the pod otherwise.",
     "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce]}}}",
 )
 
-RULES = (TPL_CLAIM_TEMPLATE,)
-
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES = ("Block", "Filesystem")
 _METADATA = ("annotations", "labels")
 _POINTERS = ("deletionGracePeriodSeconds", "deletionTimestamp")
 """Of these, unlike of the others, an empty value is a value."""
@@ -94,7 +88,7 @@ _judge = compiled(
         Row("spec.accessModes", _access_modes),
         Row("spec.resources", _storage, {}),
         Row("spec.storageClassName|volumeAttributesClassName", _subdomain),
-        Row("spec.volumeMode", one_of(TPL_CLAIM_TEMPLATE, _VOLUME_MODES)),
+        Row("spec.volumeMode", one_of(TPL_CLAIM_TEMPLATE, ("Block", "Filesystem"))),
         Row("spec.selector", LABEL_SELECTOR),
         Row(f"{_DATA}.name|kind", required(TPL_CLAIM_TEMPLATE), ""),
         Row(f"{_DATA}.apiGroup", _group, ""),
@@ -104,9 +98,6 @@ _judge = compiled(
 )
 
 
-def claim_template(site: Site, template: Raw | None, field: str, source: Raw) -> None:
-    """Check a template of claims; None for one that is not there."""
-    if template is None:
-        site.report(TPL_VOLUME_SOURCE, NOT_SET, field)
-    else:
-        _judge(site, {"spec": {}, **template}, field, source)
+def claim_template(site: Site, template: Raw, field: str, source: Raw) -> None:
+    """Check a template of claims."""
+    _judge(site, {"spec": {}, **template}, field, source)

@@ -14,11 +14,11 @@ from pumice.webhook.rules.templates import (
     security,
 )
 from pumice.webhook.rules.templates.metadata import label_problem
-from pumice.webhook.rules.templates.shapes import one_of, quoted
+from pumice.webhook.rules.templates.shapes import one_of, quoted, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
 
-__all__ = ["RULES", "TPL_CONTAINERS", "containers"]
+__all__ = ["TPL_CONTAINERS", "containers"]
 
 TPL_CONTAINERS = Rule(
     "TPL-CONTAINERS",
@@ -27,16 +27,14 @@ TPL_CONTAINERS = Rule(
     "template: {spec: {containers: []}}",
     reason="FieldValueRequired",
 )
-TPL_CONTAINER_NAME = Rule(
+TPL_CONTAINER_NAME = refused(
     "TPL-CONTAINER-NAME",
     "containers are named with DNS labels",
-    "Kubernetes refuses the pod otherwise.",
     "containers: [{name: Main_Container, image: busybox}]",
 )
-TPL_CONTAINER_DUP = Rule(
+TPL_CONTAINER_DUP = refused(
     "TPL-CONTAINER-DUP",
     "no two containers of a pod have the same name, init containers included",
-    "Kubernetes refuses the pod otherwise.",
     "containers: [{name: main, image: a}, {name: main, image: b}]",
     reason="FieldValueDuplicate",
 )
@@ -62,10 +60,9 @@ TPL_EPHEMERAL = Rule(
     "ephemeralContainers: [{name: debugger, image: busybox}]",
     reason="FieldValueForbidden",
 )
-TPL_IMAGE = Rule(
+TPL_IMAGE = refused(
     "TPL-IMAGE",
     "containers have an image",
-    "Kubernetes refuses the pod otherwise.",
     "containers: [{name: main}]",
     reason="FieldValueRequired",
 )
@@ -82,18 +79,6 @@ TPL_PULL_POLICY = Rule(
     "Kubernetes knows no other.",
     "containers: [{name: main, image: busybox, imagePullPolicy: Sometimes}]",
     reason="FieldValueNotSupported",
-)
-
-RULES = (
-    TPL_CONTAINERS,
-    TPL_CONTAINER_NAME,
-    TPL_CONTAINER_DUP,
-    TPL_TERMINATION,
-    TPL_INIT,
-    TPL_EPHEMERAL,
-    TPL_IMAGE,
-    TPL_IMAGE_SPACE,
-    TPL_PULL_POLICY,
 )
 
 _TERMINATION_POLICIES = ("File", "FallbackToLogsOnError")

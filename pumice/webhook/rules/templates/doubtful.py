@@ -9,12 +9,11 @@ documents call deprecated.
 
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.shapes import quoted
-from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.templates.site import Raw, Site
 
 __all__ = [
     "ANNOTATIONS",
     "NODE_LABELS",
-    "RULES",
     "TPL_DEPRECATED",
     "TPL_DOUBTFUL",
     "TPL_FEATURE",
@@ -47,12 +46,6 @@ TPL_DOUBTFUL = Rule(
     level="warn",
 )
 
-RULES = (
-    TPL_FEATURE,
-    TPL_DEPRECATED,
-    TPL_DOUBTFUL,
-)
-
 NODE_LABELS = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/os": "kubernetes.io/os",
@@ -74,8 +67,8 @@ ANNOTATIONS = {
 """Annotations without an effect, with the fields that have it."""
 
 
-def node_label(site: Site, key: str, field: str) -> None:
-    """Say that a label of nodes is deprecated, if it is; the field is where it is, from the site on."""
+def node_label(site: Site, key: str, field: str, _: Raw) -> None:
+    """Say that a label of nodes is deprecated, if it is."""
     if key in NODE_LABELS:
         successor = NODE_LABELS[key]
         message = f"{key} is deprecated as a label of nodes"
@@ -95,12 +88,7 @@ def no_selector(site: Site, field: str) -> None:
 
 
 def overlaps(site: Site, files: list[tuple[str, str]]) -> None:
-    """Check that no file of a volume is also a folder of it, or another file.
-
-    Args:
-        site: Where the pod's spec is.
-        files: Paths in the volume, each with the place that says it, from the site on.
-    """
+    """Check that no file of a volume, each with the place that says it, is also a folder of it or another file."""
     if len(files) < 2:
         return
     above, above_at = "", ""

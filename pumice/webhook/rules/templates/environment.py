@@ -18,42 +18,33 @@ from pumice.webhook.rules.templates.shapes import (
     exactly_one,
     name,
     quoted,
+    refused,
     required,
     without_backsteps,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = ["ROWS", "RULES", "field_ref", "resource_field_ref"]
+__all__ = ["ROWS", "field_ref", "resource_field_ref"]
 
-TPL_ENV = Rule(
+TPL_ENV = refused(
     "TPL-ENV",
     "environment variables have a name of printable characters without `=`",
-    "Kubernetes refuses the pod otherwise.",
     'env: [{name: "A=B", value: c}]',
 )
-TPL_ENV_VALUE = Rule(
+TPL_ENV_VALUE = refused(
     "TPL-ENV-VALUE",
     "valueFrom has exactly one source, one that can be read, and no value beside it",
-    "Kubernetes refuses the pod otherwise.",
     "env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.containers}}}]",
 )
-TPL_ENV_FROM = Rule(
+TPL_ENV_FROM = refused(
     "TPL-ENV-FROM",
     "envFrom names one ConfigMap or one Secret, and a prefix of printable characters without `=`",
-    "Kubernetes refuses the pod otherwise.",
     "envFrom: [{configMapRef: {}}]",
-)
-
-RULES = (
-    TPL_ENV,
-    TPL_ENV_VALUE,
-    TPL_ENV_FROM,
 )
 
 _NAMED = itemgetter("name")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-_FROM = ("configMapRef", "secretRef")
 ENV_FIELDS = (
     "metadata.name",
     "metadata.namespace",
@@ -103,12 +94,7 @@ def _are_named(variables: list[Raw]) -> bool:
 
 
 def hidden_variables(site: Site, variables: list[Raw]) -> None:
-    """Check variables of which some have the same name: a later one hides an earlier, unless it holds it.
-
-    Args:
-        site: Where the container is.
-        variables: Its variables; all have names.
-    """
+    """Check variables of which some have the same name: a later one hides an earlier, unless it holds it."""
     seen: dict[str, int] = {}
     for index, variable in enumerate(variables):
         name, value = variable["name"], variable.get("value") or ""
@@ -230,7 +216,7 @@ _VALUE_FROM = compiled(
 )
 ROWS = (
     Row("env", _environment),
-    Row("envFrom[]", exactly_one(TPL_ENV_FROM, _FROM)),
+    Row("envFrom[]", exactly_one(TPL_ENV_FROM, ("configMapRef", "secretRef"))),
     Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
     Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),
 )

@@ -3,16 +3,15 @@
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import requirements
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import NOT_SET, at_most, one_of, within
+from pumice.webhook.rules.templates.shapes import at_most, one_of, present, refused, within
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "ROWS", "RULES"]
+__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "ROWS"]
 
-TPL_RESTART = Rule(
+TPL_RESTART = refused(
     "TPL-RESTART",
     "restartPolicy of a container is Always, Never or OnFailure; an init container with rules has one",
-    "Kubernetes refuses the pod otherwise.",
     "initContainers: [{name: proxy, image: envoy, restartPolicy: Sometimes}]",
 )
 TPL_RESTART_RULES = Rule(
@@ -29,10 +28,9 @@ TPL_RESTART_POLICY = Rule(
     "restartPolicy: Sometimes",
     reason="FieldValueNotSupported",
 )
-TPL_DEADLINE = Rule(
+TPL_DEADLINE = refused(
     "TPL-DEADLINE",
     "activeDeadlineSeconds is from 1 to 2147483647",
-    "Kubernetes refuses the pod otherwise.",
     "activeDeadlineSeconds: 0",
 )
 TPL_PREEMPTION = Rule(
@@ -59,26 +57,12 @@ TPL_OVERHEAD = Rule(
     compares=True,
 )
 
-RULES = (
-    TPL_RESTART,
-    TPL_RESTART_RULES,
-    TPL_RESTART_POLICY,
-    TPL_DEADLINE,
-    TPL_PREEMPTION,
-    TPL_PRIORITY,
-    TPL_OVERHEAD,
-)
-
-_RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _USUAL_PREEMPTION = "PreemptLowerPriority"
 _LONGEST = 2**31 - 1
-_POLICIES = ("Always", "Never", "OnFailure")
 _ACTIONS = ("Restart", "RestartAllContainers")
-_OPERATORS = ("In", "NotIn")
 _MOST_RULES = 20
 _MOST_CODES = 255
-_NO_POLICY = "must be set where there are rules, found none"
 
 
 def _preemption(site: Site, policy: str, field: str, _: Raw) -> None:
@@ -111,35 +95,26 @@ def _grace_period(site: Site, seconds: int, field: str, _: Raw) -> None:
         site.report(TPL_DOUBTFUL, f"counts as 1 where it is below 0, found {seconds}", field)
 
 
-def _rules(site: Site, rules: list[Raw], _: str, container: Raw) -> None:
-    """Check that restart rules have a policy that they are exceptions to."""
-    if rules and "restartPolicy" not in container:
-        site.report(TPL_RESTART_RULES, _NO_POLICY, "restartPolicy")
+def _with_policy(rule: Rule) -> Check:
+    """Restart rules that must have a policy, to which they are exceptions."""
+
+    def check(site: Site, rules: list[Raw], _: str, container: Raw) -> None:
+        if rules and "restartPolicy" not in container:
+            site.report(rule, "must be set where there are rules, found none", "restartPolicy")
+
+    return check
 
 
-def _rules_of_init(site: Site, rules: list[Raw], _: str, container: Raw) -> None:
-    """The same for an init container, of which Volcano, too, wants a `restartPolicy`."""
-    if rules and "restartPolicy" not in container:
-        site.report(TPL_RESTART, _NO_POLICY, "restartPolicy")
-
-
-_EXIT_CODES = compiled(
+_exit_codes = compiled(
     (
-        Row("operator", one_of(TPL_RESTART_RULES, _OPERATORS), ""),
+        Row("operator", one_of(TPL_RESTART_RULES, ("In", "NotIn")), ""),
         Row("values", at_most(TPL_RESTART_RULES, _MOST_CODES)),
     )
 )
 
 
-def _exit_codes(site: Site, codes: Raw | None, field: str, rule: Raw) -> None:
-    if codes is None:
-        site.report(TPL_RESTART_RULES, NOT_SET, field)
-    else:
-        _EXIT_CODES(site, codes, field, rule)
-
-
 ROWS = (
-    Row("restartPolicy", one_of(TPL_RESTART_POLICY, _RESTART_POLICIES, empty=True)),
+    Row("restartPolicy", one_of(TPL_RESTART_POLICY, ("Always", "OnFailure", "Never"), empty=True)),
     Row("activeDeadlineSeconds", within(TPL_DEADLINE, 1, _LONGEST)),
     Row("terminationGracePeriodSeconds", _grace_period),
     Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
@@ -150,13 +125,13 @@ ROWS = (
 """Fields of a pod's spec."""
 
 _RULE_ROWS = (
-    Row("restartPolicy", one_of(TPL_RESTART, _POLICIES)),
+    Row("restartPolicy", one_of(TPL_RESTART, ("Always", "Never", "OnFailure"))),
     Row("restartPolicyRules", at_most(TPL_RESTART_RULES, _MOST_RULES)),
     Row("restartPolicyRules[].action", one_of(TPL_RESTART_RULES, _ACTIONS), ""),
-    Row("restartPolicyRules[].exitCodes", _exit_codes, None),
+    Row("restartPolicyRules[].exitCodes", present(TPL_RESTART_RULES, _exit_codes), None),
 )
-CONTAINER_ROWS = (Row("restartPolicyRules", _rules), *_RULE_ROWS)
+CONTAINER_ROWS = (Row("restartPolicyRules", _with_policy(TPL_RESTART_RULES)), *_RULE_ROWS)
 """Fields of a regular container."""
 
-INIT_ROWS = (Row("restartPolicyRules", _rules_of_init), *_RULE_ROWS)
-"""Fields of an init container."""
+INIT_ROWS = (Row("restartPolicyRules", _with_policy(TPL_RESTART)), *_RULE_ROWS)
+"""Fields of an init container, of whose rules Volcano, too, wants a `restartPolicy`."""

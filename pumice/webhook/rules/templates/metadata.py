@@ -7,13 +7,12 @@ from functools import lru_cache
 
 from pumice.api.names import dns_label_problem, label_value_problem, qualified_name_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.shapes import quoted
+from pumice.webhook.rules.templates.shapes import Problem, quoted, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
 __all__ = [
     "METADATA",
-    "RULES",
     "annotations_of",
     "key_problem",
     "label_problem",
@@ -21,16 +20,14 @@ __all__ = [
     "value_problem",
 ]
 
-TPL_LABEL = Rule(
+TPL_LABEL = refused(
     "TPL-LABEL",
     "labels of a template are labels",
-    "Kubernetes refuses the pod otherwise.",
     'template: {metadata: {labels: {app: "my app"}}}',
 )
-TPL_ANNOTATION = Rule(
+TPL_ANNOTATION = refused(
     "TPL-ANNOTATION",
     "keys of a template's annotations are qualified names, and the annotations take 256 KiB at most",
-    "Kubernetes refuses the pod otherwise.",
     'template: {metadata: {annotations: {"my note": x}}}',
 )
 TPL_FINALIZER = Rule(
@@ -41,12 +38,6 @@ TPL_FINALIZER = Rule(
     stricter=True,
 )
 
-RULES = (
-    TPL_LABEL,
-    TPL_ANNOTATION,
-    TPL_FINALIZER,
-)
-
 _LARGEST = 256 * 1024
 """Bytes of all keys and values of annotations together."""
 _MOST_BYTES = 4
@@ -54,22 +45,17 @@ _MOST_BYTES = 4
 _BUILTIN_FINALIZERS = ("foregroundDeletion", "kubernetes", "orphan")
 
 
-@lru_cache(maxsize=4096)
-def key_problem(key: str) -> str | None:
-    """Say why a text is no key of a label, or None when it is; keys recur in every pod."""
-    return qualified_name_problem(key)
+_remembered = lru_cache(maxsize=4096)
+"""For problems of texts that recur in every pod."""
 
+key_problem: Problem = _remembered(qualified_name_problem)
+"""Says why a text is no key of a label."""
 
-@lru_cache(maxsize=4096)
-def value_problem(value: str) -> str | None:
-    """Say why a text is no value of a label, or None when it is."""
-    return label_value_problem(value)
+value_problem: Problem = _remembered(label_value_problem)
+"""Says why a text is no value of a label."""
 
-
-@lru_cache(maxsize=4096)
-def label_problem(name: str) -> str | None:
-    """Say why a text is no DNS label, or None when it is; names of volumes recur in every pod."""
-    return dns_label_problem(name)
+label_problem: Problem = _remembered(dns_label_problem)
+"""Says why a text is no DNS label, as names of volumes are."""
 
 
 def labels_of(rule: Rule) -> Check:
@@ -112,7 +98,7 @@ def _finalizer(site: Site, found: str, field: str, _: Raw) -> None:
         site.report(TPL_FINALIZER, message, field)
 
 
-@lru_cache(maxsize=4096)
+@_remembered
 def _key_problem(key: str) -> str | None:
     # In keys of annotations, unlike labels, Kubernetes lets the domain be of any case.
     return key_problem(key.lower())

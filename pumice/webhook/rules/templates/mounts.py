@@ -6,6 +6,7 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.shapes import (
     one_of,
     quoted,
+    refused,
     relative_path,
     required,
     unique,
@@ -14,26 +15,23 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = ["ROWS", "RULES"]
+__all__ = ["ROWS"]
 
-TPL_MOUNT_VOLUME = Rule(
+TPL_MOUNT_VOLUME = refused(
     "TPL-MOUNT-VOLUME",
     "what is mounted is a volume of the pod",
-    "Kubernetes refuses the pod otherwise.",
     "volumes: [{name: data, emptyDir: {}}], containers: [{volumeMounts: [{name: dta, mountPath: /data}]}]",
     reason="FieldValueNotFound",
     compares=True,
 )
-TPL_MOUNT = Rule(
+TPL_MOUNT = refused(
     "TPL-MOUNT",
     "a mount says what is mounted where, and of the volume only a part inside it",
-    "Kubernetes refuses the pod otherwise.",
     "volumeMounts: [{name: data, mountPath: /data, subPath: ../other}]",
 )
-TPL_MOUNT_DUP = Rule(
+TPL_MOUNT_DUP = refused(
     "TPL-MOUNT-DUP",
     "no two mounts or devices of a container are at the same path, and no volume is both",
-    "Kubernetes refuses the pod otherwise.",
     "volumeMounts: [{name: a, mountPath: /data}, {name: b, mountPath: /data}]",
 )
 TPL_MOUNT_MODE = Rule(
@@ -43,23 +41,13 @@ TPL_MOUNT_MODE = Rule(
     "volumeMounts: [{name: a, mountPath: /data, mountPropagation: Bidirectional}]",
     compares=True,
 )
-TPL_DEVICE = Rule(
+TPL_DEVICE = refused(
     "TPL-DEVICE",
     "a device names a volume that is a claim, and a path",
-    "Kubernetes refuses the pod otherwise.",
     "volumes: [{name: a, emptyDir: {}}], volumeDevices: [{name: a, devicePath: /dev/xvda}]",
 )
 
-RULES = (
-    TPL_MOUNT_VOLUME,
-    TPL_MOUNT,
-    TPL_MOUNT_DUP,
-    TPL_MOUNT_MODE,
-    TPL_DEVICE,
-)
-
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
-_RECURSIONS = ("Disabled", "Enabled", "IfPossible")
 
 
 def _mounts(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
@@ -150,7 +138,7 @@ _MOUNTS = compiled(
         Row("", unique(TPL_MOUNT_DUP, "mountPath", noun="path", whole=True)),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
-        Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, _RECURSIONS)),
+        Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
         Row("", _modes),
     )
 )

@@ -7,11 +7,19 @@ from ipaddress import IPv6Address, ip_address
 from pumice.api.names import SUBDOMAIN_LENGTH, dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import at_most, name, one_of, quoted, required
+from pumice.webhook.rules.templates.shapes import (
+    at_most,
+    name,
+    one_of,
+    quoted,
+    refused,
+    required,
+    unique,
+)
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row
+from pumice.webhook.rules.templates.table import Check, Row
 
-__all__ = ["ROWS", "RULES"]
+__all__ = ["ROWS"]
 
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",
@@ -25,10 +33,9 @@ TPL_DNS_CONFIG = Rule(
     "These are the limits of the resolver in every container.",
     "dnsConfig: {nameservers: [dns.example.com]}",
 )
-TPL_HOSTNAME = Rule(
+TPL_HOSTNAME = refused(
     "TPL-HOSTNAME",
     "hostname and subdomain are DNS labels; hostnameOverride is a domain of 64 characters at most",
-    "Kubernetes refuses the pod otherwise.",
     "hostname: worker.example.com",
 )
 TPL_HOST_ALIAS = Rule(
@@ -36,13 +43,6 @@ TPL_HOST_ALIAS = Rule(
     "hostAliases give names to IP addresses",
     "They become lines of /etc/hosts.",
     "hostAliases: [{ip: database, hostnames: [db]}]",
-)
-
-RULES = (
-    TPL_DNS_POLICY,
-    TPL_DNS_CONFIG,
-    TPL_HOSTNAME,
-    TPL_HOST_ALIAS,
 )
 
 _LONGEST_OVERRIDE = 64
@@ -69,26 +69,17 @@ def address_problem(text: str) -> str | None:
     return None
 
 
-def odd_address(site: Site, text: str, field: str) -> None:
-    """Say that an address, which is one, is not written as all others write it."""
-    usual = str(ip_address(text))
-    if usual != text:
-        site.report(TPL_DOUBTFUL, f"is usually written {usual}, found {quoted(text)}", field)
+def _address(rule: Rule) -> Check:
+    """An address, which had better be written as all others write it."""
 
+    def check(site: Site, found: str, field: str, _: Raw) -> None:
+        if problem := address_problem(found):
+            site.report(rule, problem, field)
+        elif (usual := str(ip_address(found))) != found:
+            message = f"is usually written {usual}, found {quoted(found)}"
+            site.report(TPL_DOUBTFUL, message, field)
 
-def _address(rule: Rule, site: Site, found: str, field: str) -> None:
-    if problem := address_problem(found):
-        site.report(rule, problem, field)
-    else:
-        odd_address(site, found, field)
-
-
-def _server(site: Site, found: str, field: str, _: Raw) -> None:
-    _address(TPL_DNS_CONFIG, site, found, field)
-
-
-def _alias(site: Site, found: str, field: str, _: Raw) -> None:
-    _address(TPL_HOST_ALIAS, site, found, field)
+    return check
 
 
 def _dns_policy(site: Site, policy: str, _: str, spec: Raw) -> None:
@@ -123,30 +114,20 @@ def _hostname_override(site: Site, found: str, field: str, spec: Raw) -> None:
         site.report(TPL_HOSTNAME, message, field, "FieldValueTooLong")
 
 
-def _same_address(site: Site, aliases: list[Raw], field: str, _: Raw) -> None:
-    seen: dict[str, int] = {}
-    for index, each in enumerate(aliases):
-        address = each.get("ip", "")
-        first = seen.setdefault(address, index)
-        if first != index and not address_problem(address):
-            message = f"{quoted(address)} is already the address of {field}[{first}]"
-            site.report(TPL_DOUBTFUL, message, f"{field}[{index}].ip")
-
-
 ROWS = (
     Row("hostname|subdomain", name(TPL_HOSTNAME, dns_label_problem, empty=True)),
     Row("hostnameOverride", _hostname_override),
-    Row("hostAliases", _same_address),
-    Row("hostAliases[].ip", _alias, ""),
+    Row("hostAliases", unique(TPL_DOUBTFUL, "ip", unless=address_problem, noun="address")),
+    Row("hostAliases[].ip", _address(TPL_HOST_ALIAS), ""),
     Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
     Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),
     Row("dnsPolicy", _dns_policy),
     Row(
         "dnsConfig.nameservers",
-        at_most(TPL_DNS_CONFIG, _MOST_SERVERS, reason="FieldValueTooMany"),
+        at_most(TPL_DNS_CONFIG, _MOST_SERVERS, "FieldValueTooMany"),
     ),
-    Row("dnsConfig.nameservers[]", _server),
-    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, _MOST_SEARCHES, reason="FieldValueTooMany")),
+    Row("dnsConfig.nameservers[]", _address(TPL_DNS_CONFIG)),
+    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, _MOST_SEARCHES, "FieldValueTooMany")),
     Row("dnsConfig.searches", _searches),
     Row("dnsConfig.options[].name", required(TPL_DNS_CONFIG, reason=None), ""),
 )

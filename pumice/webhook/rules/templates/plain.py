@@ -15,11 +15,7 @@ Raw = dict[str, Any]
 
 
 def without_plain(template: Raw) -> Raw:
-    """A template without these.
-
-    Args:
-        template: Any object; it is not changed.
-    """
+    """A copy without these of a template, which may be any object."""
     spec = template.get("spec")
     if type(spec) is not dict or type(found := spec.get("containers")) is not list:
         return template

@@ -8,7 +8,7 @@ Source: what a Kubernetes API server of version 1.36 accepts.
 
 import re
 
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import (
     annotations,
     claim_templates,
@@ -39,31 +39,35 @@ from pumice.webhook.rules.within import unaffected
 
 __all__ = ["RULES", "pod_template"]
 
-RULES: tuple[Rule, ...] = (
-    *types.RULES,
-    *metadata.RULES,
-    *annotations.RULES,
-    *containers.RULES,
-    *ports.RULES,
-    *environment.RULES,
-    *mounts.RULES,
-    *requirements.RULES,
-    *resources.RULES,
-    *pod_resources.RULES,
-    *probes.RULES,
-    *volumes.RULES,
-    *vendor_volumes.RULES,
-    *projections.RULES,
-    *claim_templates.RULES,
-    *scheduling.RULES,
-    *selectors.RULES,
-    *network.RULES,
-    *references.RULES,
-    *lifetime.RULES,
-    *security.RULES,
-    *doubtful.RULES,
+_FILES = (
+    types,
+    metadata,
+    annotations,
+    containers,
+    ports,
+    environment,
+    mounts,
+    requirements,
+    resources,
+    pod_resources,
+    probes,
+    volumes,
+    vendor_volumes,
+    projections,
+    claim_templates,
+    scheduling,
+    selectors,
+    network,
+    references,
+    lifetime,
+    security,
+    doubtful,
 )
-"""Every rule about pod templates."""
+
+RULES: tuple[Rule, ...] = tuple(
+    dict.fromkeys(rule for file in reversed(_FILES) for rule in reversed(rules_in(vars(file))))
+)[::-1]
+"""Every rule about pod templates. One that a file has from another comes with the last, which defines it."""
 
 _SPEC = compiled_by_field(
     (
@@ -85,12 +89,7 @@ _OF_ITS_OWN = re.compile(
 
 
 def pod_template(site: Site, template: Raw) -> None:
-    """Say all that the API server would refuse about a pod made of a template.
-
-    Args:
-        site: Where the template is, `spec.tasks[0].template`.
-        template: The template, any object.
-    """
+    """Say all that the API server would refuse about a pod made of a template, which may be any object."""
     if types.fits(template):
         _judge(site, template)
         return

@@ -14,7 +14,7 @@ from pumice.webhook.rules.templates import requirements
 from pumice.webhook.rules.templates.requirements import Amounts, Problem, silently
 from pumice.webhook.rules.templates.site import Raw, Site, entries
 
-__all__ = ["RULES", "pod_resources"]
+__all__ = ["pod_resources"]
 
 TPL_POD_RESOURCES = Rule(
     "TPL-POD-RESOURCES",
@@ -29,8 +29,6 @@ TPL_POD_RESOURCES_FILLED = Rule(
     "spec: {resources: {requests: {cpu: 1}}, containers: [{resources: {limits: {cpu: 2}}}]}",
     stricter=True,
 )
-
-RULES = (TPL_POD_RESOURCES, TPL_POD_RESOURCES_FILLED)
 
 _judge = requirements.judge_by(pod_resource_problem)
 

@@ -3,22 +3,28 @@
 from pumice.api.names import port_name_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import NOT_SET, name, one_of, quoted, unique
+from pumice.webhook.rules.templates.shapes import (
+    name,
+    one_of,
+    present,
+    quoted,
+    refused,
+    unique,
+    within,
+)
 from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
 from pumice.webhook.rules.templates.table import Row
 
-__all__ = ["INIT_ROWS", "ROWS", "RULES", "port_number_problem"]
+__all__ = ["INIT_ROWS", "LARGEST_PORT", "ROWS"]
 
-TPL_PORT = Rule(
+TPL_PORT = refused(
     "TPL-PORT",
     "ports have a number from 1 to 65535, a protocol that exists and a name of 15 characters at most",
-    "Kubernetes refuses the pod otherwise.",
     "ports: [{containerPort: 70000}]",
 )
-TPL_PORT_DUP = Rule(
+TPL_PORT_DUP = refused(
     "TPL-PORT-DUP",
     "no two ports of a container share a name, and no two of a pod a port of the node",
-    "Kubernetes refuses the pod otherwise.",
     "ports: [{name: http, containerPort: 80}, {name: http, containerPort: 81}]",
     reason="FieldValueDuplicate",
 )
@@ -38,29 +44,8 @@ TPL_HOST_PORT_SHARED = Rule(
     compares=True,
 )
 
-RULES = (
-    TPL_PORT,
-    TPL_PORT_DUP,
-    TPL_HOST_PORT,
-    TPL_HOST_PORT_SHARED,
-)
-
-_LARGEST = 65535
-_PROTOCOLS = ("TCP", "UDP", "SCTP")
-
-
-def port_number_problem(number: int) -> str | None:
-    """Say why a number is none of a port, or None when it is."""
-    if 1 <= number <= _LARGEST:
-        return None
-    return f"must be from 1 to {_LARGEST}, found {number}"
-
-
-def _number(site: Site, number: int | None, field: str, _: Raw) -> None:
-    if number is None:
-        site.report(TPL_PORT, NOT_SET, field, "FieldValueRequired")
-    elif problem := port_number_problem(number):
-        site.report(TPL_PORT, problem, field)
+LARGEST_PORT = 65535
+_number = within(TPL_PORT, 1, LARGEST_PORT)
 
 
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
@@ -77,8 +62,8 @@ def _take(site: Site, ports: list[Raw], taken: dict[HostPort, tuple[str, bool]])
         if not number:
             continue
         field = f"ports[{index}].hostPort"
-        if not implied and (problem := port_number_problem(number)):
-            site.report(TPL_PORT, problem, field)
+        if not implied:
+            _number(site, number, field, port)
         key = (port.get("protocol") or "TCP", port.get("hostIP", ""), number)
         where = f"{site.path}.ports[{index}]"
         first, first_implied = taken.setdefault(key, (where, implied))
@@ -144,8 +129,8 @@ def _clash(port: Raw, other: Raw) -> bool:
 
 _PORTS = (
     Row("ports[].name", name(TPL_PORT, port_name_problem, empty=True)),
-    Row("ports[].containerPort", _number, None),
-    Row("ports[].protocol", one_of(TPL_PORT, _PROTOCOLS, empty=True)),
+    Row("ports[].containerPort", present(TPL_PORT, _number, "FieldValueRequired"), None),
+    Row("ports[].protocol", one_of(TPL_PORT, ("TCP", "UDP", "SCTP"), empty=True)),
     Row("ports", unique(TPL_PORT_DUP, "name", unless=port_name_problem, whole=True)),
 )
 ROWS = (*_PORTS, Row("ports", _in_network))

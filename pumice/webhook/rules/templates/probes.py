@@ -1,41 +1,35 @@
 """Probes and lifecycle hooks of containers that keep running: what they do, and when."""
 
 from pumice.api.names import header_name_problem, port_name_problem
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
-from pumice.webhook.rules.templates.ports import port_number_problem
+from pumice.webhook.rules.templates.ports import LARGEST_PORT
 from pumice.webhook.rules.templates.shapes import (
-    NOT_SET,
     at_least,
     exactly_one,
     name,
     one_of,
+    present,
+    refused,
+    remark,
     required,
+    within,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
 
-__all__ = ["ROWS", "RULES"]
+__all__ = ["ROWS"]
 
-TPL_PROBE = Rule(
+TPL_PROBE = refused(
     "TPL-PROBE",
     "numbers of probes are 0 or more, and one success is enough where a failure restarts the container",
-    "Kubernetes refuses the pod otherwise.",
     "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
 )
-TPL_HANDLER = Rule(
+TPL_HANDLER = refused(
     "TPL-HANDLER",
     "a probe or a hook does exactly one thing, and says all that it takes",
-    "Kubernetes refuses the pod otherwise.",
     "livenessProbe: {httpGet: {path: /healthz}}",
 )
 
-RULES = (
-    TPL_PROBE,
-    TPL_HANDLER,
-)
-
-_SCHEMES = ("HTTP", "HTTPS")
 _OF_PROBES = ("exec", "httpGet", "tcpSocket", "grpc")
 _OF_HOOKS = ("exec", "httpGet", "tcpSocket", "sleep")
 _GRACE = "terminationGracePeriodSeconds"
@@ -44,12 +38,12 @@ _RESTARTING = "livenessProbe|startupProbe"
 _HOOKS = "lifecycle.postStart|preStop"
 
 
-def _port(site: Site, port: int | str | None, field: str, _: Raw) -> None:
-    """Check a port, by number or by name."""
-    if port is None:
-        site.report(TPL_HANDLER, NOT_SET, field, "FieldValueRequired")
-    elif problem := port_name_problem(port) if isinstance(port, str) else port_number_problem(port):
-        site.report(TPL_HANDLER, problem, field)
+_port_name = name(TPL_HANDLER, port_name_problem)
+_port_number = within(TPL_HANDLER, 1, LARGEST_PORT)
+
+
+def _number_or_name(site: Site, port: int | str, field: str, owner: Raw) -> None:
+    (_port_name if isinstance(port, str) else _port_number)(site, port, field, owner)
 
 
 def _sleep(site: Site, seconds: int, field: str, _: Raw) -> None:
@@ -59,25 +53,18 @@ def _sleep(site: Site, seconds: int, field: str, _: Raw) -> None:
         site.report(TPL_HANDLER, message, field)
 
 
-def _socket_hook(site: Site, _found: Raw, field: str, _: Raw) -> None:
-    message = "is not supported, the hook fails; use exec or httpGet instead"
-    site.report(TPL_DEPRECATED, message, field)
-
-
-def _readiness_grace(site: Site, _found: int, field: str, _: Raw) -> None:
-    message = "must not be set: a container that is not ready goes on running"
-    site.report(TPL_PROBE, message, field)
-
-
 def _only_one_success(site: Site, threshold: int, field: str, _: Raw) -> None:
     if threshold > 1:
         site.report(TPL_PROBE, f"must be 1, found {threshold}", field)
 
 
+_SOCKET_HOOK = "is not supported, the hook fails; use exec or httpGet instead"
+_READINESS_GRACE = "must not be set: a container that is not ready goes on running"
+_port = present(TPL_HANDLER, _number_or_name, "FieldValueRequired")
 _ACTIONS = (
     Row("exec.command", required(TPL_HANDLER), ()),
     Row("httpGet|tcpSocket.port", _port, None),
-    Row("httpGet.scheme", one_of(TPL_HANDLER, _SCHEMES, empty=True)),
+    Row("httpGet.scheme", one_of(TPL_HANDLER, ("HTTP", "HTTPS"), empty=True)),
     Row("httpGet.httpHeaders[].name", name(TPL_HANDLER, header_name_problem), ""),
 )
 ROWS = (
@@ -86,7 +73,7 @@ ROWS = (
     *below(_PROBES, _ACTIONS),
     *below(_HOOKS, _ACTIONS),
     Row(f"{_PROBES}.grpc.port", _port, None),
-    Row(f"{_HOOKS}.tcpSocket", _socket_hook),
+    Row(f"{_HOOKS}.tcpSocket", remark(TPL_DEPRECATED, _SOCKET_HOOK)),
     Row(f"{_HOOKS}.sleep.seconds", _sleep),
     Row(
         f"{_PROBES}.initialDelaySeconds|timeoutSeconds|periodSeconds|successThreshold|failureThreshold",
@@ -94,6 +81,6 @@ ROWS = (
     ),
     Row(f"{_RESTARTING}.successThreshold", _only_one_success),
     Row(f"{_RESTARTING}.{_GRACE}", at_least(TPL_PROBE, 1)),
-    Row(f"readinessProbe.{_GRACE}", _readiness_grace),
+    Row(f"readinessProbe.{_GRACE}", remark(TPL_PROBE, _READINESS_GRACE)),
 )
 """Fields of a container that keeps running."""

@@ -15,6 +15,7 @@ from pumice.webhook.rules.templates.shapes import (
     one_of,
     one_of_two,
     quoted,
+    refused,
     relative_path,
     required,
     within,
@@ -22,18 +23,16 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
 
-__all__ = ["ROWS", "RULES"]
+__all__ = ["ROWS"]
 
-TPL_VOLUME_FILE = Rule(
+TPL_VOLUME_FILE = refused(
     "TPL-VOLUME-FILE",
     "files in volumes have relative paths that do not lead upwards, and modes from 0 to 0777",
-    "Kubernetes refuses the pod otherwise.",
     "configMap: {name: conf, items: [{key: a, path: ../a}]}",
 )
-TPL_VOLUME_FIELD = Rule(
+TPL_VOLUME_FIELD = refused(
     "TPL-VOLUME-FIELD",
     "a file about the pod holds one field of it, or one resource of a container",
-    "Kubernetes refuses the pod otherwise.",
     "downwardAPI: {items: [{path: name, fieldRef: {fieldPath: spec.nodeName}}]}",
 )
 TPL_PROJECTION = Rule(
@@ -47,13 +46,6 @@ TPL_CERTIFICATES = Rule(
     "projected trust bundles and pod certificates name a signer, a key type and a file that can be",
     "Where the cluster has these features on, Kubernetes refuses the pod otherwise.",
     "projected: {sources: [{clusterTrustBundle: {path: ca.crt}}]}",
-)
-
-RULES = (
-    TPL_VOLUME_FILE,
-    TPL_VOLUME_FIELD,
-    TPL_PROJECTION,
-    TPL_CERTIFICATES,
 )
 
 _PROJECTIONS = (

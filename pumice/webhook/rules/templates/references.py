@@ -4,17 +4,18 @@ from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
-    NOT_SET,
     name,
     one_of_two,
+    present,
     quoted,
+    refused,
     required,
     unique,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row
 
-__all__ = ["ROWS", "RULES"]
+__all__ = ["ROWS"]
 
 TPL_REFERENCE = Rule(
     "TPL-REFERENCE",
@@ -22,10 +23,9 @@ TPL_REFERENCE = Rule(
     "No object can have another name.",
     "serviceAccountName: Job_Runner",
 )
-TPL_POD_CLAIM = Rule(
+TPL_POD_CLAIM = refused(
     "TPL-POD-CLAIM",
     "a resource claim has a name of its own, and comes from one ResourceClaim or one template",
-    "Kubernetes refuses the pod otherwise.",
     "resourceClaims: [{name: gpu}]",
 )
 TPL_SCHEDULING_GROUP = Rule(
@@ -35,18 +35,13 @@ TPL_SCHEDULING_GROUP = Rule(
     "schedulingGroup: {}",
 )
 
-RULES = (
-    TPL_REFERENCE,
-    TPL_POD_CLAIM,
-    TPL_SCHEDULING_GROUP,
-)
-
 _CLAIM_SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 _claim_name = required(TPL_POD_CLAIM, dns_label_problem, reason=None)
 _claim_source = one_of_two(
     TPL_POD_CLAIM, *_CLAIM_SOURCES, f"one of {' and '.join(_CLAIM_SOURCES)}", empty=False
 )
 _claimed = name(TPL_POD_CLAIM, dns_subdomain_problem)
+_pod_group = name(TPL_SCHEDULING_GROUP, dns_subdomain_problem)
 _reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)
 
 
@@ -57,12 +52,6 @@ def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
         _reference(site, old, field, spec)
     if old and old != new:  # where both are the same, the API server has written the old one
         site.report(TPL_DEPRECATED, "is deprecated; use serviceAccountName instead", field)
-
-
-def _pod_group(site: Site, found: str | None, field: str, _: Raw) -> None:
-    problem = NOT_SET if found is None else dns_subdomain_problem(found)
-    if problem:
-        site.report(TPL_SCHEDULING_GROUP, problem, field)
 
 
 def _resource_claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
@@ -84,7 +73,7 @@ ROWS = (
     Row("serviceAccountName|nodeName|priorityClassName", _reference),
     Row("serviceAccount", _service_account),
     Row("runtimeClassName", name(TPL_REFERENCE, dns_subdomain_problem)),
-    Row("schedulingGroup.podGroupName", _pod_group, None),
+    Row("schedulingGroup.podGroupName", present(TPL_SCHEDULING_GROUP, _pod_group), None),
     Row("resourceClaims", _resource_claims),
     Row("imagePullSecrets", unique(TPL_DOUBTFUL, "name")),
     Row(

@@ -19,10 +19,10 @@ from pumice.webhook.rules.resource_names import (
 )
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
+from pumice.webhook.rules.templates.shapes import refused
 from pumice.webhook.rules.templates.site import Raw, Site
 
 __all__ = [
-    "RULES",
     "Amounts",
     "Judge",
     "Problem",
@@ -47,10 +47,9 @@ TPL_RESOURCE_NAME = Rule(
     "resources: {limits: {nvdia.com/gpu: 1}}",
     level="warn",
 )
-TPL_QUANTITY = Rule(
+TPL_QUANTITY = refused(
     "TPL-QUANTITY",
     "amounts are quantities of 0 or more, whole numbers where things are counted",
-    "Kubernetes refuses the pod otherwise.",
     "resources: {limits: {nvidia.com/gpu: 500m}}",
 )
 TPL_LIMIT = Rule(
@@ -65,21 +64,11 @@ TPL_LIMIT_EQUAL = Rule(
     "They are handed out whole; there is no more and no less to be had at times.",
     "resources: {requests: {nvidia.com/gpu: 1}}",
 )
-TPL_HUGEPAGES = Rule(
+TPL_HUGEPAGES = refused(
     "TPL-HUGEPAGES",
     "huge pages come as whole pages, and with cpu or memory",
-    "Kubernetes refuses the pod otherwise.",
     "resources: {limits: {memory: 1Gi, hugepages-2Mi: 3Mi}}",
     compares=True,
-)
-
-RULES = (
-    TPL_RESOURCE,
-    TPL_RESOURCE_NAME,
-    TPL_QUANTITY,
-    TPL_LIMIT,
-    TPL_LIMIT_EQUAL,
-    TPL_HUGEPAGES,
 )
 
 _BYTES = ("memory", "ephemeral-storage")
@@ -103,24 +92,13 @@ Judge = Callable[[str, object, bool], Judgement]
 
 
 def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
-    """A judge that remembers: in a Job, and among Jobs, most amounts are alike.
-
-    Args:
-        name_problem: Which names are refused, and why.
-    """
+    """A judge that refuses these names. It remembers: in a Job, and among Jobs, most amounts are alike."""
     judge: Judge = lru_cache(maxsize=4096)(partial(_judged, name_problem))
     return judge
 
 
 def read(site: Site, resources: Raw, field: str, judge: Judge) -> tuple[Amounts, Amounts]:
-    """Limits and requests that can be read; what is wrong with each for itself is reported.
-
-    Args:
-        site: Where to report.
-        resources: The object with `limits` and `requests`.
-        field: Where it is, from the site on.
-        judge: Of each of them.
-    """
+    """Limits and requests that can be read; what is wrong with each for itself is reported."""
     limits, requests = resources.get("limits"), resources.get("requests")
     return (
         amounts(site, limits, f"{field}.limits", judge) if limits else {},
@@ -161,14 +139,7 @@ def _lonely_pages(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
 
 
 def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
-    """Amounts that can be read; what is wrong with each for itself is reported.
-
-    Args:
-        site: Where to report.
-        found: Amounts by name of the resource.
-        field: Where they are, from the site on.
-        judge: Of each of them.
-    """
+    """Amounts that can be read; what is wrong with each for itself is reported."""
     readable: Amounts = {}
     hinted = site.case.hinting
     for name, value in found.items():

@@ -1,34 +1,25 @@
 """What a container asks for: requests and limits, claims, and what a change of them does."""
 
 from pumice.api.names import dns_label_problem
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import requirements
-from pumice.webhook.rules.templates.shapes import NOT_SET, one_of, quoted, required
+from pumice.webhook.rules.templates.shapes import NOT_SET, one_of, quoted, refused, required
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row
 
-__all__ = ["ROWS", "RULES", "init_resize_policy"]
+__all__ = ["ROWS", "init_resize_policy"]
 
-TPL_CLAIM = Rule(
+TPL_CLAIM = refused(
     "TPL-CLAIM",
     "resources.claims names claims of the pod, each request once",
-    "Kubernetes refuses the pod otherwise.",
     "resources: {claims: [{name: gpu}]}",
     compares=True,
 )
-TPL_RESIZE = Rule(
+TPL_RESIZE = refused(
     "TPL-RESIZE",
     "resizePolicy is about cpu and memory, once each, and restarts only what is restarted anyway",
-    "Kubernetes refuses the pod otherwise.",
     "restartPolicy: Never, containers: [{resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
 )
 
-RULES = (
-    TPL_CLAIM,
-    TPL_RESIZE,
-)
-
-_RESIZED = ("cpu", "memory")
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 
@@ -93,7 +84,7 @@ ROWS = (
     Row("resources", _resources),
     Row("resizePolicy", _resized_twice),
     Row("resizePolicy[].resourceName|restartPolicy", required(TPL_RESIZE), ""),
-    Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, _RESIZED, empty=True)),
+    Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, ("cpu", "memory"), empty=True)),
     Row("resizePolicy[].restartPolicy", one_of(TPL_RESIZE, _RESIZE_POLICIES, empty=True)),
     Row("resizePolicy[].restartPolicy", _resize_restart),
 )

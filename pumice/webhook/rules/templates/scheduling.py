@@ -19,11 +19,11 @@ from pumice.webhook.rules.templates.selectors import (
     label_keys,
 )
 from pumice.webhook.rules.templates.shapes import (
-    NOT_SET,
     at_least,
     name,
     one_of,
     quoted,
+    refused,
     required,
     unique,
     within,
@@ -31,43 +31,37 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = ["ROWS", "RULES", "SCHEDULING"]
+__all__ = ["ROWS", "SCHEDULING"]
 
-TPL_AFFINITY = Rule(
+TPL_AFFINITY = refused(
     "TPL-AFFINITY",
     "required node affinity has a term, and preferences weigh from 1 to 100",
-    "Kubernetes refuses the pod otherwise.",
     "nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {…}}]}",
 )
-TPL_AFFINITY_TERM = Rule(
+TPL_AFFINITY_TERM = refused(
     "TPL-AFFINITY-TERM",
     "terms of affinity to pods have a topologyKey, and namespaces that can exist",
-    "Kubernetes refuses the pod otherwise.",
     "podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {…}}]}",
 )
-TPL_NODE_SELECTOR = Rule(
+TPL_NODE_SELECTOR = refused(
     "TPL-NODE-SELECTOR",
     "nodeSelector holds labels",
-    "Kubernetes refuses the pod otherwise.",
     'nodeSelector: {disk: "solid state"}',
 )
-TPL_SPREAD = Rule(
+TPL_SPREAD = refused(
     "TPL-SPREAD",
     "spread constraints have a positive maxSkew, a topologyKey, and policies that exist",
-    "Kubernetes refuses the pod otherwise.",
     "topologySpreadConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]",
 )
-TPL_SPREAD_DUP = Rule(
+TPL_SPREAD_DUP = refused(
     "TPL-SPREAD-DUP",
     "no two spread constraints have the same topologyKey and whenUnsatisfiable",
-    "Kubernetes refuses the pod otherwise.",
     "topologySpreadConstraints: [{topologyKey: zone, …}, {topologyKey: zone, …}]",
     reason="FieldValueDuplicate",
 )
-TPL_TOLERATION = Rule(
+TPL_TOLERATION = refused(
     "TPL-TOLERATION",
     "a toleration has the operator Equal or Exists; without a key it has Exists, and with Exists no value",
-    "Kubernetes refuses the pod otherwise.",
     "tolerations: [{key: gpu, operator: Exists, value: a100}]",
 )
 TPL_TOLERATION_EFFECT = Rule(
@@ -76,10 +70,9 @@ TPL_TOLERATION_EFFECT = Rule(
     "Only NoExecute drives pods away, so only there is something to put off.",
     "tolerations: [{key: gpu, effect: NoSchedule, tolerationSeconds: 60}]",
 )
-TPL_GATE = Rule(
+TPL_GATE = refused(
     "TPL-GATE",
     "gates have qualified names, and no two scheduling gates the same",
-    "Kubernetes refuses the pod otherwise.",
     "schedulingGates: [{name: wait for data}]",
 )
 TPL_GATE_NODE = Rule(
@@ -90,18 +83,6 @@ TPL_GATE_NODE = Rule(
     reason="FieldValueForbidden",
     stricter=True,
     compares=True,
-)
-
-RULES = (
-    TPL_AFFINITY,
-    TPL_AFFINITY_TERM,
-    TPL_NODE_SELECTOR,
-    TPL_SPREAD,
-    TPL_SPREAD_DUP,
-    TPL_TOLERATION,
-    TPL_TOLERATION_EFFECT,
-    TPL_GATE,
-    TPL_GATE_NODE,
 )
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -117,7 +98,7 @@ _operator = one_of(TPL_TOLERATION, _OPERATORS)
 def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
     for key in found:
         if key in NODE_LABELS:
-            node_label(site, key, f"{field}.{key}")
+            node_label(site, key, f"{field}.{key}", found)
 
 
 def _pod_term(site: Site, term: Raw, field: str, _: Raw) -> None:
@@ -127,14 +108,14 @@ def _pod_term(site: Site, term: Raw, field: str, _: Raw) -> None:
         label_keys(site, term, field)
 
 
-def _topology_key(site: Site, key: str, field: str, _: Raw) -> None:
+def _topology_key(site: Site, key: str, field: str, term: Raw) -> None:
     if not key:
         message = "must be set, found none; kubernetes.io/hostname stands for a node"
         site.report(TPL_AFFINITY_TERM, message, field)
     elif problem := key_problem(key):
         site.report(TPL_AFFINITY_TERM, problem, field)
     else:
-        node_label(site, key, field)
+        node_label(site, key, field, term)
 
 
 def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
@@ -152,12 +133,6 @@ def _spread(site: Site, constraint: Raw, field: str, _: Raw) -> None:
     if "matchLabelKeys" in constraint:
         # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses this.
         label_keys(site, constraint, field, named=TPL_LABEL_KEYS)
-
-
-def _spread_key(site: Site, key: str, field: str, _: Raw) -> None:
-    if not key:
-        site.report(TPL_SPREAD, NOT_SET, field)
-    node_label(site, key, field)
 
 
 def _min_domains(site: Site, _found: int, field: str, constraint: Raw) -> None:
@@ -230,7 +205,8 @@ ROWS = (
     Row("topologySpreadConstraints[]", _spread),
     Row("topologySpreadConstraints[].labelSelector", LABEL_SELECTOR),
     Row("topologySpreadConstraints[].maxSkew", at_least(TPL_SPREAD, 1, "at least 1"), 0),
-    Row("topologySpreadConstraints[].topologyKey", _spread_key, ""),
+    Row("topologySpreadConstraints[].topologyKey", required(TPL_SPREAD, reason=None), ""),
+    Row("topologySpreadConstraints[].topologyKey", node_label),
     Row(
         "topologySpreadConstraints[].whenUnsatisfiable",
         one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")),

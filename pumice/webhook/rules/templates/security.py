@@ -9,6 +9,7 @@ from pumice.webhook.rules.templates.shapes import (
     name,
     one_of,
     quoted,
+    refused,
     relative_path,
     required,
     unique,
@@ -17,31 +18,27 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, below
 
-__all__ = ["CONTAINER_ROWS", "ROWS", "RULES", "host_processes"]
+__all__ = ["CONTAINER_ROWS", "ROWS", "host_processes"]
 
-TPL_SECURITY = Rule(
+TPL_SECURITY = refused(
     "TPL-SECURITY",
     "a container runs as a user that can be, and does not both deny and grant itself privileges",
-    "Kubernetes refuses the pod otherwise.",
     "securityContext: {privileged: true, allowPrivilegeEscalation: false}",
 )
-TPL_SECURITY_OS = Rule(
+TPL_SECURITY_OS = refused(
     "TPL-SECURITY-OS",
     "a container's security context has only what the pod's operating system knows",
-    "Kubernetes refuses the pod otherwise.",
     "os: {name: windows}, containers: [{securityContext: {runAsUser: 1000}}]",
     reason="FieldValueForbidden",
 )
-TPL_PROFILE = Rule(
+TPL_PROFILE = refused(
     "TPL-PROFILE",
     "seccomp and AppArmor profiles are of a known type, with a localhostProfile if that is Localhost",
-    "Kubernetes refuses the pod otherwise.",
     "securityContext: {seccompProfile: {type: Localhost}}",
 )
-TPL_WINDOWS = Rule(
+TPL_WINDOWS = refused(
     "TPL-WINDOWS",
     "windowsOptions name a user and credentials that Windows could have",
-    "Kubernetes refuses the pod otherwise.",
     'securityContext: {windowsOptions: {runAsUserName: "a\\\\b\\\\c"}}',
 )
 TPL_HOST_PROCESS = Rule(
@@ -58,10 +55,9 @@ TPL_HOST_USERS = Rule(
     "hostUsers: false, hostPID: true",
     reason="FieldValueForbidden",
 )
-TPL_POD_SECURITY = Rule(
+TPL_POD_SECURITY = refused(
     "TPL-POD-SECURITY",
     "users and groups of a pod are from 0 to 2147483647, and its policies are ones that exist",
-    "Kubernetes refuses the pod otherwise.",
     "securityContext: {fsGroup: -1}",
 )
 TPL_SYSCTL = Rule(
@@ -77,29 +73,14 @@ TPL_SHARE_PROCESSES = Rule(
     "hostPID: true, shareProcessNamespace: true",
     compares=True,
 )
-TPL_OS = Rule(
+TPL_OS = refused(
     "TPL-OS",
     "os is linux or windows, and the pod has nothing that only the other one knows",
-    "Kubernetes refuses the pod otherwise.",
     "os: {name: windows}, securityContext: {runAsUser: 1000}",
-)
-
-RULES = (
-    TPL_SECURITY,
-    TPL_SECURITY_OS,
-    TPL_PROFILE,
-    TPL_WINDOWS,
-    TPL_HOST_PROCESS,
-    TPL_HOST_USERS,
-    TPL_POD_SECURITY,
-    TPL_SYSCTL,
-    TPL_SHARE_PROCESSES,
-    TPL_OS,
 )
 
 _CONTEXT = "securityContext"
 _LARGEST_ID = 2**31 - 1
-_PROC_MOUNTS = ("Default", "Unmasked")
 _NOT_OF_WINDOWS = (
     "allowPrivilegeEscalation",
     "appArmorProfile",
@@ -133,7 +114,6 @@ _IPC_SYSCTLS = frozenset(
         "msg", "msgmax", "msgmnb", "msgmni", "sem", "shm", "shm_rmid_forced", "shmall", "shmmax", "shmmni",
     )
 )  # fmt: skip
-_SYSTEMS = ("linux", "windows")
 _NOT_EVEN_FALSE = ("hostUsers", "shareProcessNamespace")
 _NOT_IN_CONTEXT = {
     "linux": ("windowsOptions",),
@@ -335,7 +315,7 @@ CONTAINER_ROWS = below(
     (
         Row("", _container_context),
         Row("runAsUser|runAsGroup", within(TPL_SECURITY, 0, _LARGEST_ID)),
-        Row("procMount", one_of(TPL_SECURITY, _PROC_MOUNTS)),
+        Row("procMount", one_of(TPL_SECURITY, ("Default", "Unmasked"))),
         *_SHARED,
         Row("windowsOptions", _windows_options),
     ),
@@ -343,14 +323,13 @@ CONTAINER_ROWS = below(
 """Fields of a container."""
 
 _id = within(TPL_POD_SECURITY, 0, _LARGEST_ID)
-_ALWAYS = ("Always", "OnRootMismatch")
 ROWS = (
     *below(
         _CONTEXT,
         (
             Row("fsGroup|runAsGroup|runAsUser", _id),
             Row("supplementalGroups[]", _id),
-            Row("fsGroupChangePolicy", one_of(TPL_POD_SECURITY, _ALWAYS)),
+            Row("fsGroupChangePolicy", one_of(TPL_POD_SECURITY, ("Always", "OnRootMismatch"))),
             Row("seLinuxChangePolicy", one_of(TPL_POD_SECURITY, ("MountOption", "Recursive"))),
             Row("seLinuxChangePolicy", _mount_option),
             Row("supplementalGroupsPolicy", one_of(TPL_POD_SECURITY, ("Merge", "Strict"))),
@@ -362,6 +341,6 @@ ROWS = (
     Row("shareProcessNamespace", _share_process_namespace),
     Row("hostUsers", _host_users),
     Row("os", _operating_system),
-    Row("os.name", one_of(TPL_OS, _SYSTEMS), ""),
+    Row("os.name", one_of(TPL_OS, ("linux", "windows")), ""),
 )
 """Fields of a pod's spec."""

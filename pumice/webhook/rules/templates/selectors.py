@@ -4,7 +4,7 @@ from pumice.api.names import dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
 from pumice.webhook.rules.templates.metadata import key_problem, labels_of, value_problem
-from pumice.webhook.rules.templates.shapes import name, one_of, quoted
+from pumice.webhook.rules.templates.shapes import name, one_of, quoted, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
@@ -12,16 +12,14 @@ __all__ = [
     "LABEL_SELECTOR",
     "NODE_PREFERENCE",
     "NODE_TERM",
-    "RULES",
     "TPL_LABEL_KEYS",
     "TPL_LABEL_KEYS_TWICE",
     "label_keys",
 ]
 
-TPL_SELECTOR = Rule(
+TPL_SELECTOR = refused(
     "TPL-SELECTOR",
     "selectors have labels for keys and values, an operator that exists, and as many values as it takes",
-    "Kubernetes refuses the pod otherwise.",
     "matchExpressions: [{key: app, operator: In}]",
 )
 TPL_LABEL_KEYS = Rule(
@@ -36,12 +34,6 @@ TPL_LABEL_KEYS_TWICE = Rule(
     "Kubernetes takes the template, adds the pod's label to the selector, and then refuses the pod.",
     "labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [app]",
     stricter=True,
-)
-
-RULES = (
-    TPL_SELECTOR,
-    TPL_LABEL_KEYS,
-    TPL_LABEL_KEYS_TWICE,
 )
 
 _SETS = ("In", "NotIn")
@@ -133,10 +125,6 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
             site.report(TPL_SELECTOR, problem, f"{field}.values[{index}]")
 
 
-def _node_label(site: Site, key: str, field: str, _: Raw) -> None:
-    node_label(site, key, field)
-
-
 def _requirements(*operators: str, values: Rule = TPL_SELECTOR) -> tuple[Row, ...]:
     return (
         Row("matchExpressions[]", _count),
@@ -151,7 +139,7 @@ def _node_term(values: Rule) -> Check:
         (
             *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
             Row("matchExpressions[]", _count_of_bound),
-            Row("matchExpressions[].key", _node_label),
+            Row("matchExpressions[].key", node_label),
             Row("matchFields[]", _field),
             Row("matchFields[].operator", one_of(TPL_SELECTOR, _SETS), ""),
         )

@@ -8,7 +8,6 @@ from typing import Any
 
 from pumice.api.fields import Reason
 from pumice.api.json_words import either, quoted
-from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check
@@ -22,9 +21,11 @@ __all__ = [
     "name",
     "one_of",
     "one_of_two",
-    "quantity",
+    "present",
     "quoted",
+    "refused",
     "relative_path",
+    "remark",
     "required",
     "unique",
     "within",
@@ -35,6 +36,19 @@ Problem = Callable[[str], str | None]
 """Says what is wrong with a string, or None when it is right."""
 
 NOT_SET = "must be set, found none"
+
+
+def refused(
+    code: str,
+    title: str,
+    example: str,
+    *,
+    reason: Reason = "FieldValueInvalid",
+    compares: bool = False,
+) -> Rule:
+    """A rule of which there is no more to say than that Kubernetes enforces it."""
+    why = "Kubernetes refuses the pod otherwise."
+    return Rule(code, title, why, example, reason, compares=compares)
 
 
 def required(
@@ -51,6 +65,27 @@ def required(
             site.report(rule, message, field, reason)
         elif problem is not None and (wrong := problem(found)):
             site.report(rule, wrong, field)
+
+    return check
+
+
+def present(rule: Rule, then: Check, reason: Reason | None = None) -> Check:
+    """A value that must be there, even if it is empty; what it is, another check judges."""
+
+    def check(site: Site, found: Any, field: str, owner: Raw) -> None:
+        if found is None:
+            site.report(rule, NOT_SET, field, reason)
+        else:
+            then(site, found, field, owner)
+
+    return check
+
+
+def remark(rule: Rule, message: str) -> Check:
+    """A field that breaks the rule wherever it is there."""
+
+    def check(site: Site, _found: Any, field: str, _: Raw) -> None:
+        site.report(rule, message, field)
 
     return check
 
@@ -100,15 +135,12 @@ def at_least(rule: Rule, low: int, words: str = "") -> Check:
     return check
 
 
-def at_most(
-    rule: Rule, most: int, what: str = "", reason: Reason | None = None, verb: str = "have"
-) -> Check:
-    """A list or a string whose length is at most this."""
+def at_most(rule: Rule, most: int, reason: Reason | None = None) -> Check:
+    """A list whose length is at most this."""
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if len(found) > most:
-            message = f"must {verb} at most {most}{what}, found {len(found)}"
-            site.report(rule, message, field, reason)
+            site.report(rule, f"must have at most {most}, found {len(found)}", field, reason)
 
     return check
 
@@ -208,15 +240,5 @@ def relative_path(rule: Rule) -> Check:
         if path.startswith("/"):
             site.report(rule, f"must be a relative path, found {quoted(path)}", field)
         backsteps(site, path, field, owner)
-
-    return check
-
-
-def quantity(rule: Rule, words: str, low: int) -> Check:
-    """A quantity of at least `low` milli-units, which `words` name."""
-
-    def check(site: Site, found: Any, field: str, _: Raw) -> None:
-        if parse_milli(found) < low:
-            site.report(rule, f"must be {words}, found {found}", field)
 
     return check

@@ -12,12 +12,9 @@ from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Entries", "HostPort", "Pod", "PodPort", "Raw", "Site", "entries"]
+__all__ = ["HostPort", "Pod", "PodPort", "Raw", "Site", "entries"]
 
 Raw = dict[str, Any]
-
-Entries = list[tuple[int, Raw]]
-"""Objects of a list with their positions."""
 
 HostPort = tuple[str, str, int]
 """Protocol, address and number of a port on the node."""
@@ -61,12 +58,7 @@ class Pod:
     )
 
     def __init__(self, spec: Raw, labels: Iterable[str] | None = None) -> None:
-        """Look at a pod.
-
-        Args:
-            spec: The pod's.
-            labels: Keys of the template's labels; None for a spec that is no pod's of a Job.
-        """
+        """Look at a pod; `labels` are the keys of the template's, or None if no Job makes the pod."""
         self.spec = spec
         self.volumes: Mapping[str, Raw] = (
             {volume.get("name", ""): volume for volume in reversed(spec["volumes"])}
@@ -139,18 +131,11 @@ class Site:
     def report(
         self, rule: Rule, message: str, field: str = "", reason: Reason | None = None
     ) -> None:
-        """Say what is wrong here, or in a member of what is here.
-
-        Args:
-            rule: Which rule it breaks.
-            message: What was found and what would be right.
-            field: The member, as it continues the path: `name`, `ports[0].containerPort`.
-            reason: Kubernetes' class of the error, where it is not the rule's.
-        """
+        """Say what is wrong here, or in the field that continues the path: `name`, `ports[0].containerPort`."""
         self.case.report(rule, f"{self.path}.{field}" if field else self.path, message, reason)
 
 
-def entries(found: object) -> Entries:
+def entries(found: object) -> list[tuple[int, Raw]]:
     """The objects of a list with their positions, for checks that need a place only to report.
 
     A null counts as an empty object, as it does for the API server; what is neither is passed over.

@@ -6,7 +6,7 @@ when its module is imported, to nested functions. Problems are told in the order
 pods and containers, which have so many that only those that are there are looked at, in their order there.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from pumice.webhook.rules.templates.site import Raw, Site
@@ -39,96 +39,69 @@ def below(path: str, rows: Iterable[Row]) -> tuple[Row, ...]:
     return tuple(row._replace(path=f"{path}.{row.path}" if row.path else path) for row in rows)
 
 
-class _Node:
-    """Checks of a value and of what is in it, in the order of their rows."""
-
-    def __init__(self) -> None:
-        self.checks: list[Check | _Members | _Items] = []
-        self.absent: list[Check] = []
-        self.default: Any = _UNJUDGED
-        self._members: _Members | None = None
-        self._items: _Items | None = None
-
-    def members(self) -> "_Members":
-        """What is in an object, by name."""
-        if self._members is None:
-            self._members = _Members()
-            self.checks.append(self._members)
-        return self._members
-
-    def items(self) -> "_Node":
-        """What is in a list."""
-        if self._items is None:
-            self._items = _Items(_Node())
-            self.checks.append(self._items)
-        return self._items.node
-
-    def reached(self, path: str) -> "Iterator[_Node]":
-        """The nodes that a path names, which are made if need be."""
-        names, _, rest = path.partition(".")
-        for name in names.removesuffix(_ITEMS).split("|"):
-            node = self.members().setdefault(name, _Node()) if name else self
-            if names.endswith(_ITEMS):
-                node = node.items()
-            yield from node.reached(rest) if rest else (node,)
-
-    def check(self) -> Check:
-        """One check for all of this."""
-        checks = [
-            each.check() if isinstance(each, _Members | _Items) else each for each in self.checks
-        ]
-        return _all(checks)
-
-
-class _Members(dict[str, _Node]):
-    """What is in an object, by name."""
-
-    def check(self) -> Check:
-        """One check for all members, in the order of the table."""
-        checks = [
-            (name, node.check(), _all(node.absent), node.default) for name, node in self.items()
-        ]
-
-        def members(site: Site, found: Any, field: str, _: Raw) -> None:
-            for name, check, absent, default in checks:
-                if name in found:
-                    check(site, found[name], f"{field}.{name}" if field else name, found)
-                elif default is not _UNJUDGED:
-                    absent(site, default, f"{field}.{name}" if field else name, found)
-
-        return members
-
-
-class _Items(NamedTuple):
-    """What is in a list."""
-
-    node: _Node
-
-    def check(self) -> Check:
-        """One check for all items."""
-        check = self.node.check()
-
-        def items(site: Site, found: Any, field: str, _: Raw) -> None:
-            for index, each in enumerate(found):
-                check(site, each, f"{field}[{index}]", found)
-
-        return items
-
-
 def compiled(rows: Iterable[Row]) -> Check:
-    """One check of an object from a table about it."""
-    return _root(rows).check()
+    """One check of an object from a table about it.
+
+    Its members are judged one after another where the table names the first of them, and so are a list's items.
+    """
+    checks: list[Check | list[Row]] = []
+    members: list[Row] = []
+    items: list[Row] = []
+    for row in rows:
+        if not row.path:
+            checks.append(row.check)
+            continue
+        inner = items if row.path.startswith(_ITEMS) else members
+        if not inner:
+            checks.append(inner)
+        inner.append(row)
+    return _all(
+        [
+            each if callable(each) else _items(each) if each is items else _members(each)
+            for each in checks
+        ]
+    )
 
 
-def _root(rows: Iterable[Row]) -> _Node:
-    root = _Node()
-    for path, check, absent in rows:
-        for node in root.reached(path) if path else (root,):
-            node.checks.append(check)
-            if absent is not _UNJUDGED:
-                node.absent.append(check)
-                node.default = absent
-    return root
+def _members(rows: Iterable[Row]) -> Check:
+    """One check of the members of an object, in the order of the table."""
+    checks = []
+    for name, inner in _by_name(rows).items():
+        absent = [row for row in inner if not row.path and row.absent is not _UNJUDGED]
+        default = absent[-1].absent if absent else _UNJUDGED
+        checks.append((name, compiled(inner), _all([row.check for row in absent]), default))
+
+    def members(site: Site, found: Any, field: str, _: Raw) -> None:
+        for name, check, absent, default in checks:
+            if name in found:
+                check(site, found[name], f"{field}.{name}" if field else name, found)
+            elif default is not _UNJUDGED:
+                absent(site, default, f"{field}.{name}" if field else name, found)
+
+    return members
+
+
+def _items(rows: Iterable[Row]) -> Check:
+    """One check of the items of a list."""
+    check = compiled(row._replace(path=row.path[len(_ITEMS) :].removeprefix(".")) for row in rows)
+
+    def items(site: Site, found: Any, field: str, _: Raw) -> None:
+        for index, each in enumerate(found):
+            check(site, each, f"{field}[{index}]", found)
+
+    return items
+
+
+def _by_name(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows about each member of an object, as a table about the member."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        names, dot, rest = row.path.partition(".")
+        if names.endswith(_ITEMS):
+            names, rest = names.removesuffix(_ITEMS), f"{_ITEMS}{dot}{rest}"
+        for name in names.split("|"):
+            found.setdefault(name, []).append(row._replace(path=rest))
+    return found
 
 
 def compiled_by_field(rows: Iterable[Row]) -> Check:
@@ -136,7 +109,7 @@ def compiled_by_field(rows: Iterable[Row]) -> Check:
 
     It looks at the fields that the object has, in their order there.
     """
-    check_of = {name: node.check() for name, node in _root(rows).members().items()}.get
+    check_of = {name: compiled(inner) for name, inner in _by_name(rows).items()}.get
 
     def members(site: Site, found: Any, _field: str, _: Raw) -> None:
         for name in found:

@@ -2,26 +2,31 @@
 
 The API server stops at the first such field; here all of them are named, and the rest is judged. For that
 `read` makes a copy of a template that is not in order, without what cannot be read and with nulls as the
-API server takes them: a null field is absent, a null in a list or a map is an empty value. A template that
-is in order, as nearly all are, costs one walk without a path or a copy.
+API server takes them: a null field is absent, a null in a list or a map is an empty value. Whether a template is
+in order, as nearly all are, msgspec says: for each type of the table there is a struct, made when the first
+template comes, and a template is in order if it can be read as the root's.
 
 A field that is not known may be younger than this version and passes; it is only told of when its name is
 nearly that of another.
 """
 
 import difflib
+import re
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any
+from datetime import datetime
+from functools import cache, lru_cache
+from typing import Annotated, Any
+
+import msgspec
 
 from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
+from pumice.api.quantities import QuantityError, parse_milli
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.requirements import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.type_looks import LEAVES, RANGES, fits, quantity_problem
 
-__all__ = ["RULES", "TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
+__all__ = ["TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
 
 TPL_TYPE = Rule(
     "TPL-TYPE",
@@ -38,8 +43,6 @@ TPL_UNKNOWN = Rule(
     level="warn",
 )
 
-RULES = (TPL_TYPE, TPL_UNKNOWN)
-
 _ALIKE = 0.8
 """Share of common characters above which an unknown field is taken for a known one, misspelt.
 `hostnameOverride` was once younger than `hostname`: these two must not count as alike."""
@@ -48,6 +51,88 @@ _LONGEST_SHOWN = 60
 _SPELLING = 4000
 """Work of comparing a field with those of its type, for the budget of suggestions."""
 _EMPTY: dict[str, Any] = {"string": "", "boolean": False, "int32": 0, "int64": 0, "quantity": "0"}
+_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_LEAP_YEAR = "2000"
+_INTS = {
+    name: Annotated[int, msgspec.Meta(ge=low, le=high)] for name, (low, high) in _RANGES.items()
+}
+
+
+class _Quantity:
+    """Stands for a quantity, which msgspec does not know."""
+
+
+class _Time:
+    """Stands for a time; msgspec's own are read in more forms than Kubernetes reads."""
+
+
+_TYPES: dict[str, Any] = {
+    "string": str,
+    "boolean": bool,
+    **_INTS,
+    "quantity": _Quantity,
+    "int-or-string": str | _INTS["int32"],
+    "time": _Time,
+    "any": Any,
+}
+
+
+def fits(found: object, notation: str = ROOT) -> bool:
+    """Whether a template is in order: all its fields known, of the right type, and none of them null.
+
+    Args:
+        found: The template, or a value in it.
+        notation: The type, in the notation of `pod_types`.
+    """
+    try:
+        msgspec.convert(found, _type_of(notation), dec_hook=_read)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    return True
+
+
+@cache
+def _type_of(notation: str) -> Any:
+    """What msgspec reads a notation of the table as."""
+    if notation in _TYPES:
+        return _TYPES[notation]
+    if notation.startswith("[]"):
+        return list[_type_of(notation[2:])]  # type: ignore[misc]
+    if notation.startswith("{}"):
+        return dict[str, _type_of(notation[2:])]  # type: ignore[misc]
+    fields = pod_types()[notation]
+    # Some fields bear names that Python keeps for itself.
+    names = {f"field{index}": name for index, name in enumerate(fields)}
+    return msgspec.defstruct(
+        notation,
+        [(own, _type_of(fields[name]), msgspec.UNSET) for own, name in names.items()],
+        rename=names,
+        forbid_unknown_fields=True,
+        frozen=True,
+        gc=False,
+    )
+
+
+def _read(kind: type, found: Any) -> Any:
+    """Read what msgspec does not know.
+
+    Raises:
+        ValueError: It cannot be read; the message is not shown.
+    """
+    if kind is _Quantity:
+        if type(found) not in (str, int, float):
+            raise ValueError
+        parse_milli(found)
+    else:
+        if type(found) is not str or not _TIME.fullmatch(found):
+            raise ValueError
+        # Python knows no year 0, Kubernetes does; it was a leap year.
+        datetime.fromisoformat(_LEAP_YEAR + found[4:] if found.startswith("0000") else found)
+    return _READ[kind]
+
+
+_READ: dict[type, object] = {kind: kind() for kind in (_Quantity, _Time)}
 
 
 def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
@@ -81,7 +166,7 @@ class _Reader:
             return self._map(path, found, notation[2:])
         if notation in pod_types():
             return self._object(path, found, notation)
-        if LEAVES[notation](found):
+        if fits(found, notation):
             return found
         return self._wrong(path, found, notation)
 
@@ -143,11 +228,14 @@ def _empty(notation: str) -> Any:
 
 def _problem(found: Any, expected: str) -> str:
     """What is wrong about a value, and what would be right."""
-    if expected in RANGES and type(found) is int:
-        low, high = RANGES[expected]
+    if expected in _RANGES and type(found) is int:
+        low, high = _RANGES[expected]
         return f"must be between {low} and {high}, found {found}"
     if expected == "quantity" and type(found) in (str, float):
-        return quantity_problem(found) or ""
+        try:
+            parse_milli(found)
+        except QuantityError as error:
+            return str(error)
     return problem(expected, found)
 
 

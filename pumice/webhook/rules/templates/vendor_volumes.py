@@ -3,30 +3,28 @@
 import re
 
 from pumice.api.names import dns_label_problem
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
 from pumice.webhook.rules.templates.shapes import (
     name,
     one_of,
     one_of_two,
     quoted,
+    refused,
     relative_path,
+    remark,
     required,
     within,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row
+from pumice.webhook.rules.templates.table import Row
 
-__all__ = ["ROWS", "RULES", "TPL_VOLUME_SOURCE"]
+__all__ = ["ROWS", "TPL_VOLUME_SOURCE"]
 
-TPL_VOLUME_SOURCE = Rule(
+TPL_VOLUME_SOURCE = refused(
     "TPL-VOLUME-SOURCE",
     "the source of a volume says all that it must, within its limits",
-    "Kubernetes refuses the pod otherwise.",
     "volumes: [{name: data, nfs: {server: nas}}]",
 )
-
-RULES = (TPL_VOLUME_SOURCE,)
 
 _LARGEST_BYTE = 255
 _LONGEST_TENANT = 64
@@ -37,43 +35,29 @@ _TARGETS = {
 }
 _HOST_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*")
 _RESERVED = (".kubernetes.io", ".k8s.io")
-_AZURE_CACHING = ("None", "ReadOnly", "ReadWrite")
-_AZURE_KINDS = ("Dedicated", "Managed", "Shared")
-_CLONE = "an init container that clones into an emptyDir"
-_CSI = "the CSI driver "
+_CLONE = "is deprecated; use an init container that clones into an emptyDir"
+_CSI = "is deprecated; use the CSI driver "
+_GONE = "is no longer in Kubernetes, so no node can mount it; use a CSI driver"
 VOLUMES = {
     "awsElasticBlockStore": f"{_CSI}ebs.csi.aws.com",
     "azureDisk": f"{_CSI}disk.csi.azure.com",
     "azureFile": f"{_CSI}file.csi.azure.com",
-    "cephfs": "",
+    "cephfs": _GONE,
     "cinder": f"{_CSI}cinder.csi.openstack.org",
-    "flexVolume": "a CSI driver",
-    "flocker": "",
+    "flexVolume": "is deprecated; use a CSI driver",
+    "flocker": _GONE,
     "gcePersistentDisk": f"{_CSI}pd.csi.storage.gke.io",
     "gitRepo": _CLONE,
-    "glusterfs": "",
-    "photonPersistentDisk": "",
+    "glusterfs": _GONE,
+    "photonPersistentDisk": _GONE,
     "portworxVolume": f"{_CSI}pxd.portworx.com",
-    "quobyte": "",
-    "rbd": "",
-    "scaleIO": "",
-    "storageos": "",
+    "quobyte": _GONE,
+    "rbd": _GONE,
+    "scaleIO": _GONE,
+    "storageos": _GONE,
     "vsphereVolume": f"{_CSI}csi.vsphere.vmware.com",
 }
-"""Sources of volumes, with what there is instead; an empty text where Kubernetes has taken the source out."""
-
-
-def _deprecated(successor: str) -> Check:
-    """Say that a source is deprecated, or without a successor that it is gone."""
-    if successor:
-        message = f"is deprecated; use {successor} instead"
-    else:
-        message = "is no longer in Kubernetes, so no node can mount it; use a CSI driver instead"
-
-    def check(site: Site, _found: Raw, field: str, _: Raw) -> None:
-        site.report(TPL_DEPRECATED, message, field)
-
-    return check
+"""Sources of volumes, with what has become of them and what there is instead."""
 
 
 def _target(site: Site, found: str, field: str, _: Raw) -> None:
@@ -155,13 +139,16 @@ _NEEDS = (
     "cinder|storageos.secretRef.name",
 )
 ROWS = (
-    *(Row(source, _deprecated(successor)) for source, successor in VOLUMES.items()),
+    *(
+        Row(source, remark(TPL_DEPRECATED, f"{change} instead"))
+        for source, change in VOLUMES.items()
+    ),
     Row("storageos.volumeName", required(TPL_VOLUME_SOURCE), ""),
     Row("storageos.volumeName|volumeNamespace", _label),
     *(Row(path, _need, "") for path in _NEEDS),
     Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
-    Row("azureDisk.cachingMode", one_of(TPL_VOLUME_SOURCE, _AZURE_CACHING)),
-    Row("azureDisk.kind", one_of(TPL_VOLUME_SOURCE, _AZURE_KINDS)),
+    Row("azureDisk.cachingMode", one_of(TPL_VOLUME_SOURCE, ("None", "ReadOnly", "ReadWrite"))),
+    Row("azureDisk.kind", one_of(TPL_VOLUME_SOURCE, ("Dedicated", "Managed", "Shared"))),
     Row("azureDisk.diskURI", _disk_uri),
     Row("fc", one_of_two(TPL_VOLUME_SOURCE, "targetWWNs", "wwids")),
     Row("fc", _fc),

@@ -7,14 +7,16 @@ A volume without a source is an empty directory; one whose source is not known i
 from collections.abc import Mapping
 
 from pumice.api.names import dns_subdomain_problem
+from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import claim_templates, projections, vendor_volumes
 from pumice.webhook.rules.templates.metadata import label_problem
 from pumice.webhook.rules.templates.shapes import (
     NOT_SET,
     one_of,
-    quantity,
+    present,
     quoted,
+    refused,
     required,
     without_backsteps,
 )
@@ -22,12 +24,11 @@ from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 from pumice.webhook.rules.templates.vendor_volumes import TPL_VOLUME_SOURCE
 
-__all__ = ["RULES", "volumes"]
+__all__ = ["volumes"]
 
-TPL_VOLUME = Rule(
+TPL_VOLUME = refused(
     "TPL-VOLUME",
     "a volume has a DNS label for a name",
-    "Kubernetes refuses the pod otherwise.",
     "volumes: [{name: My_Data, emptyDir: {}}]",
 )
 TPL_VOLUME_DUP = Rule(
@@ -51,13 +52,6 @@ TPL_VOLUME_IMAGE = Rule(
     "volumes: [{name: model, image: {pullPolicy: Always}}]",
     reason="FieldValueRequired",
     stricter=True,
-)
-
-RULES = (
-    TPL_VOLUME,
-    TPL_VOLUME_DUP,
-    TPL_VOLUME_SOURCES,
-    TPL_VOLUME_IMAGE,
 )
 
 _CLAIM = "persistentVolumeClaim"
@@ -122,6 +116,11 @@ def _driver(site: Site, driver: str, field: str, _: Raw) -> None:
         site.report(TPL_VOLUME_SOURCE, problem, field)
 
 
+def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
+    if parse_milli(limit) < 0:
+        site.report(TPL_VOLUME_SOURCE, f"must be 0 or more, found {limit}", field)
+
+
 def _nfs_path(site: Site, path: str, field: str, _: Raw) -> None:
     if path and not path.startswith("/"):
         message = f"must be an absolute path, found {quoted(path)}"
@@ -145,7 +144,7 @@ _SOURCE_ROWS = (
     Row("persistentVolumeClaim.claimName", _need, ""),
     Row("nfs.server|path", _need, ""),
     Row("nfs.path", _nfs_path),
-    Row("emptyDir.sizeLimit", quantity(TPL_VOLUME_SOURCE, "0 or more", 0)),
+    Row("emptyDir.sizeLimit", _size_limit),
     Row("hostPath.path", required(TPL_VOLUME_SOURCE), ""),
     Row("hostPath.path", without_backsteps(TPL_VOLUME_SOURCE)),
     Row("hostPath.type", one_of(TPL_VOLUME_SOURCE, _HOST_PATHS)),
@@ -154,7 +153,11 @@ _SOURCE_ROWS = (
     Row("csi.driver", required(TPL_VOLUME_SOURCE), ""),
     Row("csi.driver", _driver),
     Row("csi.nodePublishSecretRef.name", required(TPL_VOLUME_SOURCE, dns_subdomain_problem), ""),
-    Row("ephemeral.volumeClaimTemplate", claim_templates.claim_template, None),
+    Row(
+        "ephemeral.volumeClaimTemplate",
+        present(TPL_VOLUME_SOURCE, claim_templates.claim_template),
+        None,
+    ),
     Row("iscsi", _initiator),
     *vendor_volumes.ROWS,
 )
