@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from pumice.api import keys
+from pumice.api.documents import DocumentError
 from pumice.api.fields import did_you_mean
 from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
 from pumice.webhook.groups.checks import judged
@@ -52,9 +53,10 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[Problem, ...]]:
         ConfError: It cannot be used; what is wrong is told all at once.
     """
     reader = Reader()
-    documents, broken = compose(raw)
-    if broken:
-        raise ConfError(broken)
+    try:
+        documents = compose(raw)
+    except DocumentError as error:
+        raise ConfError([Problem("", error.line, str(error))]) from None
     if len(documents) > 1:
         reader.error(documents[1], "must be one document, here begins another")
     groups: list[ResourceGroup] = []
@@ -145,9 +147,13 @@ def _pairs(reader: Reader, place: Place) -> list[tuple[str, str]]:
             _annotation_key(reader, member, key)
             found.append((key, reader.text(member)))
         return found
-    documents, broken = compose(place.node.value.encode())
-    if broken or len(documents) != 1 or not documents[0].is_mapping:
-        message = f'must be an annotation such as "key: value", found "{place.node.value}"'
+    message = f'must be an annotation such as "key: value", found "{place.found}"'
+    try:
+        documents = compose(place.found.encode())
+    except DocumentError as error:
+        reader.error(place, f"{message}: {error}")
+        return []
+    if len(documents) != 1 or not documents[0].is_mapping:
         reader.error(place, message)
         return []
     within = Reader()  # of lines that count from the beginning of the text
@@ -216,8 +222,11 @@ def _written(reader: Reader, place: Place, text: str) -> Any:
     try:
         return msgspec.json.decode(text) if text.strip() else None
     except (ValueError, RecursionError) as error:
-        documents, broken = compose(text.encode())
-        if broken or len(documents) != 1 or not documents[0].is_mapping:
+        try:
+            documents = compose(text.encode())
+        except DocumentError:
+            documents = []
+        if len(documents) != 1 or not documents[0].is_mapping:
             reader.error(place, f"must be JSON text or a mapping: {error}")
             return None
     within = Reader()  # of lines that count from the beginning of the text
