@@ -223,7 +223,7 @@ _Problem = tuple[str, bool]
 def _read_one(name: str, reading: Reading, *, may_be_empty: bool = False) -> list[_Problem]:
     """Add the objects of a file to what was read, and return what is wrong with the rest of it."""
     # YAML is read by the verbs that take files only; `pumice --help` must not wait for it.
-    from pumice.cli.documents import DocumentError, parse
+    from pumice.api.documents import DocumentError, parse
 
     try:
         raw = read_bytes(name)

@@ -78,7 +78,7 @@ def render(
     if output is Form.JSON:
         write_json({"apiVersion": "v1", "kind": "List", "items": shown})
     else:
-        from pumice.cli.documents import dump
+        from pumice.cli.dumping import dump
 
         write(dump(shown).rstrip("\n"))
 

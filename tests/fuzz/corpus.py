@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from pumice.api.documents import parse
 from pumice.api.kinds import of_object
-from pumice.cli.documents import parse
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.groups.parsing import parse as parse_groups

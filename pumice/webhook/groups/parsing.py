@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from pumice.api import keys
+from pumice.api.documents import DocumentError
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
 from pumice.plugins import builtin
@@ -56,9 +57,10 @@ def parse(raw: bytes) -> tuple[ResourceGroups, tuple[Problem, ...]]:
         ConfError: It cannot be used; what is wrong is told all at once.
     """
     reader = Reader()
-    documents, broken = compose(raw)
-    if broken:
-        raise ConfError(broken)
+    try:
+        documents = compose(raw)
+    except DocumentError as error:
+        raise ConfError([Problem("", error.line, str(error))]) from None
     if len(documents) > 1:
         reader.error(documents[1], "must be one document, here begins another")
     groups: list[ResourceGroup] = []
@@ -145,9 +147,13 @@ def _pairs(reader: Reader, place: Place) -> list[tuple[str, str]]:
             _annotation_key(reader, member, key)
             found.append((key, reader.text(member)))
         return found
-    mapping = _mapping_in(place.node.value)
+    message = f'must be an annotation such as "key: value", found "{place.found}"'
+    try:
+        mapping = _mapping_in(place.found)
+    except DocumentError as error:
+        reader.error(place, f"{message}: {error}")
+        return []
     if mapping is None:
-        message = f'must be an annotation such as "key: value", found "{place.node.value}"'
         reader.error(place, message)
         return []
     within = Reader()  # of lines that count from the beginning of the text
@@ -160,9 +166,13 @@ def _pairs(reader: Reader, place: Place) -> list[tuple[str, str]]:
 
 
 def _mapping_in(text: str) -> Place | None:
-    """The mapping that a text holds as YAML, and nothing else."""
-    documents, broken = compose(text.encode())
-    return documents[0] if not broken and len(documents) == 1 and documents[0].is_mapping else None
+    """The mapping that a text holds as YAML, if it holds nothing else.
+
+    Raises:
+        DocumentError: The text cannot be read.
+    """
+    documents = compose(text.encode())
+    return documents[0] if len(documents) == 1 and documents[0].is_mapping else None
 
 
 def _annotation_key(reader: Reader, place: Place, key: str) -> None:
@@ -236,7 +246,10 @@ def _written(reader: Reader, place: Place, text: str) -> Any:
     try:
         return msgspec.json.decode(text) if text.strip() else None
     except (ValueError, RecursionError) as error:
-        mapping = _mapping_in(text)
+        try:
+            mapping = _mapping_in(text)
+        except DocumentError:
+            mapping = None
         if mapping is None:
             reader.error(place, f"must be JSON text or a mapping: {error}")
             return None

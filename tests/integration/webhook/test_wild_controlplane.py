@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pumice.api.documents import parse
 from pumice.api.kinds import QUEUE, SERVICE_ACCOUNT, of_object
-from pumice.cli.documents import parse
 from pumice.cluster.client import Client
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings

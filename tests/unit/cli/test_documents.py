@@ -7,7 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cli.documents import DocumentError, dump, parse
+from pumice.api.documents import MOST_UNREADABLE, DocumentError, parse, written
+from pumice.api.scalars import ScalarError
+from pumice.cli.dumping import dump
 
 
 def value(text: str) -> Any:
@@ -196,6 +198,44 @@ def test_a_document_that_cannot_be_read_hides_no_other(
     )
     lines = raw.decode(errors="replace").split("\n")
     assert all(next(iter(each)) in lines[line - 1] for _, line, each in found)
+
+
+@pytest.mark.parametrize("bad", ["---\n\tb: 1\n", '{"a": 1,}\n'])
+def test_after_too_many_unreadable_documents_the_rest_is_not_read(bad: str) -> None:
+    problems: list[DocumentError] = []
+    text = f'{{"a": 1}}\n{bad * (MOST_UNREADABLE + 50)}' + '---\n{"a": 2}\n'
+    assert [found for _, _, found in parse(text.encode(), problems.append)] == [{"a": 1}]
+    *told, last = problems
+    assert len(told) == MOST_UNREADABLE
+    assert "the rest is not read" in str(last)
+    assert (last.document, last.line) == (
+        MOST_UNREADABLE + 2,
+        MOST_UNREADABLE * bad.count("\n") + 2,
+    )
+
+
+def test_as_many_unreadable_documents_as_are_read_hide_no_other() -> None:
+    problems: list[DocumentError] = []
+    text = "---\n\tb: 1\n" * (MOST_UNREADABLE - 1) + "---\nc: 1\n"
+    assert [found for _, _, found in parse(text.encode(), problems.append)] == [{"c": 1}]
+    assert len(problems) == MOST_UNREADABLE - 1
+
+
+def test_what_is_written_is_kept_with_its_line() -> None:
+    text = (
+        "a: &a\n  on: yes\n  n: 0x10\n  t: '7'\nb:\n  <<: *a\n  n: !!str 5\nl:\n- ~\n- .nan\n"
+        "---\n---\n~\n"
+    )
+    [found] = written(text.encode())
+    a, b, items = found["a"], found["b"], found["l"]
+    assert (found.line, a.line, b.line, items.line, items[1].line) == (1, 1, 6, 9, 10)
+    assert a == {"on": "yes", "n": "0x10", "t": "7"}
+    assert [each.value() for each in a.values()] == [True, 16, "7"]
+    assert b == {"on": "yes", "n": "5", "t": "7"}
+    assert (b["n"].value(), b["n"].line, b["on"].line) == ("5", 7, 2)
+    assert [each.is_null for each in (*items, a["t"])] == [True, False, False]
+    with pytest.raises(ScalarError, match="cannot be written as JSON"):
+        items[1].value()
 
 
 def test_aliases_that_grow_beyond_measure_are_refused() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cli.documents import parse
+from pumice.api.documents import parse
 from tests.kit import tables
 from tests.unit.cli.conftest import Pumice
 

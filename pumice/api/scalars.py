@@ -9,7 +9,17 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["FLOAT", "INTEGER", "NUMERIC", "TAG", "ScalarError", "number", "plain", "tagged"]
+__all__ = [
+    "FLOAT",
+    "INTEGER",
+    "NULLS",
+    "NUMERIC",
+    "TAG",
+    "ScalarError",
+    "number",
+    "plain",
+    "tagged",
+]
 
 TAG: Final = "tag:yaml.org,2002:"
 """What the tags of YAML itself begin with; written as `!!`."""
@@ -27,7 +37,9 @@ FLOAT: Final = re.compile(
 )
 _BASES = {"0b": 2, "0x": 16, "0o": 8}
 
-_NULLS = ("", "~", "null", "Null", "NULL")
+NULLS: Final = ("", "~", "null", "Null", "NULL")
+"""What says that there is nothing, without quotes."""
+
 _TRUTHS = {
     spelling: truth
     for word, truth in (
@@ -40,7 +52,7 @@ _TRUTHS = {
     )
     for spelling in (word, word.capitalize(), word.upper())
 }
-_WORDS: dict[str, bool | None] = {**dict.fromkeys(_NULLS), **_TRUTHS}
+_WORDS: dict[str, bool | None] = {**dict.fromkeys(NULLS), **_TRUTHS}
 
 Scalar = str | int | float | bool | None
 
@@ -116,7 +128,7 @@ _LARGEST_WHOLE = 1e21
 
 
 def _null(text: str) -> None:
-    if text not in _NULLS:
+    if text not in NULLS:
         raise ValueError
 
 

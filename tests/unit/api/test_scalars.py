@@ -1,8 +1,8 @@
-"""What YAML's scalars stand for; `test_documents.py` shows them in documents."""
+"""What YAML's scalars stand for; `cli/test_documents.py` shows them in documents."""
 
 import pytest
 
-from pumice.cli.scalars import ScalarError, plain, tagged
+from pumice.api.scalars import ScalarError, plain, tagged
 
 
 @pytest.mark.parametrize(

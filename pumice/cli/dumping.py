@@ -1,0 +1,46 @@
+"""Values as YAML that Kubernetes reads as it is meant."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from pumice.api import scalars
+
+__all__ = ["dump"]
+
+_BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_BaseDumper):  # type: ignore[misc]  # the C dumper where there is one
+    """The safe dumper, quoting whatever Kubernetes would not read as text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write shared parts out in full."""
+        del data
+        return True
+
+    def represent_text(self, text: str) -> Any:
+        """Text of several lines as a block."""
+        return self.represent_scalar(f"{scalars.TAG}str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+_NUMBERS = [(f"{scalars.TAG}int", scalars.INTEGER), (f"{scalars.TAG}float", scalars.FLOAT)]
+_Dumper.yaml_implicit_resolvers = {
+    first: [*known, *(_NUMBERS if first in scalars.NUMERIC else ())]
+    for first, known in _BaseDumper.yaml_implicit_resolvers.items()
+}
+
+
+def dump(documents: Iterable[Any]) -> str:
+    """Write values as YAML documents."""
+    text: str = yaml.dump_all(
+        documents,
+        Dumper=_Dumper,
+        sort_keys=False,
+        width=100,
+        explicit_start=True,
+        allow_unicode=True,
+    )
+    return text
