@@ -89,7 +89,7 @@ def _tolerations(site: Site, value: str) -> None:
         message = f"must be a list of tolerations as JSON, found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, _TOLERATIONS)
         return
-    SCHEDULING(site.at(_TOLERATIONS), {"tolerations": read}, "", {})
+    SCHEDULING(site, {"tolerations": read}, _TOLERATIONS, {})
 
 
 def _toleration(found: Any) -> Any:

@@ -135,7 +135,7 @@ _MOUNTS = compiled(
         Row("[].name", required(TPL_MOUNT, message=_NO_VOLUME), ""),
         Row("[].name", _volume),
         Row("[].mountPath", required(TPL_MOUNT), ""),
-        Row("", unique(TPL_MOUNT_DUP, "mountPath", noun="path", whole=True)),
+        Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of", whole=True)),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
         Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),

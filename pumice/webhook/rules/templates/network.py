@@ -117,7 +117,10 @@ def _hostname_override(site: Site, found: str, field: str, spec: Raw) -> None:
 ROWS = (
     Row("hostname|subdomain", name(TPL_HOSTNAME, dns_label_problem, empty=True)),
     Row("hostnameOverride", _hostname_override),
-    Row("hostAliases", unique(TPL_DOUBTFUL, "ip", unless=address_problem, noun="address")),
+    Row(
+        "hostAliases",
+        unique(TPL_DOUBTFUL, "ip", unless=address_problem, words="is already the address of"),
+    ),
     Row("hostAliases[].ip", _address(TPL_HOST_ALIAS), ""),
     Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
     Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),

@@ -156,12 +156,8 @@ def _pod_certificate(site: Site, source: Raw, field: str, _: Raw) -> None:
         if "/" not in key:
             message = f"the key must have a domain, found {quoted(key)}"
             site.report(TPL_CERTIFICATES, message, f"{field}.userAnnotations.{key}")
-    files = [name for name in _CERTIFICATE_FILES if source.get(name)]
-    if not files:
+    if not any(source.get(name) for name in _CERTIFICATE_FILES):
         site.report(TPL_CERTIFICATES, f"must have {either(_CERTIFICATE_FILES)}, found none", field)
-    for name in files:
-        for row in _FILE[1:]:
-            row.check(site, source[name], f"{field}.{name}", source)
 
 
 def _signer(site: Site, name: str, field: str, _: Raw) -> None:
@@ -182,11 +178,8 @@ def _signer(site: Site, name: str, field: str, _: Raw) -> None:
 
 _mode = within(TPL_VOLUME_FILE, 0, _LARGEST_MODE, "from 0 to 0777 (511)")
 _required = required(TPL_VOLUME_FILE)
-_FILE = (
-    Row("path", _required, ""),
-    Row("path", relative_path(TPL_VOLUME_FILE)),
-    Row("path", _own_names),
-)
+_PATH = (Row("", relative_path(TPL_VOLUME_FILE)), Row("", _own_names))
+_FILE = (Row("path", _required, ""), *below("path", _PATH))
 _FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
 _CONFIG = (*_FILES, Row("items[].key", _required, ""))
 _DOWNWARD = (
@@ -216,6 +209,7 @@ ROWS = (
             ),
             Row("clusterTrustBundle", _trust_bundle),
             Row("podCertificate", _pod_certificate),
+            *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
             Row("podCertificate.signerName", _signer, ""),
             Row("podCertificate.keyType", one_of(TPL_CERTIFICATES, _KEY_TYPES), ""),
             Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),

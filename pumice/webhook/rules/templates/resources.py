@@ -2,7 +2,7 @@
 
 from pumice.api.names import dns_label_problem
 from pumice.webhook.rules.templates import requirements
-from pumice.webhook.rules.templates.shapes import NOT_SET, one_of, quoted, refused, required
+from pumice.webhook.rules.templates.shapes import NOT_SET, one_of, quoted, refused, required, unique
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row
 
@@ -29,15 +29,6 @@ def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
         site.report(rule, message, f"{field}.{member}" if member else field)
     if "claims" in found:
         _claims(site, found["claims"], f"{field}.claims")
-
-
-def _resized_twice(site: Site, policies: list[Raw], field: str, _: Raw) -> None:
-    seen: dict[str, int] = {}
-    for index, policy in enumerate(policies):
-        name = policy.get("resourceName")
-        if name and (first := seen.setdefault(name, index)) != index:
-            message = f"{quoted(name)} has a policy already at {site.path}.{field}[{first}]"
-            site.report(TPL_RESIZE, message, f"{field}[{index}].resourceName")
 
 
 def _resize_restart(site: Site, policy: str, field: str, _: Raw) -> None:
@@ -80,9 +71,10 @@ def _claims(site: Site, claims: list[Raw], field: str) -> None:
             site.report(TPL_CLAIM, message, where, "FieldValueNotFound")
 
 
+_one_policy = unique(TPL_RESIZE, "resourceName", words="has a policy already at", whole=True)
 ROWS = (
     Row("resources", _resources),
-    Row("resizePolicy", _resized_twice),
+    Row("resizePolicy", _one_policy),
     Row("resizePolicy[].resourceName|restartPolicy", required(TPL_RESIZE), ""),
     Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, ("cpu", "memory"), empty=True)),
     Row("resizePolicy[].restartPolicy", one_of(TPL_RESIZE, _RESIZE_POLICIES, empty=True)),

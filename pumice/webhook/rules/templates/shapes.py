@@ -150,7 +150,7 @@ def unique(
     member: str,
     *,
     unless: Problem | None = None,
-    noun: str = "name",
+    words: str = "is already the name of",
     whole: bool = False,
 ) -> Check:
     """A list of objects of which no two have the same value in a member.
@@ -159,7 +159,7 @@ def unique(
         rule: The rule that the second of two breaks.
         member: The member; an empty one is left out.
         unless: A problem for which a value is left out, because another check reports it.
-        noun: What messages call the value.
+        words: What messages say between the value and the place of the first.
         whole: Whether messages say the whole path of the first.
     """
 
@@ -173,7 +173,7 @@ def unique(
                 continue
             if (first := seen.setdefault(value, index)) != index:
                 place = f"{site.path}.{field}[{first}]" if whole else f"{field}[{first}]"
-                message = f"{quoted(value)} is already the {noun} of {place}"
+                message = f"{quoted(value)} {words} {place}"
                 site.report(rule, message, f"{field}[{index}].{member}")
 
     return check

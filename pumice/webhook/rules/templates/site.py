@@ -120,10 +120,6 @@ class Site:
         self.path = path
         self.pod = pod or _NO_POD
 
-    def at(self, name: str) -> "Site":
-        """The place of a member."""
-        return Site(self.case, f"{self.path}.{name}", self.pod)
-
     def item(self, name: str, index: int) -> "Site":
         """The place of an item of a member that is a list."""
         return Site(self.case, f"{self.path}.{name}[{index}]", self.pod)

@@ -51,6 +51,7 @@ _LONGEST_SHOWN = 60
 _SPELLING = 4000
 """Work of comparing a field with those of its type, for the budget of suggestions."""
 _EMPTY: dict[str, Any] = {"string": "", "boolean": False, "int32": 0, "int64": 0, "quantity": "0"}
+"""Empty values of types; that of all others is an empty object."""
 _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _LEAP_YEAR = "2000"
@@ -136,11 +137,7 @@ _READ: dict[type, object] = {kind: kind() for kind in (_Quantity, _Time)}
 
 
 def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
-    """Say what is of a wrong type or misspelt.
-
-    Args:
-        site: Where the template is.
-        template: One that does not fit.
+    """Say what is of a wrong type or misspelt in a template that does not fit.
 
     Returns:
         A copy as the other checks may read it: every field in it has the right type and none is
@@ -195,7 +192,7 @@ class _Reader:
             readable
             if (readable := self._inner(f"{path}[{index}]", value, notation)) is not None
             # Something must stand here, so that the items behind it keep their numbers.
-            else _empty(notation)
+            else _EMPTY.get(notation, {})
             for index, value in enumerate(found)
         ]
 
@@ -206,7 +203,7 @@ class _Reader:
         return {key: value for key, value in read.items() if value is not None}
 
     def _inner(self, path: str, found: Any, notation: str) -> Any:
-        return _empty(notation) if found is None else self.value(path, found, notation)
+        return _EMPTY.get(notation, {}) if found is None else self.value(path, found, notation)
 
     def _close(self, field: str, name: str) -> str:
         if not self._site.case.hinting:
@@ -219,11 +216,6 @@ class _Reader:
         is_amount = expected == "quantity" and type(found) in (str, float)
         rule = TPL_QUANTITY if is_amount else TPL_TYPE
         self._site.case.report(rule, path, _problem(found, expected))
-
-
-def _empty(notation: str) -> Any:
-    """The empty value of a type."""
-    return _EMPTY.get(notation, {})
 
 
 def _problem(found: Any, expected: str) -> str:
