@@ -64,16 +64,16 @@ def _problems(spec: Raw, limits: Amounts, requests: Amounts, *, fill: bool) -> I
         limits, requests = _filled(limits, requests, asked, limited)
     for rule, field, message in requirements.conflicts(limits, requests):
         yield rule, f"resources.{field}" if field else "resources", message
-    for name, amount in asked.items():
-        if amount > requests.get(name, amount):
-            whole = format_milli(requests[name])
-            message = f"must be at least what the containers request ({format_milli(amount)}), found {whole}"
-            yield TPL_POD_RESOURCES, f"resources.requests.{name}", message
-    for name, amount in limited.items():
-        if name.startswith(HUGE_PAGES) and amount > limits.get(name, amount):
-            whole = format_milli(limits[name])
-            message = f"must be at least the limits of the containers ({format_milli(amount)}), found {whole}"
-            yield TPL_POD_RESOURCES, f"resources.limits.{name}", message
+    pages = {name: each for name, each in limited.items() if name.startswith(HUGE_PAGES)}
+    for which, of_pod, together, words in (
+        ("requests", requests, asked, "what the containers request"),
+        ("limits", limits, pages, "the limits of the containers"),
+    ):
+        for name, amount in together.items():
+            if amount > of_pod.get(name, amount):
+                whole = format_milli(of_pod[name])
+                message = f"must be at least {words} ({format_milli(amount)}), found {whole}"
+                yield TPL_POD_RESOURCES, f"resources.{which}.{name}", message
     for index, container in entries(spec.get("containers")):
         for name, amount in _amounts(container, "limits", fill=False).items():
             if amount > limits.get(name, amount):

@@ -3,7 +3,7 @@
 Containers and pods as a whole say both in the same form.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache, partial
 
 from pumice.api.quantities import MILLI, format_milli, parse_milli
@@ -118,8 +118,11 @@ def conflicts(limits: Amounts, requests: Amounts) -> list[Problem]:
         limit = limits.get(name)
         if asked != limit and not (is_shared(name) and (limit is None or asked < limit)):
             found.append(_excess(name, asked, limit))
-    if not ("cpu" in limits or "memory" in limits or "cpu" in requests or "memory" in requests):
-        found += _lonely_pages(limits, requests)
+    names = (*limits, *requests)
+    has_others = "cpu" in names or "memory" in names
+    if not has_others and any(name.startswith(HUGE_PAGES) for name in names):
+        message = "huge pages need cpu or memory beside them, found neither"
+        found.append((TPL_HUGEPAGES, "", message))
     return found
 
 
@@ -131,11 +134,6 @@ def _excess(name: str, asked: int, limit: int | None) -> Problem:
     rule, most = (TPL_LIMIT, "at most ") if is_shared(name) else (TPL_LIMIT_EQUAL, "")
     message = f"must be {most}the limit of {format_milli(limit)}, found {format_milli(asked)}"
     return rule, f"requests.{name}", message
-
-
-def _lonely_pages(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
-    if any(name.startswith(HUGE_PAGES) for name in (*limits, *requests)):
-        yield TPL_HUGEPAGES, "", "huge pages need cpu or memory beside them, found neither"
 
 
 def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
