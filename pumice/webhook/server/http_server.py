@@ -40,9 +40,6 @@ may lose the answer."""
 _POLL_SECONDS = 0.02
 """How often draining looks for open requests."""
 
-_IDLE_SECONDS = 0.25
-"""Draining ends when no request came for so long."""
-
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
@@ -53,12 +50,14 @@ class HttpLimits:
         first_byte_seconds: How long a TLS handshake and the first byte on a connection may take.
         head_seconds: How long the head of a request may take from its first byte.
         keepalive_seconds: How long an idle connection is kept.
+        idle_seconds: Closing the server ends when no request came for so long.
     """
 
     connections: int
     first_byte_seconds: float
     head_seconds: float
     keepalive_seconds: float
+    idle_seconds: float
 
 
 class HttpServer:
@@ -142,7 +141,7 @@ class HttpServer:
     async def _idle(self, http: web.Server) -> None:
         now = asyncio.get_running_loop().time
         since, count = now(), http.requests_count
-        while now() - since < _IDLE_SECONDS:
+        while now() - since < self.limits.idle_seconds:
             await asyncio.sleep(_POLL_SECONDS)
             if http.requests_count != count or any(each.busy for each in self._connections):
                 since, count = now(), http.requests_count

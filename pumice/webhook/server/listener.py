@@ -54,7 +54,13 @@ class Listener:
         limit = affordable(settings.connection_limit, ports)
         if limit < settings.connection_limit:
             logger.warning("at most %d connections a port, for want of file descriptors", limit)
-        limits = HttpLimits(limit, settings.quiet_seconds, settings.read_seconds, KEEPALIVE_SECONDS)
+        limits = HttpLimits(
+            limit,
+            settings.quiet_seconds,
+            settings.read_seconds,
+            KEEPALIVE_SECONDS,
+            settings.idle_seconds,
+        )
 
         def dropped(reason: str) -> None:
             metrics.dropped.labels(reason).inc()

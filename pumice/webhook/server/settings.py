@@ -34,6 +34,7 @@ class ServerSettings:
         drain_seconds: How long it goes on answering after the signal to stop, while the API server
             still has its address.
         shutdown_seconds: How long running reviews may take after that.
+        idle_seconds: It stops when no request came for so long, after the drain.
         read_seconds: How long a review may take to arrive.
         quiet_seconds: How long a TLS handshake and the first byte on a connection may take, and how
             long nothing may arrive within a review.
@@ -50,6 +51,7 @@ class ServerSettings:
     metrics_port: int | None = None
     drain_seconds: float = 5.0
     shutdown_seconds: float = 20.0
+    idle_seconds: float = 0.25
     read_seconds: float = 30.0
     quiet_seconds: float = 5.0
     lookup_seconds: float = 2.0

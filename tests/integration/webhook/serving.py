@@ -19,7 +19,9 @@ from tests.kit.builders import queue
 
 Raw = dict[str, Any]
 
-QUICK = ServerSettings(drain_seconds=0.0, shutdown_seconds=2.0, lookup_seconds=30.0)
+QUICK = ServerSettings(
+    drain_seconds=0.0, shutdown_seconds=2.0, idle_seconds=0.0, lookup_seconds=30.0
+)
 STATE = Snapshot.of([queue("default"), queue("closed", state="Closed")])
 HOUR = 3600.0
 
