@@ -168,7 +168,8 @@ def test_every_connection_is_answered_or_closed(
     statuses = run(answered(f"{run.__module__}-{tls}", Pair(tmp_path) if tls else None))
     assert set(statuses) >= {200, 400, 404, 405, 408, 413, 415}
     assert statuses.total() > 0.95 * CONNECTIONS
-    assert statuses[CLOSED] < 0.15 * CONNECTIONS
+    # The webhook runs on uvloop. On asyncio's own loop more answers to malformed heads are lost.
+    assert statuses[CLOSED] < (0.1 if run is uvloop.run else 0.15) * CONNECTIONS
     assert statuses[200] > 0.1 * CONNECTIONS
     assert not [each for each in caplog.records if each.exc_info], caplog.text
     gc.collect()  # what has not been closed complains of it now
