@@ -1,11 +1,11 @@
 """`/healthz`, `/readyz` and `/metrics` of a component that serves nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from pumice.cluster.probes import Probes
+from pumice.cluster.probes import Check, Probes
 
 __all__ = ["HealthServer"]
 
@@ -24,6 +24,7 @@ class HealthServer:
         port: int,
         registry: CollectorRegistry,
         ready: Callable[[], bool],
+        notes: Mapping[str, Check] | None = None,
         *,
         host: str = "0.0.0.0",
     ) -> None:
@@ -33,12 +34,13 @@ class HealthServer:
             port: Where to listen; 0 takes a free port.
             registry: What `/metrics` shows.
             ready: Whether the component can do its work.
+            notes: What a person should look at although the component is ready, by name.
             host: Address to listen on; all, because the kubelet and Prometheus come from outside the
                 pod.
         """
         self.port = port
         self._host = host
-        probes = Probes(registry, {"caches": lambda: None if ready() else "not synced yet"})
+        probes = Probes(registry, {"caches": lambda: None if ready() else "not synced yet"}, notes)
         application = web.Application()
         application.add_routes(
             [

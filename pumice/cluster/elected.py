@@ -7,7 +7,7 @@ start, so that a process that waits is ready to take over; events; the election;
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.leader import LeaderElection
 from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.probes import Check
 
 __all__ = ["Candidacy", "ElectedMetrics", "ElectedWorker", "run_elected"]
 
@@ -123,6 +124,11 @@ class ElectedWorker(ABC, Generic[S, M]):
     def ready(self) -> bool:
         """Whether every cache is current; a process that waits to lead is ready, too."""
         return all(cache.synced.is_set() for cache in self._caches)
+
+    @property
+    def notes(self) -> Mapping[str, Check]:
+        """What `/readyz?verbose` shows although the process is ready, by name; nothing unless a component adds to it."""
+        return {}
 
     def tasks(self) -> tuple[Eternal, ...]:
         """Everything that must run, for `run_until_stopped`."""

@@ -3,17 +3,20 @@
 Only gangs that changed or wait are looked at; the others are as they were.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pumice.api.podgroups import PodGroupStatus
+from pumice.api.queues import Queue
 from pumice.scheduler.explain import gang_message, group_message, possible_message
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.phases import is_releasing, next_conditions, next_phase, with_counters
 from pumice.scheduler.results import Event, PodVerdict, Reason
 from pumice.scheduler.session import Outcome, Session
+from pumice.scheduler.state import ClusterState
 
-__all__ = ["Closing"]
+__all__ = ["Closing", "unenforced"]
 
 _GATED = PodVerdict("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
 
@@ -223,6 +226,29 @@ class Closing:
             if task.verdict != verdict:
                 task.verdict = verdict
                 self.pods[task.key] = verdict
+
+
+def unenforced(state: ClusterState, enforced: frozenset[str]) -> Iterator[Event]:
+    """Events about queues that changed and say what no configured plugin enforces."""
+    changed, state.changed_queues = sorted(state.changed_queues), {}
+    for name in changed:
+        queue = state.queues.get(name)
+        fields = [each for each in _shares(queue) if each not in enforced] if queue else []
+        if fields:
+            listed = " and ".join(f"spec.{each}" for each in fields)
+            message = f"{listed}: no configured plugin of the scheduler enforces this"
+            yield Event("Queue", "", name, "Warning", "NotEnforced", message)
+
+
+def _shares(queue: Queue) -> Iterator[str]:
+    """Fields of a queue's spec that say what it may have of the cluster."""
+    spec = queue.spec
+    if spec.capability:
+        yield "capability"
+    if spec.deserved:
+        yield "deserved"
+    if spec.guarantee is not None and spec.guarantee.resource:
+        yield "guarantee"
 
 
 def _in_order(job: Job) -> list[Task]:

@@ -6,7 +6,7 @@ then name, pods by index, age and then name.
 
 from types import MappingProxyType
 
-from pumice.scheduler.closing import Closing
+from pumice.scheduler.closing import Closing, unenforced
 from pumice.scheduler.opening import open_session
 from pumice.scheduler.options import Config
 from pumice.scheduler.results import CycleResult
@@ -37,6 +37,7 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     state.assume_bound(session.outbox.binds)
     closing = Closing(session)
     closing.run()
+    events = [*closing.events, *unenforced(state, config.enforced)]
     is_quiet = not session.outbox.binds and not closing.statuses
     state.settled = (state.version, config) if is_quiet else None
     return CycleResult(
@@ -47,7 +48,7 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
         all_pod_groups=MappingProxyType(state.statuses),
         pending=MappingProxyType(state.pending),
         pods=closing.pods,
-        events=closing.events,
+        events=events,
         decided=session.decided,
     )
 

@@ -42,8 +42,8 @@ class Event:
     """Something that the owner of an object should hear about.
 
     Attributes:
-        kind: Kind of the object, `PodGroup`.
-        namespace: Its namespace.
+        kind: Kind of the object, `PodGroup` or `Queue`.
+        namespace: Its namespace, empty for a Queue.
         name: Its name.
         type: `Normal` or `Warning`.
         reason: One word.

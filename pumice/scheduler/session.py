@@ -16,6 +16,7 @@ from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.points import (
     Extension,
@@ -89,6 +90,7 @@ class Session:
         self.decided = 0
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, str], Board] = {}
+        self._impossible: dict[int, Reason | None] = {}
         self.view = SessionView(state, now, actions, self.events)
         self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
         self.extensions = Extensions()
@@ -186,8 +188,16 @@ class Session:
         return any(each.call(queue) for each in self.extensions.overused)
 
     def why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
-        """Why a queue cannot take a pod."""
-        return _first(each.call(queue, task) for each in self.extensions.allocatable)
+        """Why a pod cannot be placed, whatever the nodes are: its queue cannot take it, or no node could."""
+        refusal = _first(each.call(queue, task) for each in self.extensions.allocatable)
+        return refusal or self._why_impossible(task.shape)
+
+    def _why_impossible(self, shape: PodShape) -> Reason | None:
+        number = shape.number
+        if number not in self._impossible:
+            checks = self.extensions.pod_checks
+            self._impossible[number] = _first(each.call(shape) for each in checks)
+        return self._impossible[number]
 
     # -- decisions ---------------------------------------------------------------------------
 

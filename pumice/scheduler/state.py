@@ -13,7 +13,9 @@ from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable
@@ -34,10 +36,12 @@ class ClusterState:
     Attributes:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
+        claims: Claims and the volumes that they are bound to.
         version: Grows with every change that matters to scheduling.
         cycles: Cycles that were run on it.
         settled: Version and configuration of a cycle after which there was nothing left to do.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
+        changed_queues: Queues that changed since the last cycle.
         waiting: Gangs that a cycle may have something to do for.
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.
@@ -48,7 +52,16 @@ class ClusterState:
         self,
         scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,),
         default_queue: str = keys.DEFAULT_QUEUE,
+        *,
+        assumes_bound: bool = False,
     ) -> None:
+        """Make an empty state.
+
+        Args:
+            scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
+            default_queue: Queue of PodGroups that name none.
+            assumes_bound: Whether claims that are not known count as bound.
+        """
         self.scheduler_names = scheduler_names
         self.default_queue = default_queue
         self.axis = Axis()
@@ -56,6 +69,7 @@ class ClusterState:
         self.nodes = NodeTable(self.axis)
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
+        self.claims = ClaimTable(assumes_bound=assumes_bound)
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
@@ -64,6 +78,7 @@ class ClusterState:
         self.cycles = 0
         self.settled: tuple[int, object] | None = None
         self.dirty: dict[str, None] = {}
+        self.changed_queues: dict[str, None] = {}
         self.waiting: dict[str, Job] = {}
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
@@ -93,7 +108,7 @@ class ClusterState:
         Raises:
             QuantityError: A request cannot be read; the state is as before.
         """
-        task = Task(pod, self.shapes.intern(pod.spec))
+        task = Task(pod, self.shapes.intern(pod))
         gang = self._gang_of(pod)
         node = pod.spec.node_name
         old = self.tasks.get(task.key)
@@ -183,6 +198,7 @@ class ClusterState:
         ):
             return False
         self.queues[queue.metadata.name] = queue
+        self.changed_queues[queue.metadata.name] = None
         return self._changed(True)
 
     def remove_queue(self, name: str) -> bool:
@@ -210,6 +226,24 @@ class ClusterState:
         if self.priority_classes.pop(name, None) is None:
             return False
         return self._reprioritise()
+
+    # -- claims and volumes ------------------------------------------------------------------
+
+    def set_claim(self, claim: PersistentVolumeClaim) -> bool:
+        """Take in a claim."""
+        return self._changed(self.claims.set_claim(claim))
+
+    def remove_claim(self, namespace: str, name: str) -> bool:
+        """Forget a claim."""
+        return self._changed(self.claims.remove_claim(namespace, name))
+
+    def set_volume(self, volume: PersistentVolume) -> bool:
+        """Take in a volume."""
+        return self._changed(self.claims.set_volume(volume))
+
+    def remove_volume(self, name: str) -> bool:
+        """Forget a volume."""
+        return self._changed(self.claims.remove_volume(name))
 
     # -- for cycles --------------------------------------------------------------------------
 

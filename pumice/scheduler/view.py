@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable, Rows
@@ -24,6 +25,7 @@ class SessionView:
         node_names: Names of the nodes by row.
         facts: Labels and taints in columns.
         matcher: Selectors as masks.
+        claims: Claims, and where their volumes can be used.
         jobs: Gangs by key.
         queues: Queues by name.
         waiting: Gangs that this session may do something for, in the order of their keys.
@@ -36,6 +38,7 @@ class SessionView:
         "_nodes",
         "_warned",
         "actions",
+        "claims",
         "facts",
         "jobs",
         "matcher",
@@ -62,6 +65,7 @@ class SessionView:
         self.node_names: Sequence[str] = state.nodes.names
         self.facts: NodeFacts = state.facts
         self.matcher: NodeMatcher = state.matcher
+        self.claims: ClaimTable = state.claims
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
         self.waiting: Sequence[Job] = tuple(state.waiting[key] for key in sorted(state.waiting))

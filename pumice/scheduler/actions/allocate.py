@@ -115,15 +115,19 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     statement = session.statement()
     outcome = session.outcome(job)
     failed_roles: set[str] = set()
+    failed_shapes: set[int] = set()
     while tasks:
         task = tasks.pop()
         session.decided += 1
+        if task.shape.number in failed_shapes:
+            continue  # more pods of the gang make no room for it
         refusal = session.why_not_allocatable(queue, task)
         if refusal is not None:
             outcome.refused = refusal
             continue
         if not _place(session, queue, statement, outcome, task):
             failed_roles.add(task.role)
+            failed_shapes.add(task.shape.number)
             if not goes_on(job, failed_roles):
                 break
             continue

@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Literal
 
-from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.kinds import POD, POD_GROUP, QUEUE
+from pumice.api.podgroups import PodGroup
+from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.cluster.events import Reference
+from pumice.cluster.probes import Check
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.feeds import Caches
@@ -65,6 +68,16 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
             self.caches.all,
             clock=clock,
         )
+        for what in config.missing:
+            logger.error("configuration: %s is not part of this version and does nothing", what)
+            self.metrics.config_missing.labels(what).set(1)
+
+    @property
+    def notes(self) -> Mapping[str, Check]:
+        """Actions and plugins of the configuration that do nothing."""
+        missing = ", ".join(self.config.missing)
+        problem = f"not part of this version, does nothing: {missing}" if missing else None
+        return {"configuration": lambda: problem}
 
     async def term(self) -> None:
         """Schedule until cancelled."""
@@ -163,12 +176,12 @@ class _Term:
         )
 
     def _tell(self, event: Event) -> None:
-        if event.kind != POD_GROUP.kind:
-            return
-        group = self._caches.pod_groups.get(event.name, event.namespace)
-        if group is not None:
-            about = Reference.of(POD_GROUP, group.metadata)
-            severity: Literal["Normal", "Warning"] = (
-                "Warning" if event.type == "Warning" else "Normal"
-            )
-            self._recorder.record(about, severity, event.reason, event.message)
+        kind = QUEUE if event.kind == QUEUE.kind else POD_GROUP
+        found: PodGroup | Queue | None
+        if kind is QUEUE:
+            found = self._caches.queues.get(event.name)
+        else:
+            found = self._caches.pod_groups.get(event.name, event.namespace)
+        if found is not None:
+            about = Reference.of(kind, found.metadata)
+            self._recorder.record(about, event.type, event.reason, event.message)

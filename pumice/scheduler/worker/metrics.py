@@ -23,6 +23,7 @@ class SchedulerMetrics:
         pending: PodGroups that wait, after the last cycle.
         nodes: Nodes known.
         leading: 1 while this process schedules.
+        config_missing: 1 for each action and plugin of the configuration that this version lacks.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -61,4 +62,10 @@ class SchedulerMetrics:
         self.nodes = Gauge(f"{name}nodes", "Nodes known.", registry=self.registry)
         self.leading = Gauge(
             f"{name}leading", "1 while this process schedules.", registry=self.registry
+        )
+        self.config_missing = Gauge(
+            f"{name}config_missing",
+            "Actions and plugins of the configuration that this version lacks.",
+            ["what"],
+            registry=self.registry,
         )

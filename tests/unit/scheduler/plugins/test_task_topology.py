@@ -137,6 +137,20 @@ def test_the_more_repelling_pods_the_worse() -> None:
     assert story.of("ps-3").node == "n2"
 
 
+def test_a_pod_stays_with_its_bucket_although_a_pod_in_it_repels_it() -> None:
+    """Two chiefs attract the worker, one ps repels it: the bucket of all four goes to one node."""
+    story = tell(
+        topology_job(
+            {"ps": 1, "chief": 2, "worker": 1},
+            {"n1": 4, "n2": 4},
+            affinity="ps,chief;chief,worker",
+            anti="ps,worker",
+        )
+    )
+    assert story.buckets == [["chief-0", "chief-1", "ps-0", "worker-0"]]
+    assert set(story.placement) == {"n1"}
+
+
 def test_names_are_sorted_as_people_count() -> None:
     story = tell(topology_job({"w": 12}, {"n1": 12}, affinity="w"))
     assert story.buckets == [[f"w-{index}" for index in range(12)]]
