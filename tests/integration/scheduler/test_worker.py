@@ -354,3 +354,65 @@ async def test_it_ends_when_it_is_told_to(stage: SchedulerStage) -> None:
     await stage.until(lambda: len(stage.store.list(QUEUE)) == 2)
     stop.set()
     await asyncio.wait_for(running, 60)
+
+
+async def test_a_queue_hears_that_nothing_enforces_its_share(stage: SchedulerStage) -> None:
+    made = queue("team")
+    made["spec"]["capability"] = {"cpu": "4"}
+    stage.store.create(made)
+    async with stage.scheduler():
+        await stage.until(lambda: stage.events("NotEnforced"))
+        (event,) = stage.events("NotEnforced")
+        assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == (
+            "Queue",
+            "team",
+        )
+        assert "spec.capability" in event["message"]
+
+
+async def test_what_the_configuration_names_and_this_version_lacks_is_said_where_people_look(
+    stage: SchedulerStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = 'actions: "enqueue, allocate, preempt"\ntiers: [{plugins: [{name: gang}, {name: drf}]}]'
+    worker = SchedulerWorker(stage.client, load_config(text))
+    assert [each.levelname for each in caplog.records] == ["ERROR", "ERROR"]
+    assert "action preempt is not part of this version" in caplog.text
+    note = worker.notes["configuration"]()
+    assert note == "not part of this version, does nothing: action preempt, plugin drf"
+    value = worker.metrics.registry.get_sample_value(
+        "pumice_scheduler_config_missing", {"what": "plugin drf"}
+    )
+    assert value == 1
+
+
+async def test_a_pod_waits_for_its_claim_and_goes_where_the_volume_is(
+    stage: SchedulerStage,
+) -> None:
+    for name in ("node1", "node2"):
+        stage.cluster.add_node(name, cpu="2")
+    stage.store.create(pod_group("train", 1))
+    pod = stage.pod("train-0", group="train")
+    pod["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    stage.store.create(pod)
+    claim: Object = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    async with stage.scheduler():
+        await stage.until(lambda: "Unschedulable" in stage.conditions("train"))
+        message = stage.conditions("train")["Unschedulable"]["message"]
+        assert 'persistentvolumeclaim "data" not found' in message
+        terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node2"]}]}]
+        stage.store.create(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolume",
+                "metadata": {"name": "disk"},
+                "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}},
+            }
+        )
+        claim["spec"]["volumeName"] = "disk"
+        stage.store.create(claim)
+        await stage.until(lambda: stage.nodes_of("train") == ["node2"])
