@@ -34,11 +34,11 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     for spec, arguments in config.actions:
         spec.run(session, arguments)
     session.close()
-    state.assume_bound(session.outbox.binds)
+    state.assume_pods([*session.outbox.binds, *session.outbox.evicted])
     closing = Closing(session)
     closing.run()
     events = [*closing.events, *unenforced(state, config.enforced)]
-    is_quiet = not session.outbox.binds and not closing.statuses
+    is_quiet = not (session.outbox.binds or session.outbox.evicted or closing.statuses)
     state.settled = (state.version, config) if is_quiet else None
     return CycleResult(
         binds=session.outbox.binds,

@@ -14,6 +14,7 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
@@ -21,7 +22,7 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import PLACED, Task
 from pumice.scheduler.results import Reason
 
 __all__ = ["ClusterState"]
@@ -30,8 +31,8 @@ __all__ = ["ClusterState"]
 class ClusterState:
     """Nodes, pods, gangs, queues and priorities.
 
-    What a cycle decides is *assumed*: a bound pod holds its place (status Binding) until an event confirms
-    it or `forget` takes it back, and PodGroup statuses count as written.
+    What a cycle decides is assumed at once, see `assumptions`. Versions of an object that are older than the one
+    known are ignored.
 
     Attributes:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
@@ -45,6 +46,7 @@ class ClusterState:
         waiting: Gangs that a cycle may have something to do for.
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.
+        assumed: What was decided and is not shown by the API server yet.
         warned: What the owners of a gang have been warned about, so that they hear it once.
     """
 
@@ -82,6 +84,7 @@ class ClusterState:
         self.waiting: dict[str, Job] = {}
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
+        self.assumed = Assumptions()
         self.warned: dict[str, set[str]] = {}
 
     # -- nodes -------------------------------------------------------------------------------
@@ -103,19 +106,20 @@ class ClusterState:
     # -- pods --------------------------------------------------------------------------------
 
     def set_pod(self, pod: Pod) -> bool:
-        """Take in a pod; one that was bound by a cycle and is still unassigned stays assumed.
+        """Take in a pod.
 
         Raises:
             QuantityError: A request cannot be read; the state is as before.
         """
         task = Task(pod, self.shapes.intern(pod))
         gang = self._gang_of(pod)
-        node = pod.spec.node_name
         old = self.tasks.get(task.key)
+        if old is not None and old.uid == task.uid and is_older(task.version, old.version):
+            return False
+        node = self.assumed.correct_pod(task, pod.spec.node_name)
         if old is not None:
-            if old.status is Status.BINDING and task.status is Status.PENDING and old.node:
-                task.status, node = Status.BINDING, old.node
             if self._is_same(old, task, gang, node):
+                old.version, old.shown = task.version, task.shown
                 return False
             task.verdict = old.verdict
         self._widen()
@@ -136,18 +140,31 @@ class ClusterState:
         task = self.tasks.get(f"{namespace}/{name}")
         if task is None:
             return False
+        self.assumed.end_pod(task.key)
         self._drop(task)
         return self._changed(True)
 
-    def forget(self, namespace: str, name: str) -> bool:
-        """Take back the assumption that a pod is bound: the API server refused. It waits again."""
-        task = self.tasks.get(f"{namespace}/{name}")
-        if task is None or task.status is not Status.BINDING or not task.job:
+    def forget(self, key: str, uid: str) -> bool:
+        """Take back what is assumed of a pod, because the API server refused it: it counts as it is shown.
+
+        Args:
+            key: `namespace/name` of the pod.
+            uid: uid of the pod that was refused; nothing changes for a later pod of the same name.
+        """
+        if not self.assumed.end_pod(key, uid):
             return False
-        self._leave_node(task)
-        job = self.jobs[task.job]
-        job.move(task, Status.PENDING)
-        self._touch(job)
+        task = self.tasks[key]
+        record = self.nodes.records[task.node]
+        self.nodes.discard(task)
+        if task.job:
+            self.jobs[task.job].move(task, task.shown)
+            self._touch(self.jobs[task.job])
+        else:
+            task.status = task.shown
+        if task.shown in PLACED:
+            self.nodes.add(task, record)
+        else:
+            self.nodes.drop_if_unused(record)
         return self._changed(True)
 
     # -- gangs, queues, priorities -----------------------------------------------------------
@@ -160,16 +177,26 @@ class ClusterState:
         """
         key = f"{group.metadata.namespace}/{group.metadata.name}"
         job = self.jobs.get(key) or Job(group.metadata.namespace, group.metadata.name)
-        old = job.group
+        old, new = job.group, group.metadata
         if (
             old is not None
-            and old.spec == group.spec
-            and job.status == group.status
-            and old.metadata.annotations == group.metadata.annotations
-            and old.metadata.creation_timestamp == group.metadata.creation_timestamp
+            and old.metadata.uid == new.uid
+            and is_older(new.resource_version, old.metadata.resource_version)
         ):
             return False
+        status = self.assumed.correct_status(key, new, group.status)
+        if (
+            old is not None
+            and old.metadata.uid == new.uid
+            and old.spec == group.spec
+            and job.status == status
+            and old.metadata.annotations == new.annotations
+            and old.metadata.creation_timestamp == new.creation_timestamp
+        ):
+            job.group = group
+            return False
         job.set_group(group, self.default_queue)
+        job.status = status
         job.priority = self._priority(job)
         self.jobs[key] = job
         self.statuses[job.key] = job.status
@@ -182,6 +209,7 @@ class ClusterState:
         if job is None or job.group is None:
             return False
         job.set_group(None, self.default_queue)
+        self.assumed.end_status(job.key)
         self.statuses.pop(job.key, None)
         self._touch(job)
         return self._changed(True)
@@ -255,19 +283,22 @@ class ClusterState:
 
     def assume_status(self, job: Job, status: PodGroupStatus) -> None:
         """Count a PodGroup's status as written."""
+        assert job.group is not None
+        self.assumed.assume_status(job.key, job.group.metadata, status)
         job.status = status
         self.statuses[job.key] = status
         self._index(job)
 
-    def assume_bound(self, pods: Iterable[str]) -> None:
-        """Note that pods were bound by a cycle."""
+    def assume_pods(self, pods: Iterable[str]) -> None:
+        """Count pods as a cycle decided about them: bound or evicted."""
         tasks = [self.tasks[pod] for pod in pods]
         for task in tasks:
             task.verdict = None
+            self.assumed.assume_pod(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:
             self._touch(self.jobs[gang])
-        self._changed(bool(gangs))
+        self._changed(bool(tasks))
 
     # -- inside ------------------------------------------------------------------------------
 
@@ -285,7 +316,8 @@ class ClusterState:
 
     def _is_same(self, old: Task, new: Task, gang: str, node: str) -> bool:
         return (
-            old.status is new.status
+            old.uid == new.uid
+            and old.status is new.status
             and old.facts == new.facts
             and old.job == gang
             and old.node == node

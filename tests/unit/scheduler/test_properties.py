@@ -139,7 +139,7 @@ def test_a_cycle_leaves_nothing_tentative(cluster: dict[str, Any]) -> None:
     before = dump(scene.state)
     result = scene.cycle()
     for key in result.binds:
-        scene.state.forget(*key.split("/"))
+        scene.state.forget(key, "")
     after = dump(scene.state)
     after["waiting"] = before["waiting"] = None
     assert after == before
@@ -219,7 +219,7 @@ def test_a_state_that_lived_equals_one_built_anew(
     ]
     dice.shuffle(events)
     for task in list(state.tasks.values()):
-        state.forget(task.namespace, task.name)
+        state.forget(task.key, task.uid)
     for event in events:
         event()
     assert dump(state) == dump(Scene(second).state)

@@ -188,7 +188,7 @@ def test_a_typo_is_told_once() -> None:
     assert [event.message for event in first.events if event.reason == "TaskTopologyIgnored"] == [
         "task-topology is ignored: task wroker do not exist in job <ns/job>"
     ]
-    scene.state.forget("ns", "job-ps-0")
+    scene.state.forget("ns/job-ps-0", "")
     second = scene.cycle()
     assert [event for event in second.events if event.reason == "TaskTopologyIgnored"] == []
 
