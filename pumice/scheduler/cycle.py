@@ -19,21 +19,25 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     """Decide about everything that waits.
 
     What is decided is assumed in the state (see `ClusterState`). A cycle after which nothing has changed,
-    with the same configuration, is not run again.
+    with the same configuration, is not run again before something is due to be written.
 
     Args:
         state: The cluster; between cycles nothing tentative is left in it.
         config: What is configured.
-        now: The moment, UNIX seconds; it only stamps conditions.
+        now: The moment, UNIX seconds; it stamps conditions and says which of them are due.
     """
-    if state.settled == (state.version, config):
+    if state.is_settled(config, now):
         return _result(state)
     state.settle()
     state.cycles += 1
+    if state.config is not config:
+        state.config = config
+        state.gains.anyone = True
     session = open_session(state, config, now)
     for spec, arguments in config.actions:
         spec.run(session, arguments)
     session.close()
+    state.gains.clear()
     state.assume_pods([*session.outbox.binds, *session.outbox.evicted])
     closing = Closing(session)
     closing.run()

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pumice.api.podgroups import PodGroupStatus
 
-__all__ = ["CycleResult", "Event", "PodVerdict", "Reason"]
+__all__ = ["CycleResult", "Event", "Finding", "PodVerdict", "Reason"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,19 @@ class Reason:
         reason: One word, for example `NotEnoughResources`.
         message: One sentence.
         details: The same as data, ready for JSON.
+        causes: What it names besides numbers: resources, rules, queues; reasons that differ in numbers only
+            have the same.
     """
 
     reason: str
     message: str
     details: dict[str, Any] = field(default_factory=dict)
+    causes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def cause(self) -> tuple[str, ...]:
+        """The kind of reason and what it names, without numbers."""
+        return (self.reason, *self.causes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +37,29 @@ class PodVerdict:
     """What the condition `PodScheduled=False` of a waiting pod should say.
 
     Attributes:
-        reason: `Unschedulable`, `Schedulable` (it would fit, its gang does not) or `SchedulingGated`.
+        reason: `Unschedulable` or `SchedulingGated`.
         message: One sentence.
+        is_new: Whether its cause is new, so that an event tells it, too.
     """
 
     reason: str
     message: str
+    is_new: bool = field(default=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a session found out about a gang that is not all placed.
+
+    Attributes:
+        reason: Why it waits.
+        is_unschedulable: Whether its PodGroup is to say so.
+        pods: What pods with a cause of their own are to say, by key.
+    """
+
+    reason: Reason
+    is_unschedulable: bool
+    pods: Mapping[str, PodVerdict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

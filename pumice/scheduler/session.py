@@ -45,15 +45,19 @@ class Outcome:
         failed: First pod for which there was no node, and why.
         tentative: Where pods would have gone, had the whole gang fitted.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
+        may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
+        has_no_queue: Whether it was refused because its queue does not exist or is not open.
     """
 
-    __slots__ = ("failed", "refusal", "refused", "tentative")
+    __slots__ = ("failed", "has_no_queue", "may_change", "refusal", "refused", "tentative")
 
     def __init__(self) -> None:
         self.refusal: Reason | None = None
         self.failed: tuple[Task, FitFailure] | None = None
         self.tentative: dict[str, str] = {}
         self.refused: Reason | None = None
+        self.may_change = False
+        self.has_no_queue = False
 
 
 class Session:
@@ -112,17 +116,20 @@ class Session:
     def queue_of(self, job: Job) -> Queue | None:
         """The open queue of a job, or None after noting why there is none."""
         queue = self.state.queues.get(job.queue)
+        if queue is not None and queue.is_open:
+            return queue
+        details = {"queue": job.queue}
         if queue is None:
+            reason, state = "QueueNotFound", ""
             message = f"queue {job.queue} does not exist; create it or name another in spec.queue"
-            self.outcome(job).refusal = Reason("QueueNotFound", message, {"queue": job.queue})
-            return None
-        if not queue.is_open:
-            state = queue.status.state
+        else:
+            reason, state = "QueueClosed", queue.status.state
             message = f"queue {job.queue} is {state} and takes nothing in; it must be Open"
-            details = {"queue": job.queue, "state": state}
-            self.outcome(job).refusal = Reason("QueueClosed", message, details)
-            return None
-        return queue
+            details["state"] = state
+        outcome = self.outcome(job)
+        outcome.refusal = Reason(reason, message, details, (job.queue, state))
+        outcome.has_no_queue = True
+        return None
 
     # -- orders ------------------------------------------------------------------------------
 
@@ -188,11 +195,11 @@ class Session:
         return any(each.call(queue) for each in self.extensions.overused)
 
     def why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
-        """Why a pod cannot be placed, whatever the nodes are: its queue cannot take it, or no node could."""
-        refusal = _first(each.call(queue, task) for each in self.extensions.allocatable)
-        return refusal or self._why_impossible(task.shape)
+        """Why a queue cannot take a pod."""
+        return _first(each.call(queue, task) for each in self.extensions.allocatable)
 
-    def _why_impossible(self, shape: PodShape) -> Reason | None:
+    def why_impossible(self, shape: PodShape) -> Reason | None:
+        """Why pods of a shape cannot be placed whatever the nodes are."""
         number = shape.number
         if number not in self._impossible:
             checks = self.extensions.pod_checks

@@ -23,7 +23,9 @@ from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import PLACED, Task
+from pumice.scheduler.reports import NEVER, Pace
 from pumice.scheduler.results import Reason
+from pumice.scheduler.retries import Gains
 
 __all__ = ["ClusterState"]
 
@@ -40,7 +42,11 @@ class ClusterState:
         claims: Claims and the volumes that they are bound to.
         version: Grows with every change that matters to scheduling.
         cycles: Cycles that were run on it.
+        config: Configuration of the last cycle.
         settled: Version and configuration of a cycle after which there was nothing left to do.
+        pace: How long reasons wait before they are written.
+        gains: What changed since the last cycle that may help gangs which found no node.
+        dues: When the reason of a gang is to be written, UNIX seconds, by key.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
         changed_queues: Queues that changed since the last cycle.
         waiting: Gangs that a cycle may have something to do for.
@@ -56,6 +62,7 @@ class ClusterState:
         default_queue: str = keys.DEFAULT_QUEUE,
         *,
         assumes_bound: bool = False,
+        pace: Pace | None = None,
     ) -> None:
         """Make an empty state.
 
@@ -63,6 +70,7 @@ class ClusterState:
             scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
             default_queue: Queue of PodGroups that name none.
             assumes_bound: Whether claims that are not known count as bound.
+            pace: How long reasons wait before they are written; not at all by default.
         """
         self.scheduler_names = scheduler_names
         self.default_queue = default_queue
@@ -79,6 +87,10 @@ class ClusterState:
         self.version = 0
         self.cycles = 0
         self.settled: tuple[int, object] | None = None
+        self.config: object = None
+        self.pace = pace or Pace()
+        self.gains = Gains()
+        self.dues: dict[str, float] = {}
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
         self.waiting: dict[str, Job] = {}
@@ -97,11 +109,11 @@ class ClusterState:
         """
         allocatable = self.nodes.read(node)
         self._widen()
-        return self._changed(self.nodes.set(node, allocatable))
+        return self._helps(self.nodes.set(node, allocatable))
 
     def remove_node(self, name: str) -> bool:
         """Forget a node; its pods stay known until they are removed themselves."""
-        return self._changed(self.nodes.remove(name))
+        return self._helps(self.nodes.remove(name))
 
     # -- pods --------------------------------------------------------------------------------
 
@@ -125,6 +137,7 @@ class ClusterState:
         self._widen()
         self.shapes.use(task.shape)
         if old is not None:
+            self.gains.left(old, task, node)
             self._drop(old)
         self.tasks[task.key] = task
         if node:
@@ -141,6 +154,7 @@ class ClusterState:
         if task is None:
             return False
         self.assumed.end_pod(task.key)
+        self.gains.left(task, None, "")
         self._drop(task)
         return self._changed(True)
 
@@ -155,6 +169,7 @@ class ClusterState:
             return False
         task = self.tasks[key]
         record = self.nodes.records[task.node]
+        self.gains.nodes.add(task.node)
         self.nodes.discard(task)
         if task.job:
             self.jobs[task.job].move(task, task.shown)
@@ -227,14 +242,14 @@ class ClusterState:
             return False
         self.queues[queue.metadata.name] = queue
         self.changed_queues[queue.metadata.name] = None
-        return self._changed(True)
+        return self._helps(True)
 
     def remove_queue(self, name: str) -> bool:
         """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
         known = self.queues.pop(name, None) is not None
         if name == self.default_queue:
             self.queues[name] = _implied(name)
-        return self._changed(known)
+        return self._helps(known)
 
     def set_priority_class(self, priority_class: PriorityClass) -> bool:
         """Take in a PriorityClass."""
@@ -259,21 +274,27 @@ class ClusterState:
 
     def set_claim(self, claim: PersistentVolumeClaim) -> bool:
         """Take in a claim."""
-        return self._changed(self.claims.set_claim(claim))
+        return self._helps(self.claims.set_claim(claim))
 
     def remove_claim(self, namespace: str, name: str) -> bool:
         """Forget a claim."""
-        return self._changed(self.claims.remove_claim(namespace, name))
+        return self._helps(self.claims.remove_claim(namespace, name))
 
     def set_volume(self, volume: PersistentVolume) -> bool:
         """Take in a volume."""
-        return self._changed(self.claims.set_volume(volume))
+        return self._helps(self.claims.set_volume(volume))
 
     def remove_volume(self, name: str) -> bool:
         """Forget a volume."""
-        return self._changed(self.claims.remove_volume(name))
+        return self._helps(self.claims.remove_volume(name))
 
     # -- for cycles --------------------------------------------------------------------------
+
+    def is_settled(self, config: object, now: float) -> bool:
+        """Whether a cycle would find nothing to do: nothing changed since one that left nothing, and nothing is due."""
+        return (
+            self.settled == (self.version, config) and min(self.dues.values(), default=NEVER) > now
+        )
 
     def settle(self) -> None:
         """Bring rows and columns into order; a cycle does this first."""
@@ -305,6 +326,11 @@ class ClusterState:
     def _changed(self, changed: bool) -> bool:
         self.version += changed
         return changed
+
+    def _helps(self, changed: bool) -> bool:
+        """Note a change that may help any gang which found no node."""
+        self.gains.anyone |= changed
+        return self._changed(changed)
 
     def _gang_of(self, pod: Pod) -> str:
         """Key of the PodGroup that a pod names; empty for pods that Pumice does not schedule."""
@@ -347,6 +373,7 @@ class ClusterState:
 
     def _touch(self, job: Job) -> None:
         self.dirty[job.key] = None
+        job.blocked = None
         self._index(job)
 
     def _index(self, job: Job) -> None:
@@ -357,6 +384,7 @@ class ClusterState:
         if job.group is None and not job.tasks:
             self.jobs.pop(job.key, None)
             self.warned.pop(job.key, None)
+            self.dues.pop(job.key, None)
 
     def _priority(self, job: Job) -> int:
         name = job.group.spec.priority_class_name if job.group else ""
@@ -369,7 +397,7 @@ class ClusterState:
     def _reprioritise(self) -> bool:
         for job in self.jobs.values():
             job.priority = self._priority(job)
-        return self._changed(True)
+        return self._helps(True)
 
     def _widen(self) -> None:
         self.nodes.widen()

@@ -11,6 +11,7 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable, Rows
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.results import Event
+from pumice.scheduler.retries import to_try
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["SessionView"]
@@ -68,7 +69,7 @@ class SessionView:
         self.claims: ClaimTable = state.claims
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = tuple(state.waiting[key] for key in sorted(state.waiting))
+        self.waiting: Sequence[Job] = to_try(state.waiting.values(), state.gains, state.nodes)
         self.actions = actions
 
     def column(self, resource: str) -> int | None:

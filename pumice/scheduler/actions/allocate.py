@@ -84,8 +84,10 @@ def _candidates(session: Session, job: Job) -> list[Task]:
 def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
     name = queue.metadata.name
     while line:
-        refusal = Reason("QueueOverused", f"queue {name} uses all that it may", {"queue": name})
-        session.outcome(line.pop()).refusal = refusal
+        message = f"queue {name} uses all that it may"
+        outcome = session.outcome(line.pop())
+        outcome.refusal = Reason("QueueOverused", message, {"queue": name}, (name,))
+        outcome.may_change = True
 
 
 class _Tasks:
@@ -121,9 +123,11 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         session.decided += 1
         if task.shape.number in failed_shapes:
             continue  # more pods of the gang make no room for it
-        refusal = session.why_not_allocatable(queue, task)
+        impossible = session.why_impossible(task.shape)
+        refusal = impossible or session.why_not_allocatable(queue, task)
         if refusal is not None:
             outcome.refused = refusal
+            outcome.may_change |= impossible is None
             continue
         if not _place(session, queue, statement, outcome, task):
             failed_roles.add(task.role)

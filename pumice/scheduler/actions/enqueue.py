@@ -38,7 +38,9 @@ def run(session: Session, _arguments: Arguments) -> None:
         if refusal is None:
             session.enter(job)
         else:
-            session.outcome(job).refusal = refusal
+            outcome = session.outcome(job)
+            outcome.refusal = refusal
+            outcome.may_change = True
         queues.push(queue)
 
 

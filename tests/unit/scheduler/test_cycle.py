@@ -126,23 +126,26 @@ def test_a_failed_gang_is_completed_and_waits_for_nothing() -> None:
     assert result.pending == {}
 
 
-def test_pods_are_told_why_they_wait() -> None:
+def test_a_pod_is_told_why_it_waits_where_the_cause_is_its_own() -> None:
+    """The others of the gang wait because the gang does, which its PodGroup says."""
     scene = Scene(
         {
             "nodes": [["n1", 1, "8Gi"]],
             "podgroups": [["ns", "g", "default", 3, "Inqueue"]],
             "pod_sets": [{"pg": "g", "count": 3}],
+            "pods": [
+                ["ns", "lost", "", "Pending", 1, "1Gi", "nowhere"],
+                ["ns", "g-9", "", "Pending", 1, "1Gi", "g", {"gates": ["hold"]}],
+            ],
         }
     )
-    result = scene.cycle()
-    gang = result.pending["ns/g"].message
-    assert {key: (each.reason, each.message) for key, each in result.pods.items()} == {
-        "ns/g-0": (
-            "Schedulable",
-            "Pod ns/g-0 can possibly be assigned to n1, once minAvailable is satisfied",
-        ),
+    assert {key: (each.reason, each.message) for key, each in scene.cycle().pods.items()} == {
         "ns/g-1": ("Unschedulable", "0/1 nodes are unavailable: 1 Insufficient cpu."),
-        "ns/g-2": ("Unschedulable", gang),
+        "ns/g-9": (
+            "SchedulingGated",
+            "Scheduling is blocked due to non-empty scheduling gates",
+        ),
+        "ns/lost": ("Unschedulable", "PodGroup ns/nowhere does not exist; 1 pods name it"),
     }
 
 
