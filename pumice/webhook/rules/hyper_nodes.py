@@ -6,12 +6,12 @@ from pumice.api.fields import Reason
 from pumice.api.hypernodes import HyperNode, Member
 from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex
-from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.labels import selector_problems
 from pumice.webhook.rules.rule import Rule, rules_in
-from pumice.webhook.rules.updates import judge_update
+from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate"]
 
 HN_NO_MEMBERS = Rule(
     "HN-NO-MEMBERS",
@@ -182,13 +182,6 @@ CHECKS: tuple[Check[HyperNode], ...] = (
 """What is judged about a HyperNode, in the order in which problems are told."""
 
 
-def validate_create(case: Case, hyper_node: HyperNode) -> None:
-    """Judge a new HyperNode."""
-    run(case, CHECKS, hyper_node)
-
-
-def validate_update(case: Case, hyper_node: HyperNode, old: HyperNode) -> None:
-    """Judge a change of a HyperNode; every part of its spec may change."""
-    if hyper_node.metadata.deletion_timestamp or hyper_node.spec == old.spec:
-        return
-    judge_update(case, CHECKS, hyper_node, old)
+def validate(case: Case, hyper_node: HyperNode, old: HyperNode | None) -> None:
+    """Judge a HyperNode; every part of its spec may change."""
+    judge(case, CHECKS, hyper_node, old)

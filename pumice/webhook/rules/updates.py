@@ -19,21 +19,55 @@ at any index. A changed item is compared with the one that was at its index, unl
 import re
 from collections import defaultdict, deque
 from collections.abc import Collection
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from pumice.api.fields import FieldError
+from pumice.api.meta import ObjectMeta
 from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.within import Within
 
-__all__ = ["Moved", "judge_update"]
+__all__ = ["Moved", "judge", "judge_update", "leaves_spec"]
+
+
+class _Object(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+    @property
+    def spec(self) -> object: ...
+
 
 T = TypeVar("T")
+AnObject = TypeVar("AnObject", bound=_Object)
 
 _NUMBER = re.compile(r"\[\d+\]")
 """The position of an item, in a message."""
+
+
+def judge(
+    case: Case,
+    checks: Collection[Check[AnObject]],
+    new: AnObject,
+    old: AnObject | None,
+    *,
+    standing: Collection[Check[AnObject]] | None = None,
+) -> None:
+    """Judge a new object, or how an update changes the stored one; `standing` as in `judge_update`."""
+    if old is None:
+        run(case, checks, new)
+    elif not leaves_spec(new, old):
+        judge_update(case, checks, new, old, standing=standing)
+
+
+def leaves_spec(new: _Object, old: _Object) -> bool:
+    """True if an update is not judged: the object is being deleted, or its spec does not change.
+
+    Finalizers must go and annotations come, whatever rules there are by now.
+    """
+    return bool(new.metadata.deletion_timestamp) or new.spec == old.spec
 
 
 def judge_update(
