@@ -18,7 +18,6 @@ from pumice.plugins.native import NativeWirings
 from pumice.plugins.settings import DEFAULT
 from pumice.webhook.answers import Answer, answered, malformed, responded, unreadable
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
-from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.questions import (
     UNREADABLE,
     Question,
@@ -33,6 +32,7 @@ from pumice.webhook.questions import (
 from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.known_templates import KnownTemplates
+from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.salvage import trusted, without
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.type_problems import brought_type_problems

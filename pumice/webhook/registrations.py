@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pumice.api import keys, kinds
 from pumice.api.fields import did_you_mean
 from pumice.api.kinds import Kind
-from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
+from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = [

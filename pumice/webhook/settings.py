@@ -1,4 +1,4 @@
-"""Settings of admission: how strict it is, and what it takes for granted.
+"""Settings of admission: what rules take for granted (`rules.terms`), and how strict each rule is.
 
 Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart's values all end here;
 the settings page is generated from the descriptions.
@@ -9,11 +9,11 @@ from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from pumice.api import keys
 from pumice.api.fields import did_you_mean
 from pumice.plugins import words
 from pumice.webhook.levels import Levels, read_levels, read_namespaces, upstream
 from pumice.webhook.rules.rule import Level
+from pumice.webhook.rules.terms import Terms
 
 __all__ = ["LEVELS_BY", "AdmissionSettings", "SettingError"]
 
@@ -25,46 +25,10 @@ class SettingError(ValueError):
     """A setting that does not exist or has no such value; the message is one clear line."""
 
 
-def _setting(default: object, description: str, **limits: int) -> Any:
-    """A setting with what it does, and its limits as JSON schemas call them."""
-    return field(default=default, metadata={"description": description, **limits})
-
-
 @dataclass(frozen=True)
-class AdmissionSettings:
+class AdmissionSettings(Terms):
     """How admission judges."""
 
-    scheduler_names: tuple[str, ...] = _setting(
-        (keys.DEFAULT_SCHEDULER,),
-        "Schedulers whose pods are judged; Jobs that name none get the first. "
-        "Set `scheduler-name` once for each.",
-    )
-    max_queue_depth: int = _setting(5, "How deep queues may be nested below `root`.", minimum=1)
-    enable_root_queue_protection: bool = _setting(
-        True, "Refuse changes of capability, deserved and guarantee of the queue `root`."
-    )
-    enable_queue_allocated_pods_check: bool = _setting(
-        False, "Refuse to delete a queue whose pods still hold resources."
-    )
-    strict_upstream: bool = _setting(
-        False, "Admit what Volcano admits: rules that are stricter than Volcano's only warn."
-    )
-    pod_level_resources: bool = _setting(
-        True,
-        "Judge resources of pods as a whole (`spec.resources`), as Kubernetes does from "
-        "version 1.34 on; before that it drops them.",
-    )
-    scheduling_gates_queue_admission: bool = _setting(
-        False,
-        "Hold pods that carry the annotation "
-        f'`{keys.QUEUE_ALLOCATION_GATE}: "true"` with a scheduling gate of that name.',
-    )
-    mpi_depends_on: bool = _setting(
-        False,
-        "Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
-        "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
-        "counts pods that are held back, as Volcano's does, would wait for them for ever.",
-    )
     rules: dict[str, Level] = field(
         default_factory=dict,
         metadata={
