@@ -6,6 +6,7 @@ from pumice.api import keys
 from pumice.api.jobs import Job, NetworkTopology
 from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.rule import Rule
 
 __all__ = [
@@ -20,9 +21,6 @@ __all__ = [
     "priority_class",
     "queue_reference",
 ]
-
-_SHOWN = 10
-"""Children of a queue that a message names."""
 
 
 class References(NamedTuple):
@@ -139,10 +137,9 @@ def queue_reference(case: Case, rules: References, name: str) -> None:
         message = f'queue "{name}" is {queue.status.state}, it must be Open to take anything new'
         case.report(rules.not_open, path, message)
     if children := case.view.children(name):
-        shown = ", ".join(sorted(each.metadata.name for each in children)[:_SHOWN])
-        more = ", …" if len(children) > _SHOWN else ""
-        count = f"{len(children)} queue{'' if len(children) == 1 else 's'}"
-        message = f'queue "{name}" has {count} below it, name one of those: {shown}{more}'
+        below = counted(len(children), "queue")
+        names = sorted(each.metadata.name for each in children)
+        message = f'queue "{name}" has {below} below it, name one of those: {listed(names)}'
         case.report(rules.not_leaf, path, message)
 
 
