@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pumice.api import reviews
-from pumice.api.reviews import Request, Response
+from pumice.api.reviews import Request, Response, Review
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.native import NativeWirings
 from pumice.plugins.settings import DEFAULT
@@ -20,6 +20,7 @@ from pumice.webhook.answers import Answer, answered, malformed, responded, unrea
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
 from pumice.webhook.questions import (
     UNREADABLE,
+    Envelope,
     Question,
     Source,
     UnreadableError,
@@ -101,30 +102,31 @@ class Admission:
         """Answer a review, by another view than the usual one if it is given. Never raises."""
         endpoint = ENDPOINTS.get(path)
         if endpoint is None:
-            return malformed(uid_of(body), 404, _no_endpoint(path), "NotFound")
+            known = ", ".join(ENDPOINTS)
+            message = f"there is no endpoint {path}, only {known}"
+            return malformed(uid_of(body), 404, message, "NotFound")
+        review: Envelope[Any] | Review
         try:
-            envelope = endpoint.reviews.decode(body)
+            review = endpoint.reviews.decode(body)
         except UNREADABLE:
-            return self._answer_unreadable(endpoint, body, view)
-        question = envelope.request
-        if question is None or review_problem(envelope):
-            uid = question.uid if question is not None else uid_of(body)
-            return malformed(uid, 400, review_problem(envelope) or "")
-        case = self.case(question, view, reviews.MOST_CAUSES)
+            try:
+                review = msgspec.json.decode(body, type=Review)
+            except UNREADABLE as error:
+                return unreadable(uid_of(body), f"this is no AdmissionReview: {error}")
+        asked, problem = review.request, review_problem(review)
+        if asked is None or problem:
+            return malformed(asked.uid if asked else uid_of(body), 400, problem or "")
+        if isinstance(asked, Request):
+            question = bare(asked)
+            case = self.case(question, view, reviews.MOST_CAUSES)
+            return answered(question, self._admit(endpoint, asked, case), case)
+        case = self.case(asked, view, reviews.MOST_CAUSES)
         response = (
-            _refusal(endpoint, question)
-            or _absence(question, question.object, question.old_object)
-            or self._respond(endpoint, question, Source(body), case)
+            _refusal(endpoint, asked)
+            or _absence(asked, asked.object, asked.old_object)
+            or self._respond(endpoint, asked, Source(body), case)
         )
-        return answered(question, response, case)
-
-    def admit(self, path: str, request: Request, view: AdmissionView | None = None) -> Response:
-        """Answer a request whose objects are still raw. Never raises."""
-        endpoint = ENDPOINTS.get(path)
-        if endpoint is None:
-            return reviews.errored(404, _no_endpoint(path), reason="NotFound")
-        case = self.case(bare(request), view, reviews.MOST_CAUSES)
-        return self._admit(endpoint, request, case)
+        return answered(asked, response, case)
 
     def judge(self, path: str, request: Request) -> Case:
         """Judge a request and give back the case itself: problems, warnings and changes.
@@ -153,22 +155,6 @@ class Admission:
             namespace=question.namespace,
             most=most,
         )
-
-    def _answer_unreadable(
-        self, endpoint: Endpoint, body: bytes, view: AdmissionView | None
-    ) -> Answer:
-        """Answer what did not decode at once."""
-        try:
-            review = msgspec.json.decode(body, type=reviews.Review)
-        except UNREADABLE as error:
-            return unreadable(uid_of(body), f"this is no AdmissionReview: {error}")
-        request = review.request
-        if request is None or review_problem(review):
-            uid = request.uid if request is not None else ""
-            return malformed(uid, 400, review_problem(review) or "")
-        question = bare(request)
-        case = self.case(question, view, reviews.MOST_CAUSES)
-        return answered(question, self._admit(endpoint, request, case), case)
 
     def _admit(self, endpoint: Endpoint, request: Request, case: Case) -> Response:
         question = bare(request)
@@ -245,10 +231,6 @@ class Admission:
             if self._on_crash is not None and place not in self._told:
                 self._told.add(place)
                 self._on_crash(Crash(endpoint.registration.path, case.uid, code, error))
-
-
-def _no_endpoint(path: str) -> str:
-    return f"there is no endpoint {path}, only {', '.join(ENDPOINTS)}"
 
 
 def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
