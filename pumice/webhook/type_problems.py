@@ -20,7 +20,7 @@ from pumice.api.mistyped import problem
 from pumice.api.reviews import Request
 from pumice.api.structural import Structural
 from pumice.webhook.questions import without_nulls
-from pumice.webhook.salvage import steps_of, value_at
+from pumice.webhook.salvage import value_at
 
 __all__ = ["brought_type_problems", "retold", "schema", "type_problems"]
 
@@ -115,12 +115,8 @@ def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]
 
 def _is_untouched(path: str, new: Any, old: Any) -> bool:
     """Whether a field is there, and the same as before."""
-    for step in steps_of(path):
-        try:
-            new, old = new[step], old[step]
-        except (LookupError, TypeError):
-            return False
-    return bool(path) and bool(new == old)
+    found = value_at(new, path)
+    return bool(path) and found is not msgspec.UNSET and bool(found == value_at(old, path))
 
 
 def _first(error: Exception, raw: Any = None) -> FieldError:
