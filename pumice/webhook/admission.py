@@ -271,5 +271,4 @@ def _is_going(found: Any) -> bool:
 
 
 def _given(raw: msgspec.Raw) -> msgspec.Raw | None:
-    """A raw object; None for JSON's null."""
     return None if bytes(raw) == b"null" else raw

@@ -59,7 +59,6 @@ class Endpoint:
         return self.registration.path.strip("/").replace("/", "-").upper()
 
     def __post_init__(self) -> None:
-        """Make the decoder once."""
         envelope: Any = Envelope[self.type]  # type: ignore[name-defined]
         object.__setattr__(self, "reviews", msgspec.json.Decoder(envelope))
 

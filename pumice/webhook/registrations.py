@@ -162,7 +162,6 @@ def _annotated(*wanted: str) -> str:
 
 
 def _list(*texts: str) -> str:
-    """CEL: a list of texts."""
     quoted = ", ".join(f"'{text}'" for text in texts)
     return f"[{quoted}]"
 

@@ -110,7 +110,6 @@ class AdmissionSettings(Terms):
 
 
 def _name_of(name: str) -> str:
-    """A setting's name in Python."""
     known = AdmissionSettings.declared()
     found = name.replace("-", "_")
     if found == "scheduler_name":

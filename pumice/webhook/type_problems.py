@@ -114,7 +114,6 @@ def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]
 
 
 def _is_untouched(path: str, new: Any, old: Any) -> bool:
-    """Whether a field is there, and the same as before."""
     found = value_at(new, path)
     return bool(path) and found is not msgspec.UNSET and bool(found == value_at(old, path))
 

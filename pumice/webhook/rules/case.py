@@ -82,7 +82,6 @@ class Case:
     crashes: list[tuple[str, Exception]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        """Find the levels of the namespace."""
         self.levels = self.settings.levels(self.namespace)
 
     def report(

@@ -121,7 +121,6 @@ class _Patterns:
         self._room = _ROOM
 
     def judge(self, case: Case, pattern: str, path: str) -> None:
-        """Check a pattern."""
         if self._room < 0 and pattern not in self._known:
             message = "is not looked at: the patterns before it are as large as all may be together"
             case.report(HN_REGEX, path, message, stricter=True)
@@ -142,7 +141,6 @@ _FREE = 8
 
 
 def _member(case: Case, member: Member, path: str, name: str, patterns: _Patterns) -> None:
-    """Check how a member is selected."""
     selector = member.selector
     if selector is None:
         case.report(HN_NO_SELECTOR, path, f"must be set: {_ONE_OF}")

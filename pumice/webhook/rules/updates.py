@@ -142,7 +142,6 @@ class Moved:
     __slots__ = ("_new", "_old", "_positions")
 
     def __init__(self, old: Any, new: Any) -> None:
-        """Take both, as raw values or as structs."""
         self._old = msgspec.to_builtins(old)
         self._new = msgspec.to_builtins(new)
         self._positions: dict[tuple[int, int], list[int | None]] = {}
@@ -223,5 +222,4 @@ def _spelt(item: Any) -> bytes:
 
 
 def _first(path: str) -> str:
-    """The first name of a path."""
     return path.partition(".")[0].partition("[")[0]

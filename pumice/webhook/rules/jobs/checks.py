@@ -49,7 +49,6 @@ RULES: tuple[Rule, ...] = (
 
 
 def _pod_templates(case: Case, job: Job) -> None:
-    """Check the pod template of every task."""
     # Namespaces with levels of their own see other problems, so what is in order for one is not for all.
     known = case.known if case.levels is case.settings.cluster_levels else None
     for index, task in enumerate(job.tasks):

@@ -51,7 +51,6 @@ _KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 
 
 def _disruption_budget(case: Case, pod: Pod) -> None:
-    """Check the budget annotations of a pod."""
     annotations = pod.metadata.annotations or {}
     present = [key for key in _KEYS if key in annotations]
     for key in present:

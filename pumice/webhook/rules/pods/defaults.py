@@ -79,7 +79,6 @@ def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
 
 
 def _resource_group(case: Case, pod: DraftPod, group: ResourceGroup) -> None:
-    """Write what a group gives to a pod into the case's patch."""
     spec, patch = pod.spec or _NO_SPEC, case.patch
     _node_selector(case, spec, group)
     if group.affinity is not None and spec.affinity is None:

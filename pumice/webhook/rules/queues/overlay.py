@@ -22,7 +22,6 @@ class Tree:
     __slots__ = ("_view", "queue")
 
     def __init__(self, view: AdmissionView, queue: Queue) -> None:
-        """Lay a queue over a view."""
         self.queue = queue
         self._view = view
 

@@ -110,7 +110,6 @@ def place(case: Case, queue: Queue) -> None:
 
 
 def _way_up(case: Case, queue: Queue) -> None:
-    """Check that the queues above lead to root."""
     queues, end = Tree(case.view, queue).climb()
     if end in ("", keys.ROOT_QUEUE):
         return
@@ -170,7 +169,6 @@ def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
 
 
 def _height(tree: Tree) -> int:
-    """Levels below a queue."""
     level, height, seen = [tree.name], 0, {tree.name}
     while level:
         below = {
