@@ -182,39 +182,27 @@ class Moved:
 
 
 def _aligned(old: list[Any], new: list[Any]) -> list[int | None]:
-    """The former positions; items before and behind all changes stay in their order, also equal ones."""
+    """The former positions: of an equal item, the first for the first, or of the one in its place if that has not moved.
+
+    In a list of the same length, an equal item in the same place is the same item.
+    """
     before, after = [_spelt(item) for item in old], [_spelt(item) for item in new]
     found: list[int | None] = [None] * len(after)
-    most = min(len(before), len(after))
-    head = next((at for at in range(most) if before[at] != after[at]), most)
-    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
-    found[:head] = range(head)
-    for at in range(1, tail + 1):
-        found[-at] = len(before) - at
-    between, left = range(head, len(before) - tail), range(head, len(after) - tail)
-    if len(between) == len(left):
-        for at in left:
-            found[at] = at if before[at] == after[at] else None
-    _find_equal(found, before, after, between, left)
-    taken = set(found)
-    for at in left:
-        if found[at] is None and at in between and at not in taken:
-            found[at] = at
-    return found
-
-
-def _find_equal(
-    found: list[int | None], before: list[bytes], after: list[bytes], between: range, left: range
-) -> None:
-    """Note where equal items stood, the first for the first."""
+    if len(before) == len(after):
+        found = [at if before[at] == item else None for at, item in enumerate(after)]
     taken = set(found)
     known: defaultdict[bytes, deque[int]] = defaultdict(deque)
-    for at in between:
+    for at, item in enumerate(before):
         if at not in taken:
-            known[before[at]].append(at)
-    for at in left:
-        if found[at] is None and (equal := known.get(after[at])):
+            known[item].append(at)
+    for at, item in enumerate(after):
+        if found[at] is None and (equal := known.get(item)):
             found[at] = equal.popleft()
+    taken = set(found)
+    return [
+        at if was is None and at < len(before) and at not in taken else was
+        for at, was in enumerate(found)
+    ]
 
 
 def _spelt(item: Any) -> bytes:
