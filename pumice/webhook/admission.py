@@ -124,7 +124,7 @@ class Admission:
         response = (
             _refusal(endpoint, asked)
             or _absence(asked, asked.object, asked.old_object)
-            or self._respond(endpoint, asked, Source(body), case)
+            or self._respond(endpoint, asked, body, case)
         )
         return answered(asked, response, case)
 
@@ -175,7 +175,7 @@ class Admission:
                 return responded(endpoint.registration.kind, request.name, case)
             old = None  # what is stored cannot be read, so the object is judged as a new one
         question = msgspec.structs.replace(question, object=new, old_object=old)
-        return self._respond(endpoint, question, Source(request), case)
+        return self._respond(endpoint, question, request, case)
 
     def _judge_rest(
         self, endpoint: Endpoint, request: Request, case: Case, error: Exception
@@ -195,7 +195,7 @@ class Admission:
             question = msgspec.structs.replace(
                 bare(request), object=msgspec.convert(rest, endpoint.type)
             )
-            endpoint.judge(judged, question, Source(request))
+            endpoint.judge(judged, question, request)
         except UNREADABLE:
             return  # a path could not be followed, so the field is still there
         except Exception as crash:

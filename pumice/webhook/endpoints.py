@@ -14,7 +14,7 @@ from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.webhook.questions import Envelope, Question, Source
+from pumice.webhook.questions import Envelope, Question, Source, object_as
 from pumice.webhook.registrations import REGISTRATIONS, Registration
 from pumice.webhook.rules import hyper_nodes
 from pumice.webhook.rules.case import Case
@@ -81,11 +81,11 @@ def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> Non
     named = (job.spec.plugins if job.spec is not None else None) or ()
     if any(name in case.annotating for name in named):
         try:
-            whole = source.object(Job)
+            whole = object_as(Job, source)
         except msgspec.ValidationError as error:
             if old is not None:
                 return  # validation says it, where the update has brought it
-            raw = source.object(dict)
+            raw = object_as(dict, source)
             case.errors.extend(type_problems(kinds.JOB, raw, error))
             return
         if whole is not None:
@@ -121,7 +121,7 @@ def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> Non
     if pod is None:
         return
     namespace = pod.metadata.namespace or question.namespace
-    if wants_plugins(pod) and (raw := source.object(dict)) is not None:
+    if wants_plugins(pod) and (raw := object_as(dict, source)) is not None:
         foreign_pod(case, raw, namespace)
     pod_defaults(case, pod, namespace)
 
