@@ -34,9 +34,8 @@ from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.known_templates import KnownTemplates
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
-from pumice.webhook.salvage import trusted, without
 from pumice.webhook.settings import AdmissionSettings
-from pumice.webhook.type_problems import brought_type_problems
+from pumice.webhook.type_problems import brought_type_problems, trusted, without
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["Admission", "Crash"]
