@@ -50,12 +50,13 @@ _COPIED = (
 
 def handed_on(case: Case, job: Job) -> None:
     """Check that annotations fit into what is made of a Job."""
-    own = job.metadata.annotations or {}
-    _of_group(case, own)
-    copied = {key: own[key] for key in _COPIED if key in own}
+    copied: dict[str, str] = {}
+    if own := job.metadata.annotations:
+        _of_group(case, own)
+        copied = {key: own[key] for key in _COPIED if key in own}
     for position, task in enumerate(job.tasks):
         found = task.pod_metadata().get("annotations")
-        if isinstance(found, dict) or copied:
+        if found or copied:
             _of_pods(case, position, found if isinstance(found, dict) else {}, copied)
 
 
