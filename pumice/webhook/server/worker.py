@@ -14,7 +14,7 @@ from pumice.cluster.probes import Check, Probes
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 from pumice.webhook.admission import Admission, Crash
-from pumice.webhook.groups.model import ResourceGroups
+from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile
