@@ -34,7 +34,7 @@ def jobs(draw: st.DrawFn, plugin: JobPlugin, *, odd: bool) -> Raw:
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
-        "metadata": {"name": draw(st.sampled_from(("train", "sweep"))), "namespace": "default"},
+        "metadata": {"name": draw(st.sampled_from(("train", "sweep"))), "namespace": "team"},
         "spec": {
             "plugins": {plugin.name: draw(st.lists(_words(plugin), max_size=3))},
             "tasks": [
