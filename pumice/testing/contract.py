@@ -124,9 +124,13 @@ def _fault_of_reading(read: Callable[[str], Any], word: str) -> str:
 
 
 def _answers(subject: Subject, manifest: Raw) -> str:
-    for key in subject.asked(subject.job(manifest))["job_annotations"]:
+    job = subject.job(manifest)
+    for key in subject.asked(job)["job_annotations"]:
         if problem := names.qualified_name_problem(key):
             return f'job_annotations gives "{key}", which as the key of an annotation {problem}'
+    wiring = Wiring(job, subject.registry)
+    for task in job.tasks:
+        wiring.pod(task, 0, task.template or {})
     return ""
 
 
@@ -175,9 +179,12 @@ def _state(plugin: Any) -> dict[str, str]:
 
 def _edits(subject: Subject, manifest: Raw) -> str:
     for pod, edits in subject.asked(subject.job(manifest))["pod_edits"].items():
-        for fault in _faults_in_pod(edits):
-            if fault:
-                return f"the edits of pod {pod}: {fault}"
+        try:
+            fault = next(filter(None, _faults_in_pod(edits)), "")
+        except FAILURES as error:
+            fault = f"a value of the wrong type: {error!r}"
+        if fault:
+            return f"the edits of pod {pod}: {fault}"
     return ""
 
 

@@ -192,6 +192,22 @@ BROKEN = {
         "answers",
         "the value of A is 0, expected text",
     ),
+    "gives a port where a tuple is expected": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(ports=(Port("p", 80)))
+        """,
+        "answers",
+        "failed with TypeError: 'Port' object is not iterable",
+    ),
+    "labels with a number": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(labels={"index": index})
+        """,
+        "edits",
+        "the edits of pod worker-0: a value of the wrong type: TypeError(",
+    ),
     "opens an impossible port": (
         """\
         def pod_edits(self, job, values, task, index):
