@@ -206,7 +206,7 @@ BROKEN = {
             return PodEdits(labels={"index": index})
         """,
         "edits",
-        "the edits of pod worker-0: a value of the wrong type: TypeError(",
+        "a value of the wrong type: TypeError(",
     ),
     "opens an impossible port": (
         """\
