@@ -148,9 +148,8 @@ def _pure(subject: Subject, manifest: Raw) -> str:
         return f"answers only with the environment variables of its process: {error}"
     for what, answer in first.items():
         if answer != again[what]:
-            place, old, new = _difference(
-                what, msgspec.to_builtins(answer), msgspec.to_builtins(again[what])
-            )
+            both = (msgspec.to_builtins(each, enc_hook=repr) for each in (answer, again[what]))
+            place, old, new = _difference(what, *both)
             return (
                 f"answers otherwise when it is asked again: {place} was {old!r} and is now {new!r} "
                 "(asked about the last pod first, without environment variables)"
