@@ -145,7 +145,7 @@ def _pure(subject: Subject, manifest: Raw) -> str:
         with patch.dict(os.environ, clear=True):
             again = subject.asked(subject.job(manifest), backwards=True)
     except PluginError as error:
-        return f"answers only with the environment variables of its process: {error}"
+        return f"fails when it is asked again, without environment variables: {error}"
     for what, answer in first.items():
         if answer != again[what]:
             both = (msgspec.to_builtins(each, enc_hook=repr) for each in (answer, again[what]))

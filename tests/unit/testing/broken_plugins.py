@@ -33,7 +33,7 @@ IMPURE = {
     "looks into the environment": ('os.environ.get("PATH")', OTHERWISE),
     "needs the environment": (
         'os.environ["PATH"]',
-        "answers only with the environment variables of its process: plugin",
+        "fails when it is asked again, without environment variables: plugin",
     ),
 }
 """What a plugin calls, and what is said of it."""
