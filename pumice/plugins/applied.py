@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pumice.api.jobs import Job
+from pumice.api.jobs import Job, Task
 from pumice.plugins import answers
 from pumice.plugins.arguments import ArgumentSpec, Parsed, Problem, parse, shown
+from pumice.plugins.edits import PodEdits
 from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.registry import Registered, Registry
@@ -75,21 +76,22 @@ class Applied:
         return found
 
     def editor(self, job: Job) -> PodEditor:
-        """What says its edits to a pod; that is not asked with care, see `failed`."""
+        """The function that gives its edits to a pod; `edits` calls it with care."""
         found: PodEditor = self._ask(
             lambda: self.plugin.for_job(job, self.parsed.values), answers.fault_of_editor
         )
         return found
 
+    def edits(self, edit: PodEditor, task: Task, index: int) -> PodEdits:
+        """Its edits to the pod of a task at an index, given by its editor."""
+        found: PodEdits = self._ask(lambda: edit(task, index), answers.fault_of_edits)
+        return found
+
     def failed(self, error: BaseException) -> PluginError:
         """What to say of something that it has raised."""
         if isinstance(error, PluginError):
-            return self.wrong(str(error))
+            return PluginError(f"{_named(self.plugin, self.origin)}: {error}")
         return PluginError(f"{_named(self.plugin, self.origin)} failed with {_told(error)}")
-
-    def wrong(self, fault: str) -> PluginError:
-        """What to say of an answer that is not what it was asked for."""
-        return PluginError(f"{_named(self.plugin, self.origin)}: {fault}")
 
     def _in_effect(self, job: Job, problem: Problem) -> Problem:
         if not problem.kept:
@@ -107,7 +109,7 @@ class Applied:
         except FAILURES as error:
             raise self.failed(error) from error
         if fault:
-            raise self.wrong(fault)
+            raise PluginError(f"{_named(self.plugin, self.origin)}: {fault}")
         return found
 
 

@@ -136,6 +136,7 @@ class HttpServer:
                 async with asyncio.timeout(seconds):
                     await self._idle(self._http)
         finally:
+            self._http.pre_shutdown()  # closes idle connections, which `shutdown` would wait for
             await self._http.shutdown(1.0)
 
     async def _idle(self, http: web.Server) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -38,7 +39,7 @@ async def test_probes_and_metrics_on_both_ports(
     client: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "pumice")
-    worker = offline(settings=ServerSettings(drain_seconds=0, metrics_port=0))
+    worker = offline(settings=replace(QUICK, metrics_port=0))
     async with running(worker) as address:
         bad = review(request("/jobs/validate", job(queue="gone", plugins={"nope": []})))
         for body in (REVIEW, bad, b"{"):
