@@ -23,7 +23,7 @@ class Taken:
     Attributes:
         variables: Names of environment variables.
         volumes: Names of volumes.
-        paths: At which volumes are mounted, and block devices are.
+        paths: At which volumes are mounted, and block devices are, each with a slash behind it.
     """
 
     variables: str
@@ -40,9 +40,10 @@ class Taken:
 
     def may_have(self, volume: str, paths: Iterable[str]) -> bool:
         """Whether there may be a volume of a name, or a mount at one of some paths; if not, there is none."""
-        return f"\n{volume}\n" in self.volumes or any(
-            f"\n{path}\n" in self.paths or f"\n{path}/" in self.paths for path in paths
-        )
+        for path in paths:
+            if f"\n{path}/" in self.paths:
+                return True
+        return f"\n{volume}\n" in self.volumes
 
 
 class _Last:
@@ -61,27 +62,34 @@ def taken(job: Job) -> Taken:
 
 
 def _gathered(job: Job) -> Taken:
-    variables, volumes, paths = [""], [""], [""]
+    variables: list[Any] = []
+    volumes: list[Any] = []
+    mounts: list[Any] = []
+    devices: list[Any] = []
+    fields = (("env", variables), ("volumeMounts", mounts), ("volumeDevices", devices))
     for task in job.tasks:
         spec = task.pod_spec()
-        volumes.append(_texts(spec.get("volumes"), "name"))
+        if isinstance(found := spec.get("volumes"), list):
+            volumes += found
         for key in ("containers", "initContainers"):
             containers = spec.get(key)
             for container in containers if isinstance(containers, list) else ():
                 if isinstance(container, dict):
-                    variables.append(_texts(container.get("env"), "name"))
-                    paths.append(_texts(container.get("volumeMounts"), "mountPath"))
-                    if "volumeDevices" in container:
-                        paths.append(_texts(container["volumeDevices"], "devicePath"))
-    return Taken(*("\n".join((*found, "")) for found in (variables, volumes, paths)))
+                    for field, entries in fields:
+                        if field in container and isinstance(found := container[field], list):
+                            entries += found
+    return Taken(
+        _lines(variables, "name"),
+        _lines(volumes, "name"),
+        _lines(mounts, "mountPath", "/\n") + _lines(devices, "devicePath", "/\n"),
+    )
 
 
-def _texts(entries: Any, member: str) -> str:
-    """A member of every entry that has it as a text, one a line."""
-    if not entries or not isinstance(entries, list):
-        return ""
+def _lines(entries: list[Any], member: str, end: str = "\n") -> str:
+    """A member of every entry that has it as a string, one a line, after an empty line."""
     try:
-        return "\n".join(map(_MEMBERS[member], entries))
+        found = end.join(map(_MEMBERS[member], entries))
     except (KeyError, TypeError):
         members = [each.get(member) for each in entries if isinstance(each, dict)]
-        return "\n".join(each for each in members if isinstance(each, str))
+        found = end.join(each for each in members if isinstance(each, str))
+    return f"\n{found}{end}"
