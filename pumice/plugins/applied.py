@@ -5,9 +5,11 @@ guilty: whatever it raises, `SystemExit` too, becomes a `PluginError` that names
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from pumice.api.jobs import Job
 from pumice.plugins import answers
@@ -25,8 +27,7 @@ FAILURES = (Exception, SystemExit)
 """What a plugin may raise without meaning it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """A plugin of a Job. Each of its answers may raise `PluginError`.
 
     Attributes:

@@ -4,10 +4,10 @@ Several plugins ask of every Job whether something of it is theirs, and mostly n
 once, as texts: to look for a few names in a text costs less than to make sets of hundreds of others.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ref
 
 from pumice.api.jobs import Job
 
@@ -16,8 +16,7 @@ __all__ = ["Taken", "taken"]
 _MEMBERS = {name: itemgetter(name) for name in ("name", "mountPath", "devicePath")}
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(NamedTuple):
     """What stands in any of the templates, one a line.
 
     Attributes:
@@ -47,17 +46,20 @@ class Taken:
 
 
 class _Last:
-    """The Job that was asked about last; a review asks some ten times about the same one."""
+    """The Job that was asked about last; a review asks some ten times about the same one.
 
-    found: tuple[Job | None, Taken] = None, Taken("", "", "")
+    The reference is weak: a Job takes a hundred times the memory of what is gathered from it.
+    """
+
+    found: tuple[Callable[[], Job | None], Taken] = lambda: None, Taken("", "", "")
 
 
 def taken(job: Job) -> Taken:
     """What the templates of a Job have; entries that are not as they should be are passed over."""
     known, found = _Last.found
-    if known is not job:
+    if known() is not job:
         found = _gathered(job)
-        _Last.found = job, found
+        _Last.found = ref(job), found
     return found
 
 
