@@ -60,17 +60,18 @@ def _are_plain(ports: list[Raw]) -> bool:
 
     A single look, since nearly all are so.
     """
-    names = [port["name"] for port in ports if "name" in port]
-    return (
-        len(set(names)) == len(names)
-        and all(
-            port.keys() <= _OF_THE_POD
-            and 1 <= port.get("containerPort", 0) <= LARGEST_PORT
-            and port.get("protocol", "TCP") in _PROTOCOLS
-            for port in ports
-        )
-        and not any(map(port_name_problem, names))
-    )
+    names = set()
+    for port in ports:
+        name = port.get("name", "")
+        if (
+            not port.keys() <= _OF_THE_POD
+            or not 1 <= port.get("containerPort", 0) <= LARGEST_PORT
+            or port.get("protocol", "TCP") not in _PROTOCOLS
+            or (name and (name in names or port_name_problem(name)))
+        ):
+            return False
+        names.add(name)
+    return True
 
 
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
