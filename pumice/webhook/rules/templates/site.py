@@ -105,7 +105,7 @@ _NO_POD = Pod({})
 """Around fields that are judged without a pod; it has no labels, no volumes and no containers."""
 
 
-class Site(msgspec.Struct, frozen=True, gc=False):
+class Site(msgspec.Struct, frozen=True):
     """A place in an object under judgement.
 
     Attributes:
