@@ -27,6 +27,7 @@ __all__ = [
     "Judge",
     "Problem",
     "amounts",
+    "are_plain",
     "conflicts",
     "judge_by",
     "of_container",
@@ -79,6 +80,9 @@ _MOST_BINARY = _MOST_COUNTED * MILLI
 
 Amounts = dict[str, int]
 """Amounts in milli-units by name of the resource."""
+
+Written = tuple[tuple[str, str | float], ...]
+"""Amounts as they are written, by name of the resource."""
 
 Problem = tuple[Rule, str, str]
 """A rule that is broken, the field, and what is wrong."""
@@ -196,3 +200,15 @@ def _judged(
 
 of_container = judge_by(container_resource_problem)
 """Judges a resource of a container."""
+
+
+@lru_cache(maxsize=1024)
+def are_plain(limits: Written, requests: Written) -> bool:
+    """Whether nothing is wrong with limits and requests of a container, of which no name needs a budget to judge."""
+    readable: list[Amounts] = []
+    for written in (limits, requests):
+        judged = {name: of_container(name, value, False) for name, value in written}
+        if any(problems or is_vendors(name) for name, (_, problems) in judged.items()):
+            return False
+        readable.append({name: amount or 0 for name, (amount, _) in judged.items()})
+    return not conflicts(*readable)

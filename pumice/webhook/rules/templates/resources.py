@@ -20,13 +20,16 @@ TPL_RESIZE = refused(
     "restartPolicy: Never, containers: [{resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
 )
 
+_NONE: Raw = {}
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 
 def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
-    limits, requests = requirements.read(site, found, field, requirements.of_container)
-    for rule, member, message in requirements.conflicts(limits, requests):
-        site.report(rule, message, f"{field}.{member}" if member else field)
+    limits, requests = found.get("limits", _NONE), found.get("requests", _NONE)
+    if not requirements.are_plain(tuple(limits.items()), tuple(requests.items())):
+        readable = requirements.read(site, found, field, requirements.of_container)
+        for rule, member, message in requirements.conflicts(*readable):
+            site.report(rule, message, f"{field}.{member}" if member else field)
     if "claims" in found:
         _claims(site, found["claims"], f"{field}.claims")
 
