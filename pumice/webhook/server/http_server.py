@@ -14,7 +14,8 @@ import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast
+from enum import Enum
+from typing import Any, cast
 
 from aiohttp import hdrs, web
 from aiohttp.http import HttpProcessingError
@@ -34,8 +35,14 @@ _BUFFER = 1 << 16
 """Bytes that are read ahead of a handler; most reviews fit, and a thousand connections need 64 MiB at most."""
 
 _LINGER_SECONDS = 2.0
-"""How long the rest of a body is read after its answer. Closing a connection with unread bytes resets it, and the client
-may lose the answer."""
+"""How long bytes are read and ignored after the last answer of a connection. Closing a connection with unread bytes
+resets it, and the client may lose the answer."""
+
+_LINGER_QUIET_SECONDS = 0.5
+"""How long that lasts if no more bytes arrive."""
+
+_LINGER_BYTES = 16 * 1024 * 1024
+"""How many bytes are read and ignored at most."""
 
 _POLL_SECONDS = 0.02
 """How often draining looks for open requests."""
@@ -137,6 +144,8 @@ class HttpServer:
                     await self._idle(self._http)
         finally:
             await self._http.shutdown(1.0)
+            for connection in tuple(self._connections):
+                connection.close()
 
     async def _idle(self, http: web.Server) -> None:
         now = asyncio.get_running_loop().time
@@ -150,15 +159,13 @@ class HttpServer:
         protocol = request.transport.get_protocol() if request.transport is not None else None
         connection = protocol if isinstance(protocol, _Connection) else None
         if connection is not None:
-            connection.handling(True)
-        try:
-            response = await self._handler(request)
-        finally:
-            if connection is not None:
-                connection.handling(False)
+            connection.phase = _Phase.HANDLING
+        response = await self._handler(request)
         response.headers[hdrs.SERVER] = "pumice"  # aiohttp's default names versions
         if self._draining:
             response.force_close()
+        if connection is not None and request.keep_alive and response.keep_alive is not False:
+            connection.phase = _Phase.IDLE
         return response
 
     def opened(self, connection: "_Connection") -> bool:
@@ -173,26 +180,46 @@ class HttpServer:
         self._connections.discard(connection)
 
 
+class _Phase(Enum):
+    """What a connection is doing."""
+
+    UNUSED = "no byte has arrived"
+    HEAD = "the head of a request arrives"
+    HANDLING = "a request is answered"
+    IDLE = "the last response kept the connection open"
+    LINGERING = "aiohttp has closed the connection"
+
+
+_DROPPED = {_Phase.UNUSED: "quiet", _Phase.HEAD: "slow"}
+"""Phases that may end a connection without an answer, and the reason that is counted."""
+
+
 class _Connection(asyncio.Protocol):
-    """One connection: gives everything to aiohttp's protocol, and closes the connection if it waits for too long."""
+    """One connection: gives everything to aiohttp's protocol, and closes the connection if it waits for too long.
+
+    When aiohttp closes the connection after an answer, what the client still sends is read and ignored for a moment.
+
+    Attributes:
+        phase: What the connection is doing.
+    """
 
     def __init__(self, server: HttpServer, http: asyncio.Protocol) -> None:
+        self.phase = _Phase.UNUSED
         self._server = server
         self._http: asyncio.Protocol | None = http
         self._transport: asyncio.Transport | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._unused = True
-        self._handling = False
+        self._loop = asyncio.get_running_loop()
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = (
+            None  # may end before the deadline, and is then set again
+        )
+        self._ignored = 0
+        self._lingers_until = 0.0
 
     @property
     def busy(self) -> bool:
         """Whether a request arrives or is answered."""
-        return self._handling or (self._timer is not None and not self._unused)
-
-    def handling(self, begins: bool) -> None:
-        """Called when aiohttp has read the head of a request and when the handler has returned."""
-        self._handling = begins
-        self._stop_timer()
+        return self.phase in (_Phase.HEAD, _Phase.HANDLING)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are of no class of asyncio.
@@ -201,24 +228,29 @@ class _Connection(asyncio.Protocol):
             self._http = None
             transport.abort()
             return
-        self._http.connection_made(transport)
-        self._start_timer(self._server.limits.first_byte_seconds, "quiet")
+        self._http.connection_made(cast("asyncio.Transport", _Lingering(transport, self._linger)))
+        self._enter(_Phase.UNUSED, self._server.limits.first_byte_seconds)
 
     def data_received(self, data: bytes) -> None:
         if self._http is None:
             return
-        if self._unused:
-            self._unused = False
-            self._stop_timer()
-        if self._timer is None and not self._handling:
-            self._start_timer(self._server.limits.head_seconds, "slow")
+        if self.phase is _Phase.LINGERING:
+            self._ignored += len(data)
+            if self._ignored > _LINGER_BYTES:
+                self.close()
+            self._deadline = min(self._lingers_until, self._loop.time() + _LINGER_QUIET_SECONDS)
+            return
+        if self.phase is _Phase.UNUSED or self.phase is _Phase.IDLE:
+            self._enter(_Phase.HEAD, self._server.limits.head_seconds)
         self._http.data_received(data)
 
     def eof_received(self) -> bool | None:
         return self._http.eof_received() if self._http is not None else None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_timer()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._server.closed(self)
         if self._http is not None:
             self._http.connection_lost(exc)
@@ -232,20 +264,58 @@ class _Connection(asyncio.Protocol):
         if self._http is not None:
             self._http.resume_writing()
 
-    def _start_timer(self, seconds: float, reason: str) -> None:
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(seconds, self._too_late, reason)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _too_late(self, reason: str) -> None:
-        self._timer = None
-        self._server.dropped(reason)
+    def close(self) -> None:
+        """Close the connection now."""
         if self._transport is not None:
             self._transport.close()
+
+    def _linger(self) -> None:
+        """Close the connection when the client has closed it or has had the time to read the answer."""
+        transport = self._transport
+        if transport is None or transport.is_closing() or self.phase is _Phase.LINGERING:
+            return
+        if not self.busy:
+            transport.close()
+            return
+        self._lingers_until = self._loop.time() + _LINGER_SECONDS
+        self._enter(_Phase.LINGERING, _LINGER_QUIET_SECONDS)
+        transport.resume_reading()
+        if transport.can_write_eof():  # not with TLS
+            transport.write_eof()
+
+    def _enter(self, phase: _Phase, seconds: float) -> None:
+        """Begin a phase that may take so many seconds."""
+        self.phase = phase
+        self._deadline = self._loop.time() + seconds
+        if self._timer is not None and self._timer.when() > self._deadline:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._deadline, self._check_time)
+
+    def _check_time(self) -> None:
+        self._timer = None
+        if self.phase is not _Phase.LINGERING and self.phase not in _DROPPED:
+            return
+        if self._loop.time() < self._deadline:
+            self._timer = self._loop.call_at(self._deadline, self._check_time)
+            return
+        if (reason := _DROPPED.get(self.phase)) is not None:
+            self._server.dropped(reason)
+        self.close()
+
+
+class _Lingering:
+    """A transport that calls another function to close it."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self._transport = transport
+        self.close = close
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._transport, name)
+        setattr(self, name, found)  # so that this is called once per method and connection
+        return found
 
 
 def _aiohttp_logger() -> logging.Logger:
