@@ -11,6 +11,7 @@ import structlog
 from aiohttp import web
 
 from pumice.api.durations import parse_nanoseconds
+from pumice.serving.errors import JSON, HttpError
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
@@ -25,7 +26,6 @@ from pumice.webhook.server.lookup import (
     needs_queues,
 )
 from pumice.webhook.server.metrics import ServerMetrics
-from pumice.webhook.server.replies import JSON, HttpError
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
 
