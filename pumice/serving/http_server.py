@@ -133,7 +133,7 @@ class HttpServer:
         except HttpError as error:
             response = error.response()
         except Exception:
-            logger.exception("a request could not be answered: %s", request.path)
+            logger.exception("a request to %r could not be answered", request.path)
             response = HttpError(500, "internal error; see the log of the server").response()
         response.headers[hdrs.SERVER] = "pumice"  # aiohttp's default names versions
         if self._draining or not request.content.is_eof():
