@@ -1,7 +1,6 @@
 """Limits of connections, of bytes in large bodies, and of waiting."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from pumice.webhook.server import FileCertificates, WebhookWorker
-from tests.integration.webhook.raw_http import Reply, post, talk
+from tests.integration.webhook.raw_http import Reply, connected, post, talk
 from tests.integration.webhook.serving import QUICK, Pair, offline, running
 from tests.kit.builders import job
 from tests.kit.waiting import until
@@ -29,21 +28,6 @@ async def serving(**limits: Any) -> AsyncIterator[tuple[WebhookWorker, str]]:
     worker = offline(settings=replace(QUICK, **limits))
     async with running(worker) as address:
         yield worker, address
-
-
-@asynccontextmanager
-async def connected(
-    address: str, sent: bytes = b"", tls: ssl.SSLContext | None = None
-) -> AsyncIterator[asyncio.StreamReader]:
-    """A client that has sent something and stays."""
-    host, port = address.split(":")
-    reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
-    writer.write(sent)
-    await writer.drain()
-    try:
-        yield reader
-    finally:
-        writer.transport.abort()
 
 
 def sample(worker: WebhookWorker, name: str, **labels: str) -> float | None:

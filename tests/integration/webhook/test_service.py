@@ -12,8 +12,8 @@ import pytest
 
 from pumice.api.queues import Queue
 from pumice.cluster.lifecycle import Eternal, run_until_stopped
-from pumice.cluster.probes import Probes
 from pumice.plugins import builtin
+from pumice.serving.probes import Probes
 from pumice.webhook.admission import Admission
 from pumice.webhook.server import (
     FileCertificates,
