@@ -143,7 +143,7 @@ _INIT = compiled_by_field(
         *_COMMON,
         *lifetime.INIT_ROWS,
         *ports.INIT_ROWS,
-        Row("resizePolicy[]", resources.init_resize_policy),
+        *resources.INIT_ROWS,
         Row("lifecycle|livenessProbe|readinessProbe|startupProbe", _only_for_sidecars),
     )
 )

@@ -1,7 +1,7 @@
 """How long pods and containers run, whether they start again, and what a pod may push aside."""
 
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates import requirements
+from pumice.webhook.rules.templates import resources
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import at_most, one_of, present, refused, within
 from pumice.webhook.rules.templates.site import Raw, Site
@@ -85,8 +85,8 @@ def _overhead(site: Site, found: Raw, field: str, spec: Raw) -> None:
     if not spec.get("runtimeClassName"):
         message = "must not be set without runtimeClassName, whose overhead it is"
         site.report(TPL_OVERHEAD, message, field)
-    limits = requirements.amounts(site, found, field, requirements.of_container)
-    for rule, _, message in requirements.conflicts(limits, {}):
+    limits = resources.amounts(site, found, field, resources.of_container)
+    for rule, _, message in resources.conflicts(limits, {}):
         site.report(rule, message, field)
 
 

@@ -24,7 +24,6 @@ from pumice.webhook.rules.templates import (
     probes,
     projections,
     references,
-    requirements,
     resources,
     scheduling,
     security,
@@ -47,7 +46,6 @@ _FILES = (
     ports,
     environment,
     mounts,
-    requirements,
     resources,
     pod_resources,
     probes,
@@ -74,6 +72,7 @@ _SPEC = compiled_by_field(
         *lifetime.ROWS,
         *scheduling.ROWS,
         *references.ROWS,
+        *resources.SPEC_ROWS,
         *network.ROWS,
         *security.ROWS,
     )

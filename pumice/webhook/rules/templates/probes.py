@@ -4,7 +4,6 @@ from pumice.api.names import header_name_problem, port_name_problem
 from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
 from pumice.webhook.rules.templates.ports import LARGEST_PORT
 from pumice.webhook.rules.templates.shapes import (
-    at_least,
     exactly_one,
     name,
     one_of,
@@ -77,10 +76,10 @@ ROWS = (
     Row(f"{_HOOKS}.sleep.seconds", _sleep),
     Row(
         f"{_PROBES}.initialDelaySeconds|timeoutSeconds|periodSeconds|successThreshold|failureThreshold",
-        at_least(TPL_PROBE, 0),
+        within(TPL_PROBE, 0),
     ),
     Row(f"{_RESTARTING}.successThreshold", _only_one_success),
-    Row(f"{_RESTARTING}.{_GRACE}", at_least(TPL_PROBE, 1)),
+    Row(f"{_RESTARTING}.{_GRACE}", within(TPL_PROBE, 1)),
     Row(f"readinessProbe.{_GRACE}", remark(TPL_PROBE, _READINESS_GRACE)),
 )
 """Fields of a container that keeps running."""

@@ -19,7 +19,6 @@ from pumice.webhook.rules.templates.selectors import (
     label_keys,
 )
 from pumice.webhook.rules.templates.shapes import (
-    at_least,
     name,
     one_of,
     quoted,
@@ -204,7 +203,7 @@ ROWS = (
     Row("topologySpreadConstraints", _spread_twice),
     Row("topologySpreadConstraints[]", _spread),
     Row("topologySpreadConstraints[].labelSelector", LABEL_SELECTOR),
-    Row("topologySpreadConstraints[].maxSkew", at_least(TPL_SPREAD, 1, "at least 1"), 0),
+    Row("topologySpreadConstraints[].maxSkew", within(TPL_SPREAD, 1, words="at least 1"), 0),
     Row("topologySpreadConstraints[].topologyKey", required(TPL_SPREAD, reason=None), ""),
     Row("topologySpreadConstraints[].topologyKey", node_label),
     Row(
@@ -212,7 +211,7 @@ ROWS = (
         one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")),
         "",
     ),
-    Row("topologySpreadConstraints[].minDomains", at_least(TPL_SPREAD, 1, "at least 1")),
+    Row("topologySpreadConstraints[].minDomains", within(TPL_SPREAD, 1, words="at least 1")),
     Row("topologySpreadConstraints[].minDomains", _min_domains),
     Row(
         "topologySpreadConstraints[].nodeAffinityPolicy|nodeTaintsPolicy",
