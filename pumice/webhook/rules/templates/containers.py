@@ -7,9 +7,8 @@ from pumice.webhook.rules.templates import (
     environment,
     lifetime,
     mounts,
+    network,
     pod_resources,
-    ports,
-    probes,
     resources,
     security,
 )
@@ -136,13 +135,17 @@ _COMMON: Iterable[Row] = (
     *resources.ROWS,
     *security.CONTAINER_ROWS,
 )
-_REGULAR = compiled_by_field((*_COMMON, *lifetime.CONTAINER_ROWS, *probes.ROWS, *ports.ROWS))
-_SIDECAR = compiled_by_field((*_COMMON, *lifetime.INIT_ROWS, *probes.ROWS, *ports.INIT_ROWS))
+_REGULAR = compiled_by_field(
+    (*_COMMON, *lifetime.CONTAINER_ROWS, *lifetime.PROBE_ROWS, *network.CONTAINER_ROWS)
+)
+_SIDECAR = compiled_by_field(
+    (*_COMMON, *lifetime.INIT_ROWS, *lifetime.PROBE_ROWS, *network.INIT_ROWS)
+)
 _INIT = compiled_by_field(
     (
         *_COMMON,
         *lifetime.INIT_ROWS,
-        *ports.INIT_ROWS,
+        *network.INIT_ROWS,
         *resources.INIT_ROWS,
         Row("lifecycle|livenessProbe|readinessProbe|startupProbe", _only_for_sidecars),
     )

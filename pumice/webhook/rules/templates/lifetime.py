@@ -1,13 +1,25 @@
-"""How long pods and containers run, whether they start again, and what a pod may push aside."""
+"""How long pods and containers run, whether they start again, probes and hooks, and what a pod may push aside."""
 
+from pumice.api.names import header_name_problem, port_name_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates import resources
-from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import at_most, one_of, present, refused, within
+from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
+from pumice.webhook.rules.templates.network import LARGEST_PORT
+from pumice.webhook.rules.templates.shapes import (
+    at_most,
+    exactly_one,
+    name,
+    one_of,
+    present,
+    refused,
+    remark,
+    required,
+    within,
+)
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled
+from pumice.webhook.rules.templates.table import Check, Row, below, compiled
 
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "ROWS"]
+__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "PROBE_ROWS", "ROWS"]
 
 TPL_RESTART = refused(
     "TPL-RESTART",
@@ -60,7 +72,7 @@ TPL_OVERHEAD = Rule(
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _USUAL_PREEMPTION = "PreemptLowerPriority"
 _LONGEST = 2**31 - 1
-_ACTIONS = ("Restart", "RestartAllContainers")
+_RESTARTS = ("Restart", "RestartAllContainers")
 _MOST_RULES = 20
 _MOST_CODES = 255
 
@@ -127,7 +139,7 @@ ROWS = (
 _RULE_ROWS = (
     Row("restartPolicy", one_of(TPL_RESTART, ("Always", "Never", "OnFailure"))),
     Row("restartPolicyRules", at_most(TPL_RESTART_RULES, _MOST_RULES)),
-    Row("restartPolicyRules[].action", one_of(TPL_RESTART_RULES, _ACTIONS), ""),
+    Row("restartPolicyRules[].action", one_of(TPL_RESTART_RULES, _RESTARTS), ""),
     Row("restartPolicyRules[].exitCodes", present(TPL_RESTART_RULES, _exit_codes), None),
 )
 CONTAINER_ROWS = (Row("restartPolicyRules", _with_policy(TPL_RESTART_RULES)), *_RULE_ROWS)
@@ -135,3 +147,70 @@ CONTAINER_ROWS = (Row("restartPolicyRules", _with_policy(TPL_RESTART_RULES)), *_
 
 INIT_ROWS = (Row("restartPolicyRules", _with_policy(TPL_RESTART)), *_RULE_ROWS)
 """Fields of an init container, of whose rules Volcano, too, wants a `restartPolicy`."""
+
+
+TPL_PROBE = refused(
+    "TPL-PROBE",
+    "numbers of probes are 0 or more, and one success is enough where a failure restarts the container",
+    "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
+)
+TPL_HANDLER = refused(
+    "TPL-HANDLER",
+    "a probe or a hook does exactly one thing, and says all that it takes",
+    "livenessProbe: {httpGet: {path: /healthz}}",
+)
+
+_OF_PROBES = ("exec", "httpGet", "tcpSocket", "grpc")
+_OF_HOOKS = ("exec", "httpGet", "tcpSocket", "sleep")
+_GRACE = "terminationGracePeriodSeconds"
+_PROBES = "livenessProbe|readinessProbe|startupProbe"
+_RESTARTING = "livenessProbe|startupProbe"
+_HOOKS = "lifecycle.postStart|preStop"
+
+
+_port_name = name(TPL_HANDLER, port_name_problem)
+_port_number = within(TPL_HANDLER, 1, LARGEST_PORT)
+
+
+def _number_or_name(site: Site, port: int | str, field: str, owner: Raw) -> None:
+    (_port_name if isinstance(port, str) else _port_number)(site, port, field, owner)
+
+
+def _sleep(site: Site, seconds: int, field: str, _: Raw) -> None:
+    grace = site.pod.grace
+    if not 0 <= seconds <= grace:
+        message = f"must be from 0 to terminationGracePeriodSeconds ({grace}), found {seconds}"
+        site.report(TPL_HANDLER, message, field)
+
+
+def _only_one_success(site: Site, threshold: int, field: str, _: Raw) -> None:
+    if threshold > 1:
+        site.report(TPL_PROBE, f"must be 1, found {threshold}", field)
+
+
+_SOCKET_HOOK = "is not supported, the hook fails; use exec or httpGet instead"
+_READINESS_GRACE = "must not be set: a container that is not ready goes on running"
+_port = present(TPL_HANDLER, _number_or_name, "FieldValueRequired")
+_ACTIONS = (
+    Row("exec.command", required(TPL_HANDLER), ()),
+    Row("httpGet|tcpSocket.port", _port, None),
+    Row("httpGet.scheme", one_of(TPL_HANDLER, ("HTTP", "HTTPS"), empty=True)),
+    Row("httpGet.httpHeaders[].name", name(TPL_HANDLER, header_name_problem), ""),
+)
+PROBE_ROWS = (
+    Row(_PROBES, exactly_one(TPL_HANDLER, _OF_PROBES, never=("sleep",))),
+    Row(_HOOKS, exactly_one(TPL_HANDLER, _OF_HOOKS, never=("grpc",))),
+    *below(_PROBES, _ACTIONS),
+    *below(_HOOKS, _ACTIONS),
+    Row(f"{_PROBES}.grpc.port", _port, None),
+    Row(f"{_HOOKS}.tcpSocket", remark(TPL_DEPRECATED, _SOCKET_HOOK)),
+    Row(f"{_HOOKS}.sleep.seconds", _sleep),
+    Row(
+        f"{_PROBES}.initialDelaySeconds|timeoutSeconds|periodSeconds|successThreshold|failureThreshold",
+        within(TPL_PROBE, 0),
+    ),
+    Row(f"{_RESTARTING}.successThreshold", _only_one_success),
+    Row(f"{_RESTARTING}.{_GRACE}", within(TPL_PROBE, 1)),
+    Row(f"readinessProbe.{_GRACE}", remark(TPL_PROBE, _READINESS_GRACE)),
+)
+"""Fields of a container that keeps running."""

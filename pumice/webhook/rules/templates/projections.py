@@ -9,8 +9,7 @@ from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
 from pumice.webhook.rules.templates.environment import field_ref, resource_field_ref
-from pumice.webhook.rules.templates.metadata import annotations_of
-from pumice.webhook.rules.templates.selectors import LABEL_SELECTOR
+from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of
 from pumice.webhook.rules.templates.shapes import (
     one_of,
     one_of_two,

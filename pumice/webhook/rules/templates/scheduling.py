@@ -10,13 +10,15 @@ from pumice.webhook.rules.templates.doubtful import (
     no_selector,
     node_label,
 )
-from pumice.webhook.rules.templates.metadata import key_problem, labels_of, value_problem
-from pumice.webhook.rules.templates.selectors import (
+from pumice.webhook.rules.templates.metadata import (
     LABEL_SELECTOR,
     NODE_PREFERENCE,
     NODE_TERM,
     TPL_LABEL_KEYS,
+    key_problem,
     label_keys,
+    labels_of,
+    value_problem,
 )
 from pumice.webhook.rules.templates.shapes import (
     name,

@@ -115,7 +115,8 @@ def needs(rule: Rule, other: str) -> Check:
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if found and other not in owner:
-            site.report(rule, f"needs {other} beside it, found none", field)
+            around, dot, own = field.rpartition(".")
+            site.report(rule, f"must be set with {own}, found none", f"{around}{dot}{other}")
 
     return check
 
