@@ -4,7 +4,6 @@ import json
 import re
 from typing import Any
 
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import ANNOTATIONS, annotation
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
 from pumice.webhook.rules.templates.shapes import quoted, refused, relative_path
@@ -18,14 +17,13 @@ TPL_ANNOTATION_VALUE = refused(
     "annotations that Kubernetes reads hold what it can read",
     "annotations: {controller.kubernetes.io/pod-deletion-cost: high}",
 )
-TPL_PROFILE_MATCH = Rule(
+TPL_PROFILE_MATCH = refused(
     "TPL-PROFILE-MATCH",
     "where an annotation and a field both name a profile of seccomp or AppArmor, it is the same one",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     "annotations: {seccomp.security.alpha.kubernetes.io/pod: unconfined}, "
     "securityContext: {seccompProfile: {type: RuntimeDefault}}",
     reason="FieldValueForbidden",
-    stricter=True,
+    later=True,
     compares=True,
 )
 

@@ -37,10 +37,9 @@ TPL_CONTAINER_DUP = refused(
     "containers: [{name: main, image: a}, {name: main, image: b}]",
     reason="FieldValueDuplicate",
 )
-TPL_TERMINATION = Rule(
+TPL_TERMINATION = refused(
     "TPL-TERMINATION",
     "terminationMessagePolicy is File or FallbackToLogsOnError",
-    "Kubernetes knows no other.",
     "containers: [{name: main, image: busybox, terminationMessagePolicy: Log}]",
     reason="FieldValueNotSupported",
 )
@@ -65,17 +64,15 @@ TPL_IMAGE = refused(
     "containers: [{name: main}]",
     reason="FieldValueRequired",
 )
-TPL_IMAGE_SPACE = Rule(
+TPL_IMAGE_SPACE = refused(
     "TPL-IMAGE-SPACE",
     "images have no white space around them",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     'containers: [{name: main, image: "busybox "}]',
-    stricter=True,
+    later=True,
 )
-TPL_PULL_POLICY = Rule(
+TPL_PULL_POLICY = refused(
     "TPL-PULL-POLICY",
     "imagePullPolicy is Always, IfNotPresent or Never",
-    "Kubernetes knows no other.",
     "containers: [{name: main, image: busybox, imagePullPolicy: Sometimes}]",
     reason="FieldValueNotSupported",
 )

@@ -3,6 +3,7 @@
 Name, namespace and owner of a pod are the controller's, whatever the template says.
 """
 
+from collections import Counter
 from functools import lru_cache
 
 from pumice.api.names import (
@@ -23,6 +24,7 @@ __all__ = [
     "NODE_PREFERENCE",
     "NODE_TERM",
     "TPL_LABEL_KEYS",
+    "TPL_LABEL_KEYS_TWICE",
     "annotations_of",
     "key_problem",
     "label_keys",
@@ -155,71 +157,52 @@ _BOUNDS = ("Gt", "Lt")
 _NODE_NAME = "metadata.name"
 
 
-def label_keys(site: Site, holder: Raw, field: str, named: Rule = TPL_LABEL_KEYS_TWICE) -> None:
-    """Check `matchLabelKeys` and `mismatchLabelKeys` against each other and the selector beside them.
+def label_keys(named: Rule) -> Check:
+    """The shape of what has `matchLabelKeys`, `mismatchLabelKeys` and a selector beside them.
 
-    Args:
-        site: Where to report; of the labels that its pod will have, Kubernetes adds the values to the selector.
-        holder: What has all three.
-        field: Where it is, from the site on.
-        named: The rule that a key breaks which the selector names already.
+    A key that the selector names already breaks the rule `named`. Of labels that the pod will have, Kubernetes
+    adds the values to the selector.
     """
-    matching: list[str] = holder.get("matchLabelKeys", [])
-    mismatching: list[str] = holder.get("mismatchLabelKeys", [])
-    for each, keys in (("matchLabelKeys", matching), ("mismatchLabelKeys", mismatching)):
-        if keys and "labelSelector" not in holder:
-            message = "must not be set without labelSelector"
-            site.report(TPL_LABEL_KEYS, message, f"{field}.{each}")
-        for index, key in enumerate(keys):
-            if problem := key_problem(key):
-                site.report(TPL_LABEL_KEYS, problem, f"{field}.{each}[{index}]")
-    keys_of_selector = _keys(holder["labelSelector"]) if "labelSelector" in holder else None
-    taken = _selected_twice(keys_of_selector, matching, site.pod.labels)
-    others = frozenset(mismatching)
-    for index, key in enumerate(matching):
-        where = f"{field}.matchLabelKeys[{index}]"
-        if key in others:
-            site.report(TPL_LABEL_KEYS, f"{quoted(key)} is in mismatchLabelKeys too", where)
-        elif key in taken:
-            message = f"{quoted(key)} is in labelSelector already, or here twice"
-            rule = named if key in (keys_of_selector or ()) else TPL_LABEL_KEYS_TWICE
-            site.report(rule, message, where)
 
+    def check(site: Site, holder: Raw, field: str, _: Raw) -> None:
+        matching, others = holder.get("matchLabelKeys", ()), holder.get("mismatchLabelKeys", ())
+        for each, keys in (("matchLabelKeys", matching), ("mismatchLabelKeys", others)):
+            if keys and "labelSelector" not in holder:
+                message = "must not be set without labelSelector"
+                site.report(TPL_LABEL_KEYS, message, f"{field}.{each}")
+            for index, key in enumerate(keys):
+                if problem := key_problem(key):
+                    site.report(TPL_LABEL_KEYS, problem, f"{field}.{each}[{index}]")
+        if not matching:
+            return
+        selector, mismatching = holder.get("labelSelector", {}), frozenset(others)
+        expressions = (each.get("key", "") for each in selector.get("matchExpressions", ()))
+        selected = [*selector.get("matchLabels", ()), *expressions]
+        added = [key for key in matching if key in site.pod.labels and "labelSelector" in holder]
+        count = Counter((*selected, *added))
+        for index, key in enumerate(matching):
+            where = f"{field}.matchLabelKeys[{index}]"
+            if key in mismatching:
+                site.report(TPL_LABEL_KEYS, f"{quoted(key)} is in mismatchLabelKeys too", where)
+            elif count[key] > 1:
+                message = f"{quoted(key)} is in labelSelector already, or here twice"
+                rule = named if key in selected else TPL_LABEL_KEYS_TWICE
+                site.report(rule, message, where)
 
-def _selected_twice(
-    selected: list[str] | None, matching: list[str], pod_labels: frozenset[str]
-) -> set[str]:
-    """Keys that come up again among a selector's expressions, with those that Kubernetes adds."""
-    again: set[str] = set()
-    seen: set[str] = set()
-    if selected is not None:
-        for key in (*selected, *(key for key in matching if key in pod_labels)):
-            if key in seen:
-                again.add(key)
-            seen.add(key)
-    return again
-
-
-def _keys(selector: Raw) -> list[str]:
-    """Keys that a selector names, in labels and in expressions."""
-    expressions = selector.get("matchExpressions", ())
-    return [*selector.get("matchLabels", ()), *(each.get("key", "") for each in expressions)]
+    return check
 
 
 def _count(site: Site, requirement: Raw, field: str, _: Raw) -> None:
     """Check that an operator has as many values as it takes."""
     operator, count = requirement.get("operator", ""), len(requirement.get("values", ()))
+    message = ""
     if operator in _SETS and not count:
-        site.report(TPL_SELECTOR, f"must be set for {operator}, found none", f"{field}.values")
+        message = f"must be set for {operator}, found none"
     elif operator in _PRESENCES and count:
         message = f"must not be set for {operator}, found {count}"
-        site.report(TPL_SELECTOR, message, f"{field}.values")
-
-
-def _count_of_bound(site: Site, requirement: Raw, field: str, _: Raw) -> None:
-    operator, count = requirement.get("operator", ""), len(requirement.get("values", ()))
-    if operator in _BOUNDS and count != 1:
+    elif operator in _BOUNDS and count != 1:
         message = f"must be a single value for {operator}, found {count}"
+    if message:
         site.report(TPL_SELECTOR, message, f"{field}.values")
 
 
@@ -251,7 +234,6 @@ def _node_term(values: Rule) -> Check:
     return compiled(
         (
             *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
-            Row("matchExpressions[]", _count_of_bound),
             Row("matchExpressions[].key", node_label),
             Row("matchFields[]", _field),
             Row("matchFields[].operator", one_of(TPL_SELECTOR, _SETS), ""),

@@ -6,8 +6,8 @@ from pumice.api.names import dns_label_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import (
     NODE_LABELS,
+    TPL_DOUBTFUL,
     TPL_FEATURE,
-    no_selector,
     node_label,
 )
 from pumice.webhook.rules.templates.metadata import (
@@ -15,14 +15,18 @@ from pumice.webhook.rules.templates.metadata import (
     NODE_PREFERENCE,
     NODE_TERM,
     TPL_LABEL_KEYS,
+    TPL_LABEL_KEYS_TWICE,
     key_problem,
     label_keys,
     labels_of,
     value_problem,
 )
 from pumice.webhook.rules.templates.shapes import (
+    excludes,
     name,
     one_of,
+    only_with,
+    present,
     quoted,
     refused,
     required,
@@ -76,13 +80,12 @@ TPL_GATE = refused(
     "gates have qualified names, and no two scheduling gates the same",
     "schedulingGates: [{name: wait for data}]",
 )
-TPL_GATE_NODE = Rule(
+TPL_GATE_NODE = refused(
     "TPL-GATE-NODE",
     "a pod with scheduling gates is on no node yet",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     "nodeName: node-1, schedulingGates: [{name: example.com/wait}]",
     reason="FieldValueForbidden",
-    stricter=True,
+    later=True,
     compares=True,
 )
 
@@ -102,23 +105,6 @@ def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
             node_label(site, key, f"{field}.{key}", found)
 
 
-def _pod_term(site: Site, term: Raw, field: str, _: Raw) -> None:
-    if "labelSelector" not in term:
-        no_selector(site, field)
-    if "matchLabelKeys" in term or "mismatchLabelKeys" in term:
-        label_keys(site, term, field)
-
-
-def _topology_key(site: Site, key: str, field: str, term: Raw) -> None:
-    if not key:
-        message = "must be set, found none; kubernetes.io/hostname stands for a node"
-        site.report(TPL_AFFINITY_TERM, message, field)
-    elif problem := key_problem(key):
-        site.report(TPL_AFFINITY_TERM, problem, field)
-    else:
-        node_label(site, key, field, term)
-
-
 def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
     kinds: dict[tuple[str, str], int] = {}
     for index, each in enumerate(found):
@@ -126,20 +112,6 @@ def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
         if (first := kinds.setdefault(kind, index)) != index:
             message = f"has the topologyKey and whenUnsatisfiable of {field}[{first}]"
             site.report(TPL_SPREAD_DUP, message, f"{field}[{index}]")
-
-
-def _spread(site: Site, constraint: Raw, field: str, _: Raw) -> None:
-    if "labelSelector" not in constraint:
-        no_selector(site, field)
-    if "matchLabelKeys" in constraint:
-        # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses this.
-        label_keys(site, constraint, field, named=TPL_LABEL_KEYS)
-
-
-def _min_domains(site: Site, _found: int, field: str, constraint: Raw) -> None:
-    if constraint.get("whenUnsatisfiable") != "DoNotSchedule":
-        message = "is only for constraints with whenUnsatisfiable DoNotSchedule"
-        site.report(TPL_SPREAD, message, field)
 
 
 def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
@@ -167,24 +139,19 @@ def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
         site.report(TPL_TOLERATION, message, f"{field}.operator")
 
 
-def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) -> None:
-    effect = toleration.get("effect", "")
-    if effect != "NoExecute":
-        message = f'must be "NoExecute" with tolerationSeconds, found {quoted(effect)}'
-        site.report(TPL_TOLERATION_EFFECT, message, field.replace("tolerationSeconds", "effect"))
-
-
-def _gated_node(site: Site, found: list[Raw], _field: str, spec: Raw) -> None:
-    if found and spec.get("nodeName"):
-        site.report(TPL_GATE_NODE, "must not be set where there are schedulingGates", "nodeName")
-
-
+_NO_SELECTOR = "is not set, so that no pod is meant; {} stands for all pods"
+_NODE = "must be set, found none; kubernetes.io/hostname stands for a node"
+_selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
 _TERM = compiled(
     (
-        Row("", _pod_term),
-        Row("labelSelector|namespaceSelector", LABEL_SELECTOR),
+        Row("", label_keys(TPL_LABEL_KEYS_TWICE)),
+        Row("labelSelector", _selector, None),
+        Row("namespaceSelector", LABEL_SELECTOR),
         Row("namespaces[]", name(TPL_AFFINITY_TERM, dns_label_problem)),
-        Row("topologyKey", _topology_key, ""),
+        Row(
+            "topologyKey", required(TPL_AFFINITY_TERM, key_problem, message=_NODE, reason=None), ""
+        ),
+        Row("topologyKey", node_label),
     )
 )
 _TERMS = "affinity.podAffinity|podAntiAffinity"
@@ -203,8 +170,9 @@ ROWS = (
     Row(f"{_TERMS}.{_PREFERRED}[].weight", _weight, 0),
     Row(f"{_TERMS}.{_PREFERRED}[].podAffinityTerm", _TERM, {}),
     Row("topologySpreadConstraints", _spread_twice),
-    Row("topologySpreadConstraints[]", _spread),
-    Row("topologySpreadConstraints[].labelSelector", LABEL_SELECTOR),
+    # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses keys that they name.
+    Row("topologySpreadConstraints[]", label_keys(TPL_LABEL_KEYS)),
+    Row("topologySpreadConstraints[].labelSelector", _selector, None),
     Row("topologySpreadConstraints[].maxSkew", within(TPL_SPREAD, 1, words="at least 1"), 0),
     Row("topologySpreadConstraints[].topologyKey", required(TPL_SPREAD, reason=None), ""),
     Row("topologySpreadConstraints[].topologyKey", node_label),
@@ -214,17 +182,20 @@ ROWS = (
         "",
     ),
     Row("topologySpreadConstraints[].minDomains", within(TPL_SPREAD, 1, words="at least 1")),
-    Row("topologySpreadConstraints[].minDomains", _min_domains),
+    Row(
+        "topologySpreadConstraints[].minDomains",
+        only_with(TPL_SPREAD, "whenUnsatisfiable", "DoNotSchedule"),
+    ),
     Row(
         "topologySpreadConstraints[].nodeAffinityPolicy|nodeTaintsPolicy",
         one_of(TPL_SPREAD, ("Honor", "Ignore")),
     ),
     Row("tolerations[]", _toleration),
     Row("tolerations[].effect", one_of(TPL_TOLERATION_EFFECT, _EFFECTS, empty=True)),
-    Row("tolerations[].tolerationSeconds", _toleration_seconds),
+    Row("tolerations[].tolerationSeconds", only_with(TPL_TOLERATION_EFFECT, "effect", "NoExecute")),
     Row("schedulingGates[].name", name(TPL_GATE, key_problem), ""),
     Row("schedulingGates", unique(TPL_GATE, "name", unless=key_problem)),
-    Row("schedulingGates", _gated_node),
+    Row("nodeName", excludes(TPL_GATE_NODE, "schedulingGates")),
     Row("readinessGates[].conditionType", name(TPL_GATE, key_problem), ""),
 )
 """Fields of a pod's spec."""

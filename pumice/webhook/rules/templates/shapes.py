@@ -79,12 +79,12 @@ def required(
     return check
 
 
-def present(rule: Rule, then: Check, reason: Reason | None = None) -> Check:
+def present(rule: Rule, then: Check, reason: Reason | None = None, message: str = NOT_SET) -> Check:
     """A value that must be there, even if it is empty; what it is, another check judges."""
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if found is None:
-            site.report(rule, NOT_SET, field, reason)
+            site.report(rule, message, field, reason)
         else:
             then(site, found, field, owner)
 
