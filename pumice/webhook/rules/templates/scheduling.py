@@ -139,6 +139,13 @@ def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
         site.report(TPL_TOLERATION, message, f"{field}.operator")
 
 
+def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) -> None:
+    effect = toleration.get("effect", "")
+    if effect != "NoExecute":
+        message = f'must be "NoExecute" with tolerationSeconds, found {quoted(effect)}'
+        site.report(TPL_TOLERATION_EFFECT, message, field.replace("tolerationSeconds", "effect"))
+
+
 _NO_SELECTOR = "is not set, so that no pod is meant; {} stands for all pods"
 _NODE = "must be set, found none; kubernetes.io/hostname stands for a node"
 _selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
@@ -192,7 +199,7 @@ ROWS = (
     ),
     Row("tolerations[]", _toleration),
     Row("tolerations[].effect", one_of(TPL_TOLERATION_EFFECT, _EFFECTS, empty=True)),
-    Row("tolerations[].tolerationSeconds", only_with(TPL_TOLERATION_EFFECT, "effect", "NoExecute")),
+    Row("tolerations[].tolerationSeconds", _toleration_seconds),
     Row("schedulingGates[].name", name(TPL_GATE, key_problem), ""),
     Row("schedulingGates", unique(TPL_GATE, "name", unless=key_problem)),
     Row("nodeName", excludes(TPL_GATE_NODE, "schedulingGates")),
