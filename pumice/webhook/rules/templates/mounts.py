@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.shapes import (
+    excludes,
     one_of,
     quoted,
     refused,
@@ -89,13 +90,10 @@ def _claim(site: Site, found: str, field: str, _: Raw) -> None:
 
 
 def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
-    """Check parts and modes of mounts that do not go together."""
+    """Check modes of mounts that do not go together."""
     privileged = container.get("securityContext", {}).get("privileged")
     for index, mount in enumerate(mounts):
         propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            message = "must not be set together with subPath"
-            site.report(TPL_MOUNT, message, f"{field}[{index}].subPathExpr")
         if propagation == "Bidirectional" and not privileged:
             message = "Bidirectional is for privileged containers only"
             site.report(TPL_MOUNT_MODE, message, f"{field}[{index}].mountPropagation")
@@ -137,6 +135,7 @@ _MOUNTS = compiled(
         Row("[].mountPath", required(TPL_MOUNT), ""),
         Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of", whole=True)),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
+        Row("[].subPathExpr", excludes(TPL_MOUNT, "subPath")),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
         Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
         Row("", _modes),

@@ -14,6 +14,7 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     at_most,
+    excludes,
     name,
     one_of,
     present,
@@ -52,10 +53,7 @@ TPL_HOST_ALIAS = Rule(
     "hostAliases: [{ip: database, hostnames: [db]}]",
 )
 
-_LONGEST_OVERRIDE = 64
 _POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
-_MOST_SERVERS = 3
-_MOST_SEARCHES = 32
 _LONGEST_SEARCHES = 2048
 _SEARCH_LABEL = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH = re.compile(rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*", re.ASCII)
@@ -109,21 +107,12 @@ def _searches(site: Site, searches: list[str], field: str, _: Raw) -> None:
             site.report(TPL_DNS_CONFIG, message, f"{field}[{index}]")
 
 
-def _hostname_override(site: Site, found: str, field: str, spec: Raw) -> None:
-    """Check `hostnameOverride`, which replaces what Kubernetes would call the pod."""
-    for other in ("setHostnameAsFQDN", "hostNetwork"):
-        if spec.get(other):
-            site.report(TPL_HOSTNAME, f"must not be set where {other} is true", field)
-    if problem := dns_subdomain_problem(found):
-        site.report(TPL_HOSTNAME, problem, field)
-    elif len(found) > _LONGEST_OVERRIDE:
-        message = f"must be at most {_LONGEST_OVERRIDE} characters, found {len(found)}"
-        site.report(TPL_HOSTNAME, message, field, "FieldValueTooLong")
-
-
 ROWS = (
     Row("hostname|subdomain", name(TPL_HOSTNAME, dns_label_problem, empty=True)),
-    Row("hostnameOverride", _hostname_override),
+    Row("hostnameOverride", name(TPL_HOSTNAME, dns_subdomain_problem)),
+    Row("hostnameOverride", at_most(TPL_HOSTNAME, 64, "FieldValueTooLong", " characters")),
+    Row("hostnameOverride", excludes(TPL_HOSTNAME, "setHostnameAsFQDN")),
+    Row("hostnameOverride", excludes(TPL_HOSTNAME, "hostNetwork")),
     Row(
         "hostAliases",
         unique(TPL_DOUBTFUL, "ip", unless=address_problem, words="is already the address of"),
@@ -132,12 +121,9 @@ ROWS = (
     Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
     Row("dnsPolicy", one_of(TPL_DNS_POLICY, _POLICIES, empty=True)),
     Row("dnsPolicy", _dns_policy),
-    Row(
-        "dnsConfig.nameservers",
-        at_most(TPL_DNS_CONFIG, _MOST_SERVERS, "FieldValueTooMany"),
-    ),
+    Row("dnsConfig.nameservers", at_most(TPL_DNS_CONFIG, 3, "FieldValueTooMany")),
     Row("dnsConfig.nameservers[]", _address(TPL_DNS_CONFIG)),
-    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, _MOST_SEARCHES, "FieldValueTooMany")),
+    Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, 32, "FieldValueTooMany")),
     Row("dnsConfig.searches", _searches),
     Row("dnsConfig.options[].name", required(TPL_DNS_CONFIG, reason=None), ""),
 )

@@ -21,7 +21,6 @@ from pumice.webhook.rules.templates import (
     network,
     pod_resources,
     projections,
-    references,
     resources,
     scheduling,
     security,
@@ -48,7 +47,6 @@ _FILES = (
     claim_templates,
     scheduling,
     network,
-    references,
     lifetime,
     security,
     doubtful,
@@ -63,7 +61,6 @@ _SPEC = compiled_by_field(
     (
         *lifetime.ROWS,
         *scheduling.ROWS,
-        *references.ROWS,
         *resources.SPEC_ROWS,
         *network.ROWS,
         *security.ROWS,

@@ -1,11 +1,15 @@
-"""Where pods may run: node selector, affinity, spread constraints, tolerations and gates."""
+"""Where pods may run: node selector, affinity, spread constraints, tolerations and gates.
+
+And names of objects that a pod refers to; whether these exist is not asked.
+"""
 
 import re
 
-from pumice.api.names import dns_label_problem
+from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import (
     NODE_LABELS,
+    TPL_DEPRECATED,
     TPL_DOUBTFUL,
     TPL_FEATURE,
     node_label,
@@ -88,6 +92,18 @@ TPL_GATE_NODE = refused(
     later=True,
     compares=True,
 )
+TPL_REFERENCE = Rule(
+    "TPL-REFERENCE",
+    "names of service accounts, nodes, priority classes and runtime classes are object names",
+    "No object can have another name.",
+    "serviceAccountName: Job_Runner",
+)
+TPL_SCHEDULING_GROUP = Rule(
+    "TPL-SCHEDULING-GROUP",
+    "schedulingGroup names a PodGroup of Kubernetes",
+    "Where the cluster has the feature GenericWorkload on, Kubernetes refuses the pod otherwise.",
+    "schedulingGroup: {}",
+)
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -146,9 +162,20 @@ def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) ->
         site.report(TPL_TOLERATION_EFFECT, message, field.replace("tolerationSeconds", "effect"))
 
 
+def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
+    """Check `serviceAccount`, the old name of `serviceAccountName`, which counts where that is empty."""
+    new = spec.get("serviceAccountName")
+    if not new:
+        _reference(site, old, field, spec)
+    if old and old != new:  # where both are the same, the API server has written the old one
+        site.report(TPL_DEPRECATED, "is deprecated; use serviceAccountName instead", field)
+
+
 _NO_SELECTOR = "is not set, so that no pod is meant; {} stands for all pods"
 _NODE = "must be set, found none; kubernetes.io/hostname stands for a node"
 _selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
+_pod_group = name(TPL_SCHEDULING_GROUP, dns_subdomain_problem)
+_reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)
 _TERM = compiled(
     (
         Row("", label_keys(TPL_LABEL_KEYS_TWICE)),
@@ -204,6 +231,16 @@ ROWS = (
     Row("schedulingGates", unique(TPL_GATE, "name", unless=key_problem)),
     Row("nodeName", excludes(TPL_GATE_NODE, "schedulingGates")),
     Row("readinessGates[].conditionType", name(TPL_GATE, key_problem), ""),
+    Row("serviceAccountName|nodeName|priorityClassName", _reference),
+    Row("serviceAccount", _service_account),
+    Row("runtimeClassName", name(TPL_REFERENCE, dns_subdomain_problem)),
+    Row("schedulingGroup.podGroupName", present(TPL_SCHEDULING_GROUP, _pod_group), None),
+    Row("imagePullSecrets", unique(TPL_DOUBTFUL, "name")),
+    Row(
+        "imagePullSecrets[].name",
+        required(TPL_DOUBTFUL, message="names no secret", reason=None),
+        "",
+    ),
 )
 """Fields of a pod's spec."""
 
