@@ -17,7 +17,6 @@ from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     exactly_one,
     name,
-    one_of,
     quoted,
     refused,
     required,
@@ -121,6 +120,10 @@ def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
         site.report(TPL_ENV_VALUE, message, field)
 
 
+def _version_problem(found: str) -> str | None:
+    return None if found == "v1" else f'must be "v1", found {quoted(found)}'
+
+
 def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
     """The shape of a reference to a field of the pod, which must be one of the allowed ones."""
 
@@ -140,7 +143,7 @@ def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
 
     return compiled(
         (
-            Row("apiVersion", one_of(rule, ("v1",), empty=True)),
+            Row("apiVersion", name(rule, _version_problem, empty=True)),
             Row("fieldPath", required(rule), ""),
             Row("fieldPath", path),
         )

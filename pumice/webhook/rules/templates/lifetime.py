@@ -65,6 +65,16 @@ TPL_OVERHEAD = refused(
     later=True,
     compares=True,
 )
+TPL_PROBE = refused(
+    "TPL-PROBE",
+    "numbers of probes are 0 or more, and one success is enough where a failure restarts the container",
+    "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
+)
+TPL_HANDLER = refused(
+    "TPL-HANDLER",
+    "a probe or a hook does exactly one thing, and says all that it takes",
+    "livenessProbe: {httpGet: {path: /healthz}}",
+)
 
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _GRACES = "0 or more (below, it counts as 1)"
@@ -118,17 +128,6 @@ CONTAINER_ROWS = (Row("restartPolicyRules", needs(TPL_RESTART_RULES, "restartPol
 INIT_ROWS = (Row("restartPolicyRules", needs(TPL_RESTART, "restartPolicy")), *_RULE_ROWS)
 """Fields of an init container, of whose rules Volcano, too, wants a `restartPolicy`."""
 
-
-TPL_PROBE = refused(
-    "TPL-PROBE",
-    "numbers of probes are 0 or more, and one success is enough where a failure restarts the container",
-    "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
-)
-TPL_HANDLER = refused(
-    "TPL-HANDLER",
-    "a probe or a hook does exactly one thing, and says all that it takes",
-    "livenessProbe: {httpGet: {path: /healthz}}",
-)
 
 _OF_PROBES = ("exec", "httpGet", "tcpSocket", "grpc")
 _OF_HOOKS = ("exec", "httpGet", "tcpSocket", "sleep")

@@ -50,6 +50,24 @@ TPL_FINALIZER = Rule(
     "template: {metadata: {finalizers: [cleanup]}}",
     stricter=True,
 )
+TPL_SELECTOR = refused(
+    "TPL-SELECTOR",
+    "selectors have labels for keys and values, an operator that exists, and as many values as it takes",
+    "matchExpressions: [{key: app, operator: In}]",
+)
+TPL_LABEL_KEYS = Rule(
+    "TPL-LABEL-KEYS",
+    "matchLabelKeys and mismatchLabelKeys hold keys of labels, beside a selector, and none in both",
+    "For every pod Kubernetes adds its own values of these labels to the selector.",
+    "topologyKey: zone, matchLabelKeys: [rev]",
+)
+TPL_LABEL_KEYS_TWICE = Rule(
+    "TPL-LABEL-KEYS-TWICE",
+    "matchLabelKeys hold no label that the selector beside them names",
+    "Kubernetes takes the template, adds the pod's label to the selector, and then refuses the pod.",
+    "labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [app]",
+    stricter=True,
+)
 
 _LARGEST = 256 * 1024
 """Bytes of all keys and values of annotations together."""
@@ -131,25 +149,6 @@ METADATA = compiled(
 )
 """Checks a template's metadata."""
 
-
-TPL_SELECTOR = refused(
-    "TPL-SELECTOR",
-    "selectors have labels for keys and values, an operator that exists, and as many values as it takes",
-    "matchExpressions: [{key: app, operator: In}]",
-)
-TPL_LABEL_KEYS = Rule(
-    "TPL-LABEL-KEYS",
-    "matchLabelKeys and mismatchLabelKeys hold keys of labels, beside a selector, and none in both",
-    "For every pod Kubernetes adds its own values of these labels to the selector.",
-    "topologyKey: zone, matchLabelKeys: [rev]",
-)
-TPL_LABEL_KEYS_TWICE = Rule(
-    "TPL-LABEL-KEYS-TWICE",
-    "matchLabelKeys hold no label that the selector beside them names",
-    "Kubernetes takes the template, adds the pod's label to the selector, and then refuses the pod.",
-    "labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [app]",
-    stricter=True,
-)
 
 _SETS = ("In", "NotIn")
 _PRESENCES = ("Exists", "DoesNotExist")

@@ -133,7 +133,7 @@ _MOUNTS = compiled(
         Row("[].name", required(TPL_MOUNT, message=_NO_VOLUME), ""),
         Row("[].name", _volume),
         Row("[].mountPath", required(TPL_MOUNT), ""),
-        Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of", whole=True)),
+        Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of")),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
         Row("[].subPathExpr", excludes(TPL_MOUNT, "subPath")),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),

@@ -52,6 +52,32 @@ TPL_HOST_ALIAS = Rule(
     "They become lines of /etc/hosts.",
     "hostAliases: [{ip: database, hostnames: [db]}]",
 )
+TPL_PORT = refused(
+    "TPL-PORT",
+    "ports have a number from 1 to 65535, a protocol that exists and a name of 15 characters at most",
+    "ports: [{containerPort: 70000}]",
+)
+TPL_PORT_DUP = refused(
+    "TPL-PORT-DUP",
+    "no two ports of a container share a name, and no two of a pod a port of the node",
+    "ports: [{name: http, containerPort: 80}, {name: http, containerPort: 81}]",
+    reason="FieldValueDuplicate",
+)
+TPL_HOST_PORT = Rule(
+    "TPL-HOST-PORT",
+    "in the network of the node, hostPort is containerPort",
+    "There is but one network, so there is but one number.",
+    "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
+)
+TPL_HOST_PORT_SHARED = Rule(
+    "TPL-HOST-PORT-SHARED",
+    "in the network of the node, no two containers have the same port",
+    "Kubernetes takes the template, fills hostPort in for each pod, and then refuses the pod.",
+    "hostNetwork: true, containers: [{ports: [{containerPort: 80}]}, {ports: [{containerPort: 80}]}]",
+    reason="FieldValueDuplicate",
+    stricter=True,
+    compares=True,
+)
 
 _POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
 _LONGEST_SEARCHES = 2048
@@ -115,7 +141,7 @@ ROWS = (
     Row("hostnameOverride", excludes(TPL_HOSTNAME, "hostNetwork")),
     Row(
         "hostAliases",
-        unique(TPL_DOUBTFUL, "ip", unless=address_problem, words="is already the address of"),
+        unique(TPL_DOUBTFUL, "ip", words="is already the address of"),
     ),
     Row("hostAliases[].ip", _address(TPL_HOST_ALIAS), ""),
     Row("hostAliases[].hostnames[]", name(TPL_HOST_ALIAS, dns_subdomain_problem)),
@@ -129,33 +155,6 @@ ROWS = (
 )
 """Fields of a pod's spec."""
 
-
-TPL_PORT = refused(
-    "TPL-PORT",
-    "ports have a number from 1 to 65535, a protocol that exists and a name of 15 characters at most",
-    "ports: [{containerPort: 70000}]",
-)
-TPL_PORT_DUP = refused(
-    "TPL-PORT-DUP",
-    "no two ports of a container share a name, and no two of a pod a port of the node",
-    "ports: [{name: http, containerPort: 80}, {name: http, containerPort: 81}]",
-    reason="FieldValueDuplicate",
-)
-TPL_HOST_PORT = Rule(
-    "TPL-HOST-PORT",
-    "in the network of the node, hostPort is containerPort",
-    "There is but one network, so there is but one number.",
-    "hostNetwork: true, containers: [{ports: [{containerPort: 80, hostPort: 8080}]}]",
-)
-TPL_HOST_PORT_SHARED = Rule(
-    "TPL-HOST-PORT-SHARED",
-    "in the network of the node, no two containers have the same port",
-    "Kubernetes takes the template, fills hostPort in for each pod, and then refuses the pod.",
-    "hostNetwork: true, containers: [{ports: [{containerPort: 80}]}, {ports: [{containerPort: 80}]}]",
-    reason="FieldValueDuplicate",
-    stricter=True,
-    compares=True,
-)
 
 LARGEST_PORT = 65535
 _number = within(TPL_PORT, 1, LARGEST_PORT)
@@ -244,7 +243,7 @@ _PORTS = (
     Row("ports[].name", name(TPL_PORT, port_name_problem, empty=True)),
     Row("ports[].containerPort", present(TPL_PORT, _number, "FieldValueRequired"), None),
     Row("ports[].protocol", one_of(TPL_PORT, ("TCP", "UDP", "SCTP"), empty=True)),
-    Row("ports", unique(TPL_PORT_DUP, "name", unless=port_name_problem, whole=True)),
+    Row("ports", unique(TPL_PORT_DUP, "name")),
 )
 CONTAINER_ROWS = (*_PORTS, Row("ports", _in_network))
 """Fields of a regular container."""

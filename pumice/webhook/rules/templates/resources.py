@@ -237,7 +237,7 @@ def _restart_of_init(site: Site, policy: str, field: str, _: Raw) -> None:
 
 
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
-_one_policy = unique(TPL_RESIZE, "resourceName", words="has a policy already at", whole=True)
+_one_policy = unique(TPL_RESIZE, "resourceName", words="has a policy already at")
 ROWS = (
     Row("resources", _resources),
     Row("resources.claims[].request", name(TPL_CLAIM, dns_label_problem, empty=True)),

@@ -228,7 +228,7 @@ ROWS = (
     Row("tolerations[].effect", one_of(TPL_TOLERATION_EFFECT, _EFFECTS, empty=True)),
     Row("tolerations[].tolerationSeconds", _toleration_seconds),
     Row("schedulingGates[].name", name(TPL_GATE, key_problem), ""),
-    Row("schedulingGates", unique(TPL_GATE, "name", unless=key_problem)),
+    Row("schedulingGates", unique(TPL_GATE, "name")),
     Row("nodeName", excludes(TPL_GATE_NODE, "schedulingGates")),
     Row("readinessGates[].conditionType", name(TPL_GATE, key_problem), ""),
     Row("serviceAccountName|nodeName|priorityClassName", _reference),

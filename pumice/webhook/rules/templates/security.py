@@ -225,7 +225,7 @@ _SHARED = (
     Row("appArmorProfile.localhostProfile", _trimmed),
     Row("appArmorProfile.localhostProfile", at_most(TPL_PROFILE, 4095, unit=" characters")),
     Row(f"{_CREDENTIALS}Name", name(TPL_WINDOWS, dns_subdomain_problem)),
-    Row(_CREDENTIALS, required(TPL_WINDOWS)),
+    Row(_CREDENTIALS, required(TPL_WINDOWS, reason=None)),
     Row(_CREDENTIALS, at_most(TPL_WINDOWS, 64 * 1024, unit=" characters")),
     Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
 )
@@ -266,7 +266,7 @@ ROWS = (
             Row("seLinuxChangePolicy", _mount_option),
             Row("supplementalGroupsPolicy", one_of(TPL_POD_SECURITY, ("Merge", "Strict"))),
             *_SHARED,
-            Row("sysctls", unique(TPL_SYSCTL, "name", unless=_sysctl_problem)),
+            Row("sysctls", unique(TPL_SYSCTL, "name")),
             Row("sysctls[].name", name(TPL_SYSCTL, _sysctl_problem), ""),
             Row("sysctls[].name", _namespace),
         ),

@@ -189,9 +189,7 @@ def unique(
     rule: Rule,
     member: str,
     *,
-    unless: Problem | None = None,
     words: str = "is already the name of",
-    whole: bool = False,
     then: Check | None = None,
 ) -> Check:
     """A list of objects of which no two have the same value in a member.
@@ -199,9 +197,7 @@ def unique(
     Args:
         rule: The rule that the second of two breaks.
         member: The member; an empty one is left out.
-        unless: A problem for which a value is left out, because another check reports it.
         words: What messages say between the value and the place of the first.
-        whole: Whether messages say the whole path of the first.
         then: Judges each object after it is compared with those before it.
     """
 
@@ -211,11 +207,9 @@ def unique(
         seen: dict[str, int] = {}
         for index, item in enumerate(found):
             value, where = item.get(member), f"{field}[{index}]"
-            if value and not (unless is not None and unless(value)):
-                first = seen.setdefault(value, index)
-                if first != index:
-                    place = f"{site.path}.{field}[{first}]" if whole else f"{field}[{first}]"
-                    site.report(rule, f"{quoted(value)} {words} {place}", f"{where}.{member}")
+            if value and (first := seen.setdefault(value, index)) != index:
+                message = f"{quoted(value)} {words} {site.path}.{field}[{first}]"
+                site.report(rule, message, f"{where}.{member}")
             if then is not None:
                 then(site, item, where, found)
 
