@@ -16,6 +16,7 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     exactly_one,
+    excludes,
     name,
     quoted,
     refused,
@@ -99,11 +100,6 @@ def _hidden(site: Site, variables: list[Raw]) -> None:
             site.report(TPL_DOUBTFUL, message, f"env[{index}]")
 
 
-def _no_value(site: Site, source: Raw, field: str, variable: Raw) -> None:
-    if variable.get("value") and not source.keys().isdisjoint(_SOURCES):
-        site.report(TPL_ENV_VALUE, "must not be set together with value", field)
-
-
 def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
     """Check the volume of a variable that is read from a file, which an init container writes to an emptyDir."""
     if not found:
@@ -181,7 +177,7 @@ def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
 _VALUE_FROM = compiled(
     (
         Row("", exactly_one(TPL_ENV_VALUE, _SOURCES)),
-        Row("", _no_value),
+        Row("", excludes(TPL_ENV_VALUE, "value")),
         Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
         Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
         Row(

@@ -77,7 +77,7 @@ TPL_HANDLER = refused(
 )
 
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
-_GRACES = "0 or more (below, it counts as 1)"
+_GRACE_WORDS = "0 or more (below, it counts as 1)"
 _RESTARTS = ("Restart", "RestartAllContainers")
 
 
@@ -108,7 +108,7 @@ _exit_codes = compiled(
 ROWS = (
     Row("restartPolicy", one_of(TPL_RESTART_POLICY, ("Always", "OnFailure", "Never"), empty=True)),
     Row("activeDeadlineSeconds", within(TPL_DEADLINE, 1, 2**31 - 1)),
-    Row("terminationGracePeriodSeconds", within(TPL_DOUBTFUL, 0, words=_GRACES)),
+    Row("terminationGracePeriodSeconds", within(TPL_DOUBTFUL, 0, words=_GRACE_WORDS)),
     Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
     Row("preemptionPolicy", _preemption),
     Row("priority", within(TPL_PRIORITY, 0, 0, "left to the pod's priority class")),

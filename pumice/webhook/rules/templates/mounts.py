@@ -107,22 +107,15 @@ def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
 
 
 def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -> None:
-    """Check devices against each other and the mounts of the container."""
+    """Check that devices are no mounts of the container, too, and that its users are those of the node."""
     mounts = container.get("volumeMounts", ())
     for member, of_mounts in (("name", "name"), ("devicePath", "mountPath")):
-        elsewhere = {mount.get(of_mounts) for mount in mounts}
-        seen: dict[str, int] = {}
+        mounted = {mount.get(of_mounts) for mount in mounts}
         for index, device in enumerate(devices):
             found = device.get(member)
-            if not found:
-                continue
-            if (first := seen.setdefault(found, index)) != index:
-                message = f"{quoted(found)} is already at {site.path}.{field}[{first}]"
-            elif found in elsewhere:
+            if found and found in mounted:
                 message = f"{quoted(found)} is already in {site.path}.volumeMounts"
-            else:
-                continue
-            site.report(TPL_MOUNT_DUP, message, f"{field}[{index}].{member}")
+                site.report(TPL_MOUNT_DUP, message, f"{field}[{index}].{member}")
     if devices and not site.pod.host_users:
         site.report(TPL_DEVICE, "must not be set where hostUsers is false", field)
 
@@ -148,6 +141,8 @@ ROWS = (
     Row("volumeDevices[].name", _claim),
     Row("volumeDevices[].devicePath", required(TPL_DEVICE), ""),
     Row("volumeDevices[].devicePath", without_backsteps(TPL_DEVICE)),
+    Row("volumeDevices", unique(TPL_MOUNT_DUP, "name", words="is already at")),
+    Row("volumeDevices", unique(TPL_MOUNT_DUP, "devicePath", words="is already at")),
     Row("volumeDevices", _beside_mounts),
 )
 """Fields of a container."""
