@@ -39,9 +39,10 @@ class Patch:
 
     def set(self, pointer: str, value: Any) -> None:
         """Set one member by its JSON pointer, whose keys are escaped."""
-        for parent in [each for each in self._parents if pointer.startswith(each + "/")]:
-            self._parents.remove(parent)
-            self.operations.append(PatchOperation("add", parent, {}))
+        if self._parents:
+            for parent in [each for each in self._parents if pointer.startswith(each + "/")]:
+                self._parents.remove(parent)
+                self.operations.append(PatchOperation("add", parent, {}))
         self.operations.append(PatchOperation("add", pointer, value))
 
 

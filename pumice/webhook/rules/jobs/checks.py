@@ -53,11 +53,11 @@ def _pod_templates(case: Case, job: Job) -> None:
     # Namespaces with levels of their own see other problems, so what is in order for one is not for all.
     known = case.known if case.levels is case.settings.cluster_levels else None
     for index, task in enumerate(job.tasks):
-        path = f"spec.tasks[{index}].template"
         template = without_plain(task.template or {})
         key = known.key(template) if known is not None else b""
         if known is not None and key in known:
             continue
+        path = f"spec.tasks[{index}].template"
         before = len(case.errors) + len(case.warnings)
         pod_template(Site(case, path), template)
         volcano_template(case, path, template)

@@ -25,7 +25,7 @@ from pumice.webhook.rules.templates.shapes import (
     within,
 )
 from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
 __all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS"]
 
@@ -157,7 +157,33 @@ ROWS = (
 
 
 LARGEST_PORT = 65535
+_PROTOCOLS = ("TCP", "UDP", "SCTP")
+_OF_THE_POD = {"name", "containerPort", "protocol"}
 _number = within(TPL_PORT, 1, LARGEST_PORT)
+
+
+def _ports(site: Site, ports: list[Raw], field: str, container: Raw) -> None:
+    if not _are_plain(ports):
+        _PORTS(site, ports, field, container)
+
+
+def _are_plain(ports: list[Raw]) -> bool:
+    """Whether all ports are of the pod alone and in order, under names of their own.
+
+    A single look, since nearly all are so.
+    """
+    names = set()
+    for port in ports:
+        name = port.get("name", "")
+        if (
+            not port.keys() <= _OF_THE_POD
+            or not 1 <= port.get("containerPort", 0) <= LARGEST_PORT
+            or port.get("protocol", "TCP") not in _PROTOCOLS
+            or (name and (name in names or port_name_problem(name)))
+        ):
+            return False
+        names.add(name)
+    return True
 
 
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
@@ -239,14 +265,16 @@ def _clash(port: Raw, other: Raw) -> bool:
     return bool(inside == outside and bool(port.get("hostIP")) is not bool(other.get("hostIP")))
 
 
-_PORTS = (
-    Row("ports[].name", name(TPL_PORT, port_name_problem, empty=True)),
-    Row("ports[].containerPort", present(TPL_PORT, _number, "FieldValueRequired"), None),
-    Row("ports[].protocol", one_of(TPL_PORT, ("TCP", "UDP", "SCTP"), empty=True)),
-    Row("ports", unique(TPL_PORT_DUP, "name")),
+_PORTS = compiled(
+    (
+        Row("[].name", name(TPL_PORT, port_name_problem, empty=True)),
+        Row("[].containerPort", present(TPL_PORT, _number, "FieldValueRequired"), None),
+        Row("[].protocol", one_of(TPL_PORT, _PROTOCOLS, empty=True)),
+        Row("", unique(TPL_PORT_DUP, "name")),
+    )
 )
-CONTAINER_ROWS = (*_PORTS, Row("ports", _in_network))
+CONTAINER_ROWS = (Row("ports", _ports), Row("ports", _in_network))
 """Fields of a regular container."""
 
-INIT_ROWS = (*_PORTS, Row("ports", _host_ports_of_init))
+INIT_ROWS = (Row("ports", _ports), Row("ports", _host_ports_of_init))
 """Fields of an init container."""

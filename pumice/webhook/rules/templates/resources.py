@@ -100,6 +100,7 @@ TPL_POD_CLAIM = refused(
     "resourceClaims: [{name: gpu}]",
 )
 
+_NONE: Raw = {}
 _MOST_COUNTED = 2**63 - 1
 """The largest count, in milli-units; of a larger one Kubernetes cannot tell whether it is a whole number."""
 _MOST_BINARY = _MOST_COUNTED * MILLI
@@ -107,6 +108,9 @@ _MOST_BINARY = _MOST_COUNTED * MILLI
 
 Amounts = dict[str, int]
 """Amounts in milli-units by name of the resource."""
+
+Written = tuple[tuple[str, str | float], ...]
+"""Amounts as they are written, by name of the resource."""
 
 Problem = tuple[Rule, str, str]
 """A rule that is broken, the field, and what is wrong."""
@@ -198,9 +202,23 @@ def requirements(
     return limits, amounts(site, found.get("requests", {}), f"{field}.requests", judge)
 
 
+@lru_cache(maxsize=1024)
+def _are_plain(limits: Written, requests: Written) -> bool:
+    """Whether nothing is wrong with limits and requests of a container, of which no name needs a budget to judge."""
+    readable: list[Amounts] = []
+    for written in (limits, requests):
+        judged = {name: of_container(name, value, False) for name, value in written}
+        if any(problems or is_vendors(name) for name, (_, problems) in judged.items()):
+            return False
+        readable.append({name: amount for name, (amount, _) in judged.items()})
+    return next(conflicts(*readable), None) is None
+
+
 def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
-    for rule, member, message in conflicts(*requirements(site, found, field)):
-        site.report(rule, message, f"{field}.{member}" if member else field)
+    limits, requests = found.get("limits", _NONE), found.get("requests", _NONE)
+    if not _are_plain(tuple(limits.items()), tuple(requests.items())):
+        for rule, member, message in conflicts(*requirements(site, found, field)):
+            site.report(rule, message, f"{field}.{member}" if member else field)
 
 
 def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
