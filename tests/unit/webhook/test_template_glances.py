@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.templates import ports, requirements
+from pumice.webhook.rules.templates import network, resources
 from tests.unit.webhook.template_rows import BASE, judged
 
 Raw = dict[str, Any]
@@ -49,7 +49,7 @@ def test_ports(found: list[Raw], beside: list[Raw]) -> None:
     for container in ({"ports": found}, {"ports": [*found, *beside]}):
         glanced = told(container)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ports, "_are_plain", lambda _: False)
+            patch.setattr(network, "_are_plain", lambda _: False)
             assert told(container) == glanced
 
 
@@ -59,5 +59,5 @@ def test_amounts(limits: Raw, requests: Raw) -> None:
     for container in ({"limits": limits, "requests": requests}, {"limits": limits}):
         glanced = told({"resources": container})
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(requirements, "are_plain", lambda *_: False)
+            patch.setattr(resources, "_are_plain", lambda *_: False)
             assert told({"resources": container}) == glanced

@@ -23,7 +23,7 @@ from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.requirements import TPL_QUANTITY
+from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
 
 __all__ = ["TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
