@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pumice.cluster.client import Client
     from pumice.cluster.elected import ElectedWorker
-    from pumice.cluster.probes import Check
+    from pumice.serving.probes import Check
 
 __all__ = [
     "connected",
@@ -80,7 +80,7 @@ def run_worker(
         async with connected(kubeconfig, server) as client:
             worker = make(client)
             registry = worker.metrics.registry
-            async with serving_health(metrics_port, registry, lambda: worker.ready, worker.notes):
+            async with serving_health(metrics_port, registry, worker.checks, worker.notes):
                 await run_until_stopped(worker.tasks())
 
     run(work)
@@ -100,7 +100,7 @@ async def connected(kubeconfig: Path | None, server: str | None) -> "AsyncIterat
 async def serving_health(
     port: int | None,
     registry: "CollectorRegistry",
-    ready: Callable[[], bool],
+    checks: "Mapping[str, Check]",
     notes: "Mapping[str, Check] | None" = None,
 ) -> AsyncIterator[None]:
     """Serve health and metrics on a port, where one is given.
@@ -113,7 +113,7 @@ async def serving_health(
         return
     from pumice.cli.health import HealthServer
 
-    server = HealthServer(port, registry, ready, notes)
+    server = HealthServer(port, registry, checks, notes)
     try:
         await server.__aenter__()
     except OSError as error:

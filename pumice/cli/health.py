@@ -1,11 +1,12 @@
 """`/healthz`, `/readyz` and `/metrics` of a component that serves nothing else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from pumice.cluster.probes import Check, Probes
+from pumice.serving.http_server import HttpServer
+from pumice.serving.limits import CONNECTIONS, HttpLimits, affordable
+from pumice.serving.probes import Check, Probes
 
 __all__ = ["HealthServer"]
 
@@ -23,33 +24,28 @@ class HealthServer:
         self,
         port: int,
         registry: CollectorRegistry,
-        ready: Callable[[], bool],
+        checks: Mapping[str, Check],
         notes: Mapping[str, Check] | None = None,
         *,
         host: str = "0.0.0.0",
+        limits: HttpLimits | None = None,
     ) -> None:
         """Describe the server.
 
         Args:
             port: Where to listen; 0 takes a free port.
             registry: What `/metrics` shows.
-            ready: Whether the component can do its work.
+            checks: What must hold for the component to be ready, by name.
             notes: What a person should look at although the component is ready, by name.
             host: Address to listen on; all, because the kubelet and Prometheus come from outside the
                 pod.
+            limits: What clients may take; the webhook's limits when None.
         """
         self.port = port
         self._host = host
-        probes = Probes(registry, {"caches": lambda: None if ready() else "not synced yet"}, notes)
-        application = web.Application()
-        application.add_routes(
-            [
-                web.get("/healthz", probes.healthz),
-                web.get("/readyz", probes.readyz),
-                web.get("/metrics", probes.metrics),
-            ]
-        )
-        self._runner = web.AppRunner(application, access_log=None, handle_signals=False)
+        probes = Probes(registry, checks, notes)
+        limits = limits or HttpLimits(affordable(CONNECTIONS, 1))
+        self._server = HttpServer(probes.answer, limits)
 
     async def __aenter__(self) -> "HealthServer":
         """Start to listen.
@@ -57,16 +53,10 @@ class HealthServer:
         Raises:
             OSError: The port is taken.
         """
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self.port)
-        try:
-            await site.start()
-        except OSError:
-            await self._runner.cleanup()
-            raise
-        self.port = self._runner.addresses[0][1]
+        await self._server.open(self._host, self.port)
+        self.port = self._server.port
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stop listening."""
-        await self._runner.cleanup()
+        await self._server.close(0.0)
