@@ -1,11 +1,11 @@
 """`/healthz`, `/readyz` and `/metrics` of a component that serves nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from pumice.cluster.probes import Probes
+from pumice.cluster.probes import Check, Probes
 
 __all__ = ["HealthServer"]
 
@@ -23,7 +23,7 @@ class HealthServer:
         self,
         port: int,
         registry: CollectorRegistry,
-        ready: Callable[[], bool],
+        checks: Mapping[str, Check],
         *,
         host: str = "0.0.0.0",
     ) -> None:
@@ -32,13 +32,13 @@ class HealthServer:
         Args:
             port: Where to listen; 0 takes a free port.
             registry: What `/metrics` shows.
-            ready: Whether the component can do its work.
+            checks: What must hold for the component to be ready, by name.
             host: Address to listen on; all, because the kubelet and Prometheus come from outside the
                 pod.
         """
         self.port = port
         self._host = host
-        probes = Probes(registry, {"caches": lambda: None if ready() else "not synced yet"})
+        probes = Probes(registry, checks)
         application = web.Application()
         application.add_routes(
             [

@@ -58,6 +58,13 @@ class Closing:
         state.dirty.clear()
 
     def _close(self, job: Job) -> None:
+        try:
+            self._conclude(job)
+        except Exception as error:
+            self._session.fail(job.key, error)
+            self._conclude(job)  # of a job in quarantine no plugin is asked
+
+    def _conclude(self, job: Job) -> None:
         pending = self._state.pending
         finding = self._find(job)
         if finding is None:
@@ -105,6 +112,9 @@ class Closing:
 
     def _find(self, job: Job) -> _Finding | None:
         session = self._session
+        held = self._state.quarantined.get(job.key)
+        if held is not None:
+            return _Finding(held, True)
         waiting = job.counts[Status.PENDING]
         if job.group is None:
             message = f"PodGroup {job.key} does not exist; {waiting} pods name it"

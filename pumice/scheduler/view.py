@@ -26,7 +26,8 @@ class SessionView:
         matcher: Selectors as masks.
         jobs: Gangs by key.
         queues: Queues by name.
-        waiting: Gangs that this session may do something for, in the order of their keys.
+        waiting: Gangs that this session may do something for, in the order of their keys; without those in
+            quarantine.
         actions: Names of the configured actions.
     """
 
@@ -64,7 +65,9 @@ class SessionView:
         self.matcher: NodeMatcher = state.matcher
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = tuple(state.waiting[key] for key in sorted(state.waiting))
+        self.waiting: Sequence[Job] = tuple(
+            state.waiting[key] for key in sorted(state.waiting.keys() - state.quarantined.keys())
+        )
         self.actions = actions
 
     def column(self, resource: str) -> int | None:

@@ -19,6 +19,7 @@ class WorkerSettings(Candidacy):
         debounce: Time for which changes are gathered before a cycle, in seconds: a Job's pods arrive
             one after the other, and a cycle a pod would be a cycle in vain.
         concurrent_binds: Bindings under way at once.
+        concurrent_evictions: Evictions under way at once.
         concurrent_writes: Writes of statuses and conditions under way at once, of each kind.
     """
 
@@ -27,6 +28,7 @@ class WorkerSettings(Candidacy):
     period: float = 1.0
     debounce: float = 0.02
     concurrent_binds: int = 64
+    concurrent_evictions: int = 8
     concurrent_writes: int = 16
     lease_name: str = "pumice-scheduler"
     identity: str = "pumice-scheduler"

@@ -155,9 +155,7 @@ async def test_the_lease_has_a_connection_of_its_own(client: Client, api: TinyAp
     async def work() -> None:
         leads.set()
 
-    candidacy = Candidacy(
-        lease_name="part", lease_namespace="ns", identity="a", leader_elect=True
-    )
+    candidacy = Candidacy(lease_name="part", lease_namespace="ns", identity="a", leader_elect=True)
     async with asyncio.timeout(60):
         await run_elected(client, candidacy, work)
     assert leads.is_set()
