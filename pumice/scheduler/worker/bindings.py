@@ -134,7 +134,7 @@ class Binder:
     def _failed(self, key: str, binding: _Binding, error: ApiError) -> float:
         uid = binding.pod.metadata.uid
         failures = self._failures[uid] = self._failures.get(uid, 0) + 1
-        delay = max(self._backoff.delay(failures - 1), error.retry_after or 0.0)
+        delay = self._backoff.delay(failures - 1, error.retry_after)
         logger.warning("binding %s to %s: %s; again in %.1f s", key, binding.node, error, delay)
         binding.failed = True
         return delay

@@ -108,7 +108,7 @@ class Evictor:
         known, count = self._refusals.get(key, (uid, 0))
         count = count + 1 if known == uid else 1
         self._refusals[key] = uid, count
-        delay = max(self._backoff.delay(count - 1), error.retry_after or 0.0)
+        delay = self._backoff.delay(count - 1, error.retry_after)
         logger.warning("evicting %s: %s; not asked again for %.1f s", key, error, delay)
         eviction.refused = True
         context.state.forget(key, uid)

@@ -64,7 +64,7 @@ class WriteQueue:
                 level, result = logging.DEBUG, "conflict"
             self.count(result)
             failures = self._failures[key] = self._failures.get(key, 0) + 1
-            delay = max(self._backoff.delay(failures - 1), error.retry_after or 0.0)
+            delay = self._backoff.delay(failures - 1, error.retry_after)
             logger.log(
                 level, "writing %s of %s: %s; again in %.1f s", self._name, key, error, delay
             )
