@@ -54,14 +54,12 @@ class AssumedStatus:
         version: resourceVersion that the write must carry; once it is written, the version that the write made.
         status: The status.
         is_written: Whether the API server has accepted the write.
-        is_refused: Whether the API server has answered the write with a conflict.
     """
 
     uid: str
     version: str
     status: PodGroupStatus
     is_written: bool = False
-    is_refused: bool = False
 
     def counts(self, shown: ObjectMeta) -> bool:
         """Whether the PodGroup is shown as it was before the write."""
@@ -114,11 +112,10 @@ class Assumptions:
             status: The status.
         """
         before = self._statuses.get(key)
-        version, is_refused = meta.resource_version, False
+        version = meta.resource_version
         if before is not None and before.counts(meta):
-            # Computed from what the earlier write made, which the watch does not show yet.
-            version, is_refused = before.version, before.is_refused
-        self._statuses[key] = AssumedStatus(meta.uid, version, status, is_refused=is_refused)
+            version = before.version  # of the write before, which the watch does not show yet
+        self._statuses[key] = AssumedStatus(meta.uid, version, status)
 
     def correct_status(self, key: str, meta: ObjectMeta, status: PodGroupStatus) -> PodGroupStatus:
         """The status that a PodGroup that was just read counts as having."""
@@ -137,9 +134,7 @@ class Assumptions:
     def status_to_write(self, key: str) -> AssumedStatus | None:
         """The status of a PodGroup that has yet to be written, if there is one."""
         assumed = self._statuses.get(key)
-        if assumed is None or assumed.is_written or assumed.is_refused:
-            return None
-        return assumed
+        return None if assumed is None or assumed.is_written else assumed
 
     def status_written(self, key: str, written: AssumedStatus, version: str) -> None:
         """Note that the API server accepted a write, and the resourceVersion that it made."""
@@ -152,13 +147,6 @@ class Assumptions:
             and version_number(current.version) < version_number(version)
         ):
             current.version = version  # computed while the write was under way
-
-    def status_refused(self, key: str, refused: AssumedStatus) -> None:
-        """Note that the PodGroup has changed since; the watch is about to show how."""
-        refused.is_refused = True
-        current = self._statuses.get(key)
-        if current is not None and (current.uid, current.version) == (refused.uid, refused.version):
-            current.is_refused = True  # the same would be answered
 
 
 def is_older(version: str, known: str) -> bool:

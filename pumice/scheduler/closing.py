@@ -59,12 +59,19 @@ class Closing:
                 state.pending.pop(key, None)
                 continue
             is_fresh = key in fresh or job.finding is None
-            if is_fresh:
-                self._look(job)
-            self._close(job)
-            if is_fresh:
-                job.blocked = self._blocked(job)
+            try:
+                self._conclude(job, is_fresh=is_fresh)
+            except Exception as error:
+                self._session.fail(job.key, error)
+                self._conclude(job, is_fresh=True)  # of a job in quarantine no plugin is asked
         state.dirty.clear()
+
+    def _conclude(self, job: Job, *, is_fresh: bool) -> None:
+        if is_fresh:
+            self._look(job)
+        self._close(job)
+        if is_fresh:
+            job.blocked = self._blocked(job)
 
     def _look(self, job: Job) -> None:
         """Find out why a gang waits."""

@@ -17,6 +17,9 @@ _UNSCHEDULABLE = "Unschedulable"
 
 def find(session: Session, job: Job) -> Finding | None:
     """What a session found out about a gang; None when there is nothing to say."""
+    held = session.state.quarantined.get(job.key)
+    if held is not None:
+        return Finding(held, is_unschedulable=True)
     outcome = session.outcomes.get(job.key) or Outcome()
     found = _reason(session, job, outcome)
     if found is None:

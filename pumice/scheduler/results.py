@@ -97,6 +97,10 @@ class CycleResult:
         pods: Conditions of waiting pods that changed.
         events: What to tell the owners.
         decided: Pods that were looked at: placed, promised a place or refused.
+        errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
+            until `ClusterState.release`.
+        error: An unexpected exception that concerns no single gang. It ended the cycle: what was decided before it
+            is here, what follows from it (statuses, reasons) is left to the next cycle.
     """
 
     binds: dict[str, str]
@@ -108,3 +112,5 @@ class CycleResult:
     pods: dict[str, PodVerdict]
     events: list[Event]
     decided: int
+    errors: Mapping[str, Exception] = field(default_factory=dict)
+    error: Exception | None = None

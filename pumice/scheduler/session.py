@@ -5,6 +5,7 @@ that sees a difference, checks must all agree, votes count tier by tier.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -32,9 +33,23 @@ from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
 from pumice.scheduler.view import SessionView
 
-__all__ = ["Outcome", "Session"]
+__all__ = ["JobError", "Outcome", "Session"]
 
 T = TypeVar("T")
+
+
+class JobError(Exception):
+    """An unexpected exception that concerns one job.
+
+    Attributes:
+        key: Key of the job.
+        error: The exception.
+    """
+
+    def __init__(self, key: str, error: Exception) -> None:
+        super().__init__(f"{key}: {error}")
+        self.key = key
+        self.error = error
 
 
 class Outcome:
@@ -73,6 +88,7 @@ class Session:
         outbox: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
+        errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were placed, promised a place or refused.
     """
 
@@ -91,7 +107,9 @@ class Session:
         self.events: list[Event] = []
         self.entered: dict[str, Job] = {}
         self.pipelined: dict[str, str] = {}
+        self.errors: dict[str, Exception] = {}
         self.decided = 0
+        self._statements: list[Statement] = []
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, str], Board] = {}
         self._impossible: dict[int, Reason | None] = {}
@@ -140,8 +158,15 @@ class Session:
         return (*keys, created, queue.metadata.name)
 
     def job_key(self, job: Job) -> SortKey:
-        """Place of a job among the jobs of its queue."""
-        keys = [each.call(job) for each in self.extensions.job_order]
+        """Place of a job among the jobs of its queue.
+
+        Raises:
+            JobError: A plugin failed; orders are also asked for outside of the job's turn.
+        """
+        try:
+            keys = [each.call(job) for each in self.extensions.job_order]
+        except Exception as error:
+            raise JobError(job.key, error) from error
         return (*keys, job.created, job.key)
 
     def task_key(self, task: Task) -> SortKey:
@@ -225,7 +250,7 @@ class Session:
 
     def statement(self) -> Statement:
         """An empty statement."""
-        return Statement(
+        statement = Statement(
             self.state.nodes,
             self.state.jobs,
             self.ledger,
@@ -233,6 +258,34 @@ class Session:
             self.extensions.on_allocate,
             self.extensions.on_deallocate,
         )
+        self._statements.append(statement)
+        return statement
+
+    @contextmanager
+    def turn(self, job: Job) -> Iterator[None]:
+        """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
+
+        What was tentative is undone, and the job is put into quarantine.
+        """
+        before = len(self._statements)
+        try:
+            yield
+        except Exception as error:
+            self.fail(job.key, error)
+            for statement in reversed(self._statements[before:]):
+                statement.abandon()
+        finally:
+            del self._statements[before:]
+
+    def fail(self, key: str, error: Exception) -> None:
+        """Put a job into quarantine because of an unexpected exception."""
+        if isinstance(error, JobError):
+            key, error = error.key, error.error
+        self.errors[key] = error
+        self.entered.pop(key, None)
+        kind = type(error).__name__
+        message = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
+        self.state.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
 
     def commit(self, statement: Statement) -> None:
         """Let a statement's decisions leave the session."""
@@ -252,8 +305,8 @@ class Session:
 
     def close(self) -> None:
         """Undo what must not outlive the session."""
-        for statement in reversed(self._kept):
-            statement.discard()
+        for statement in reversed([*self._kept, *self._statements]):
+            statement.abandon()
         self._kept.clear()
         for task in reversed(self.outbox.promises):
             self.state.nodes.discard(task)

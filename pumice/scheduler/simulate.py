@@ -117,8 +117,14 @@ class Simulation:
 
         Args:
             now: The moment, in UNIX seconds.
+
+        Raises:
+            Exception: Whatever a plugin or action raised.
         """
         self._result = run_cycle(self._state, self._config, now)
+        for error in (self._result.error, *self._result.errors.values()):
+            if error is not None:
+                raise error
         return self._result
 
     def advance(self) -> None:

@@ -53,6 +53,7 @@ class ClusterState:
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.
         assumed: What was decided and is not shown by the API server yet.
+        quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
     """
 
@@ -97,6 +98,7 @@ class ClusterState:
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
         self.assumed = Assumptions()
+        self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
 
     # -- nodes -------------------------------------------------------------------------------
@@ -210,6 +212,8 @@ class ClusterState:
         ):
             job.group = group
             return False
+        if old is None or (old.spec, old.metadata.annotations) != (group.spec, new.annotations):
+            self.quarantined.pop(key, None)
         job.set_group(group, self.default_queue)
         job.status = status
         job.priority = self._priority(job)
@@ -302,6 +306,19 @@ class ClusterState:
         self.nodes.settle()
         self.facts.settle()
 
+    def quarantine(self, key: str, why: Reason) -> None:
+        """Leave a gang out of cycles until `release`, or until its PodGroup is changed."""
+        self.quarantined[key] = why
+
+    def release(self, key: str) -> bool:
+        """Let a gang take part again."""
+        if self.quarantined.pop(key, None) is None:
+            return False
+        self.dirty[key] = None
+        if key in self.jobs:
+            self.jobs[key].blocked = None
+        return self._changed(True)
+
     def assume_status(self, job: Job, status: PodGroupStatus) -> None:
         """Count a PodGroup's status as written."""
         assert job.group is not None
@@ -385,6 +402,7 @@ class ClusterState:
             self.jobs.pop(job.key, None)
             self.warned.pop(job.key, None)
             self.dues.pop(job.key, None)
+            self.quarantined.pop(job.key, None)
 
     def _priority(self, job: Job) -> int:
         name = job.group.spec.priority_class_name if job.group else ""

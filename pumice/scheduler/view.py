@@ -29,7 +29,8 @@ class SessionView:
         claims: Claims, and where their volumes can be used.
         jobs: Gangs by key.
         queues: Queues by name.
-        waiting: Gangs that this session may do something for, in the order of their keys.
+        waiting: Gangs that this session may do something for, in the order of their keys; without those in
+            quarantine.
         actions: Names of the configured actions.
     """
 
@@ -69,7 +70,11 @@ class SessionView:
         self.claims: ClaimTable = state.claims
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = to_try(state.waiting.values(), state.gains, state.nodes)
+        self.waiting: Sequence[Job] = to_try(
+            (job for key, job in state.waiting.items() if key not in state.quarantined),
+            state.gains,
+            state.nodes,
+        )
         self.actions = actions
 
     def column(self, resource: str) -> int | None:

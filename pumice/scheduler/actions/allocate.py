@@ -29,16 +29,17 @@ def run(session: Session, _arguments: Arguments) -> None:
     jobs: dict[str, Line[Job]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
-        queue = _admitted(session, job)
-        waiting = _candidates(session, job) if queue is not None else []
-        if queue is None or not waiting:
-            continue
-        tasks[job.key] = _Tasks(session, waiting)
-        line = jobs.get(job.queue)
-        if line is None:
-            line = jobs[job.queue] = Line(session.job_key)
-            queues.push(queue)
-        line.push(job)
+        with session.turn(job):
+            queue = _admitted(session, job)
+            waiting = _candidates(session, job) if queue is not None else []
+            if queue is None or not waiting:
+                continue
+            tasks[job.key] = _Tasks(session, waiting)
+            line = jobs.setdefault(job.queue, Line(session.job_key))
+            line.push(job)
+    for name, line in jobs.items():
+        if line:
+            queues.push(session.state.queues[name])
     while queues:
         queue = queues.pop()
         line = jobs[queue.metadata.name]
@@ -49,8 +50,9 @@ def run(session: Session, _arguments: Arguments) -> None:
             continue
         job = line.pop()
         waiting_tasks = tasks[job.key]
-        if _turn(session, queue, job, waiting_tasks) and waiting_tasks:
-            line.push(job)
+        with session.turn(job):
+            if _turn(session, queue, job, waiting_tasks) and waiting_tasks:
+                line.push(job)
         queues.push(queue)
 
 

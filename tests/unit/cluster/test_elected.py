@@ -85,7 +85,7 @@ async def test_it_waits_ready_while_another_leads_and_hands_over_when_stopped(
     stop_one.set()
     await first
     assert one.leading == 0
-    await two.time.advance(2)
+    await two.time.advance(0.5)
     await until(two.started.is_set)
     assert api.objects[LEASE]["spec"]["holderIdentity"] == "two"
 
@@ -113,7 +113,7 @@ async def test_a_new_leader_first_sees_what_the_last_one_wrote(
     await api.put("/api/v1/pods", {"metadata": {"name": "late", "namespace": "ns"}})
     stop_one.set()
     await first
-    await two.time.advance(2)
+    await two.time.advance(0.5)
     await until(two.started.is_set)
     assert two.seen == {"late"}
     stop_two.set()

@@ -252,8 +252,12 @@ class Scene:
         self.state.set_pod(msgspec.convert(manifest, Pod))
 
     def cycle(self, now: float = NOW) -> CycleResult:
-        """One cycle."""
-        return run_cycle(self.state, self.config, now)
+        """One cycle, in which nothing fails unexpectedly."""
+        result = run_cycle(self.state, self.config, now)
+        for error in (result.error, *result.errors.values()):
+            if error is not None:
+                raise error
+        return result
 
     def start(self, result: CycleResult) -> None:
         """Let the bound pods run, and let terminating ones go."""

@@ -232,30 +232,12 @@ def test_a_status_on_top_of_a_write_carries_its_version(state: ClusterState) -> 
     assert third.version == "18"
 
 
-def test_after_a_conflict_nothing_is_written_until_the_watch_shows_why(
-    state: ClusterState,
-) -> None:
-    assume(state, "Running")
-    write = state.assumed.status_to_write(GROUP)
-    assert write is not None
-    state.assumed.status_refused(GROUP, write)
-    assume(state, "Unknown")
-    assert state.assumed.status_to_write(GROUP) is None
-    state.set_pod_group(shown_group(12, "Pending"))
-    assert phase(state) == "Pending"
-    assume(state, "Inqueue")
-    again = state.assumed.status_to_write(GROUP)
-    assert again is not None
-    assert again.version == "12"
-
-
 def test_a_late_answer_leaves_a_later_status_alone(state: ClusterState) -> None:
     assume(state, "Inqueue")
     late = state.assumed.status_to_write(GROUP)
     assert late is not None
     state.set_pod_group(shown_group(12, "Pending"))
     assume(state, "Running")
-    state.assumed.status_refused(GROUP, late)
     state.assumed.status_written(GROUP, late, "11")
     current = state.assumed.status_to_write(GROUP)
     assert current is not None
