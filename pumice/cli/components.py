@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pumice.cluster.client import Client
     from pumice.cluster.elected import ElectedWorker
-    from pumice.cluster.probes import Check
+    from pumice.serving.probes import Check
 
 __all__ = [
     "connected",

@@ -20,9 +20,11 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.leader import LeaderElection
 from pumice.cluster.lifecycle import Eternal
-from pumice.cluster.probes import Check
 
-__all__ = ["Candidacy", "ElectedMetrics", "ElectedWorker", "run_elected"]
+__all__ = ["Candidacy", "Check", "ElectedMetrics", "ElectedWorker", "run_elected"]
+
+Check = Callable[[], str | None]
+"""Says why a process cannot do its work, or None when it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

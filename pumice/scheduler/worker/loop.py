@@ -7,9 +7,8 @@ from contextlib import suppress
 from pumice.api.kinds import POD_GROUP
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.elected import Check, ElectedWorker
 from pumice.cluster.events import Reference
-from pumice.cluster.probes import Check
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.conditions import PodConditions
