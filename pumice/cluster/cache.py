@@ -39,7 +39,7 @@ CATCH_UP_SECONDS = 3.0
 """How long the watch lasts by which a kind catches up: API servers send a bookmark 2 s before the end."""
 
 SILENT_SECONDS = 150.0
-"""How long a watch may bring nothing: API servers send a bookmark about once a minute."""
+"""How long a watch may be silent: API servers send a bookmark about once a minute."""
 
 LASTING_SECONDS = 10.0
 """A watch shorter than this is followed by a wait, a longer one by the next at once."""
@@ -173,11 +173,11 @@ class WatchCache(Generic[T]):
 
     @property
     def problem(self) -> str | None:
-        """Why the picture cannot be relied on, or None when it can."""
+        """Why the cache may be out of date, or None when it is current."""
         if not self.synced.is_set():
             return f"{self.kind.plural}: not synced yet"
         if self.age > SILENT_SECONDS:
-            return f"{self.kind.plural}: the watch has brought nothing for {self.age:.0f} s"
+            return f"{self.kind.plural}: no event or bookmark for {self.age:.0f} s"
         return None
 
     @property

@@ -24,7 +24,7 @@ from pumice.cluster.lifecycle import Eternal
 __all__ = ["Candidacy", "Check", "ElectedMetrics", "ElectedWorker", "run_elected"]
 
 Check = Callable[[], str | None]
-"""Says what is wrong, or None when nothing is."""
+"""Says why a process cannot do its work, or None when it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,3 +86,5 @@ class Quarantine:
         if self._context.state.release(key):
             self._on_trial.add(key)
             self._context.wake()
+        else:  # its PodGroup was changed, or it is gone
+            self._failures.pop(key, None)

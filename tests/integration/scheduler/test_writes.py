@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from pumice.api.kinds import LEASE, NODE, POD, POD_GROUP, Kind
+from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import NotFound, TooManyRequests, Unavailable
 from pumice.cluster.leader import LeaderElection
@@ -124,16 +126,19 @@ async def test_a_pod_that_the_server_does_not_know_is_tried_with_growing_delays(
     stage.cluster.add_node("node1", cpu="4")
     stage.gang("train", 1)
 
+    moments: list[float] = []
+
     async def missing(pod: str, node: str) -> None:
         del node
+        moments.append(asyncio.get_running_loop().time())
         raise NotFound(404, "NotFound", f'pods "{pod}" not found')
 
     hooked.before_bind = missing
     async with stage.scheduler(hooked) as worker:
-        await stage.until(lambda: hooked.binds)
-        await asyncio.sleep(0.6)
-        assert len(hooked.binds) <= 3
+        await stage.until(lambda: len(moments) == 4)
         hooked.before_bind = None
+        gaps = [later - earlier for earlier, later in pairwise(moments)]
+        assert all(gap > 0.17 * 2**number for number, gap in enumerate(gaps)), gaps
         await stage.until(lambda: stage.phase("train") == "Running")
         assert sample(worker, "binds_total", result="gone") >= 1
 
@@ -298,10 +303,12 @@ async def test_a_refused_eviction_is_taken_back_and_not_asked_again_before_its_d
     async with terms(monkeypatch) as begun, stage.scheduler(hooked):
         await stage.until(lambda: stage.phase("victim") == "Running")
         state = begun[0]._context.state
+        begun[0]._evictor._backoff = Backoff(base=60.0, cap=60.0)
         for _ in range(5):
             evict_once(monkeypatch, "default/victim-0")
             begun[0]._news.set()
-            await asyncio.sleep(0.1)
+            cycles = state.cycles
+            await stage.until(lambda before=cycles: state.cycles > before)  # type: ignore[misc]
             await stage.until(lambda: state.tasks["default/victim-0"].status is Status.RUNNING)
         assert hooked.evictions == ["victim-0"]
 

@@ -400,9 +400,7 @@ async def test_without_a_bookmark_a_large_kind_is_listed(
         assert cache.relists == 2
 
 
-async def test_catching_up_gets_past_a_watch_that_brings_nothing(
-    cache: WatchCache[Thing], api: TinyApi
-) -> None:
+async def test_catching_up_replaces_a_silent_watch(cache: WatchCache[Thing], api: TinyApi) -> None:
     await api.put(PODS, thing("a"))
     async with running(cache):
         await until(lambda: api.watching)
@@ -423,7 +421,7 @@ async def test_several_may_wait_for_the_same_cache(cache: WatchCache[Thing], api
         assert int(cache.resource_version) == api.version
 
 
-async def test_a_watch_that_brings_nothing_for_long_is_a_problem(client: Client) -> None:
+async def test_a_watch_that_is_silent_for_long_is_a_problem(client: Client) -> None:
     clock = ManualClock()
     cache = WatchCache(client, POD, Thing, clock=clock)
     found = [cache.problem]
@@ -434,5 +432,5 @@ async def test_a_watch_that_brings_nothing_for_long_is_a_problem(client: Client)
     assert found == [
         "pods: not synced yet",
         None,
-        "pods: the watch has brought nothing for 160 s",
+        "pods: no event or bookmark for 160 s",
     ]

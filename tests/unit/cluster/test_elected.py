@@ -132,13 +132,13 @@ async def test_it_leads_by_its_own_clock(client: Client) -> None:
     assert Part(client, elect=False).leads()
 
 
-async def test_a_watch_that_brings_nothing_makes_it_unready(client: Client) -> None:
+async def test_a_silent_watch_makes_it_unready(client: Client) -> None:
     part, stop = Part(client), asyncio.Event()
     running = start(part, stop)
     await until(lambda: part.ready)
     part.time.now += 200
     assert not part.ready
-    assert part.checks["caches"]() == "pods: the watch has brought nothing for 200 s"
+    assert part.checks["caches"]() == "pods: no event or bookmark for 200 s"
     stop.set()
     await running
 

@@ -236,7 +236,7 @@ async def test_durations_must_be_in_their_order(client: Client) -> None:
         LeaderElection(client, "x", "ns", "a", renew_deadline=20)
 
 
-async def test_after_a_standstill_nobody_believes_in_the_lease(stage: Election) -> None:
+async def test_after_a_standstill_it_does_not_lead_by_its_own_clock(stage: Election) -> None:
     """A stopped process goes on with what it was about to write before its renewal notices."""
     a = stage.enter("a")
     await until(a.leads)
