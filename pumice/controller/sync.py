@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
 from pumice.controller import evictions, marks, objects, podgroups, pods, replicas, rolling
@@ -32,7 +32,7 @@ from pumice.controller.plan import (
 from pumice.controller.reasons import Waiting, arrival, why
 from pumice.controller.replicas import Missing
 from pumice.controller.situation import Situation, stumbled
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM, foreign_claims
+from pumice.controller.volumes import foreign_claims
 from pumice.plugins import PluginError
 
 __all__ = ["CONFLICT_SECONDS", "sync"]

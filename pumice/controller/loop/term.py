@@ -4,7 +4,7 @@ import asyncio
 import logging
 from contextlib import ExitStack
 
-from pumice.api.kinds import JOB, POD_GROUP, QUEUE, Kind
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD_GROUP, QUEUE, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
@@ -25,7 +25,6 @@ from pumice.controller.owners import controls_raw
 from pumice.controller.podgroups import queue_of
 from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from pumice.plugins import Registry
 
 __all__ = ["Term"]
