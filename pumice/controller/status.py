@@ -125,9 +125,13 @@ def compose(
 
 
 def refused(stored: Raw, reason: str, message: str, now: float) -> Raw | None:
-    """The status of a Job from which no pods can be made, or None when it says so already."""
+    """The status of a Job from which no pods can be made, or None if it is stored already.
+
+    The phase stays: a Job that became unreadable while it ran may still have pods that run.
+    """
     status = {**stored}
-    _enter(status, stored, Verdict(PENDING, reason, message), now)
+    phase = (stored.get("state") or {}).get("phase") or PENDING
+    _enter(status, stored, Verdict(phase, reason, message), now)
     return None if status == stored else status
 
 

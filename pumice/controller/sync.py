@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.kinds import JOB, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
 from pumice.controller import evictions, marks, objects, podgroups, pods, replicas, rolling
@@ -74,7 +74,7 @@ def sync(case: Situation) -> Plan:
     return Plan.of(
         status,
         [*events, *_restarts(old), *_lost_keys(case, settled)],
-        [*settled.creates, *settled.updates, *renewed],
+        [*_forwarding(case), *settled.creates, *settled.updates, *renewed],
         _claims(case) if due or case.observed.group is None else [],
         group.steps,
         due,
@@ -95,6 +95,21 @@ def _objects(case: Situation) -> tuple[Settled, list[DeleteObject]]:
         (*plain.conflicts, *keys.conflicts),
     )
     return settled, renewed
+
+
+def _forwards(case: Situation) -> bool:
+    """Whether the Job's queue lets other clusters take its pods."""
+    queue = case.observed.queue
+    return queue is not None and bool(queue.spec.extend_clusters)
+
+
+def _forwarding(case: Situation) -> list[UpdateObject]:
+    """Say on a Job that other clusters may take its pods; its user may say otherwise."""
+    meta = case.job.metadata
+    if not _forwards(case) or keys.JOB_FORWARDING in (meta.annotations or {}):
+        return []
+    patch = {"metadata": {"uid": meta.uid, "annotations": {keys.JOB_FORWARDING: "true"}}}
+    return [UpdateObject(JOB, meta.namespace, meta.name, patch)]
 
 
 def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
@@ -204,8 +219,7 @@ def _due(
     """Pods to create now, and what the plugins have against it."""
     assert case.wiring is not None
     waiting = {each.task for each in held}
-    queue = case.observed.queue
-    forwarding = queue is not None and bool(queue.spec.extend_clusters)
+    forwarding = _forwards(case)
     wire = case.wiring.pod
     since = evictions.moments(case.job, evicted(case.job, case.observed.gone), case.now)
     try:

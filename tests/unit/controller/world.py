@@ -15,6 +15,7 @@ from pumice.api.kinds import JOB, POD, POD_GROUP, Kind, of_object
 from pumice.api.meta import ObjectMeta, format_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
+from pumice.api.queues import Queue
 from pumice.controller.loop.key_pairs import with_keys
 from pumice.controller.observed import Observed, Trouble
 from pumice.controller.owners import controls_raw
@@ -54,6 +55,7 @@ class World:
         self.gone: list[Pod] = []
         self.trouble: Trouble | None = None
         self.priorities: dict[str, int] = {}
+        self.queue: Queue | None = None
         self.writes = 0
         self.stop_before: int | None = None
         self._numbers = itertools.count(1)
@@ -203,6 +205,7 @@ class World:
                 for (kind, _), obj in self.objects.items()
                 if kind.kind == "Command"
             ),
+            queue=self.queue,
             priorities=self.priorities,
             trouble=self.trouble,
         )
