@@ -59,6 +59,7 @@ def wanted(
     priorities: Mapping[str, int],
     waiting: Sequence[str] = (),
     annotations: Mapping[str, str] | None = None,
+    lost: Mapping[str, int] | None = None,
 ) -> Raw:
     """The PodGroup of a Job.
 
@@ -67,6 +68,7 @@ def wanted(
         priorities: PriorityClass values by name.
         waiting: Names of tasks that must not start yet and have no pods.
         annotations: Annotations that plugins add.
+        lost: Numbers of pods by task that succeeded and exist no longer: the gang needs as many fewer.
 
     Raises:
         UnusableError: A pod template asks for something that is no quantity.
@@ -83,9 +85,13 @@ def wanted(
         if key not in (LAST_APPLIED, COPIED)
     }
     noted = {COPIED: _listed(labels, copied)} if labels or copied else {}
+    succeeded = lost or {}
+    minimum = max(min(minimum, 1), minimum - sum(succeeded.values()))
     spec: Raw = {
         "minMember": minimum,
-        "minTaskMember": {task.name: task.minimum for task in tasks},
+        "minTaskMember": {
+            task.name: max(0, task.minimum - succeeded.get(task.name, 0)) for task in tasks
+        },
         "queue": job.spec.queue or keys.DEFAULT_QUEUE,
         "minResources": min_resources(job, tasks, minimum, priorities),
     }

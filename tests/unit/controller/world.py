@@ -26,13 +26,14 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireAbsent,
     RequireObject,
     Step,
     UpdateObject,
 )
 from pumice.controller.reconcile import reconcile
 from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
-from pumice.plugins import Registry, builtin
+from pumice.plugins import PluginSettings, Registry, builtin
 
 Raw = dict[str, Any]
 
@@ -46,13 +47,13 @@ class StoppedError(Exception):
 class World:
     """The Job, everything around it, and what the controller did."""
 
-    def __init__(self, job: Raw, *, registry: Registry | None = None) -> None:
+    def __init__(self, job: Raw, *, registry: Registry | None = None, strict: bool = False) -> None:
         self.now = START
+        self.settings = PluginSettings(strict_upstream=strict)
         self.registry = registry or builtin()
         self.objects: dict[tuple[Kind, str], Raw] = {}
         self.events: list[RecordEvent] = []
         self.requeues: list[float] = []
-        self.gone: list[Pod] = []
         self.trouble: Trouble | None = None
         self.priorities: dict[str, int] = {}
         self.queue: Queue | None = None
@@ -157,11 +158,10 @@ class World:
         for name, pod in self.pods.items():
             if pod["metadata"].get("deletionTimestamp") and (not names or name in names):
                 del self.objects[POD, name]
-                self.gone.append(msgspec.convert(pod, Pod))
 
     def vanish(self, name: str) -> None:
         """Somebody removes a pod at once."""
-        self.gone.append(msgspec.convert(self.objects.pop((POD, name)), Pod))
+        del self.objects[POD, name]
 
     def command(self, action: str, name: str = "", **fields: Any) -> Raw:
         target = {
@@ -193,7 +193,6 @@ class World:
                 for pod in self.of(POD)
                 if (pod["metadata"].get("labels") or {}).get("volcano.sh/job-name") == self.job_name
             ),
-            gone=tuple(self.gone),
             group=copy.deepcopy(self.group),
             objects=tuple(
                 copy.deepcopy(obj)
@@ -211,12 +210,13 @@ class World:
         )
 
     def plan(self) -> Plan:
-        return reconcile(self.observed(), registry=self.registry, now=self.now)
+        return reconcile(
+            self.observed(), registry=self.registry, now=self.now, settings=self.settings
+        )
 
     def look(self) -> Plan:
         """One pass."""
         plan = self.plan()
-        self.gone.clear()
         for step in plan.steps:
             if isinstance(step, RequireObject) and (step.kind, step.name) not in self.objects:
                 self.trouble = Trouble(step.reason, step.message)
@@ -244,6 +244,9 @@ class World:
 
     def carry_out(self, step: Step) -> None:
         if isinstance(step, RequireObject):
+            return
+        if isinstance(step, RequireAbsent):
+            assert (step.kind, step.name) not in self.objects
             return
         if isinstance(step, RecordEvent):
             self.events.append(step)
