@@ -23,9 +23,11 @@ from tests.unit.controller.world import START, World
 
 Raw = dict[str, Any]
 
-TOLD_APART = {"id", "from", "tasks", "put", "steps", "expect"}
+TOLD_APART = {"id", "from", "tasks", "put", "strict", "steps", "expect"}
 STORIES: list[Raw] = [
-    story for name in ("delays", "endings", "syncing") for story in table(f"controller/{name}")
+    story
+    for name in ("delays", "endings", "retries", "syncing")
+    for story in table(f"controller/{name}")
 ]
 WAITING: list[Raw] = table("controller/waiting")
 
@@ -57,6 +59,10 @@ class Told(World):
         """Somebody removes it."""
         del self.objects[PERSISTENT_VOLUME_CLAIM, name]
 
+    def exit(self, name: str, code: int) -> None:
+        """A pod fails with an exit code."""
+        self.fail(name, exit_code=code)
+
     def spec(self, fields: Raw) -> None:
         self.job["spec"].update(fields)
 
@@ -87,7 +93,7 @@ def _world(story: Raw) -> Told:
         for name, given in story.get("tasks", {"worker": 2}).items()
     ]
     spec = {key: value for key, value in story.items() if key not in TOLD_APART}
-    world = Told(job("train", tasks, uid="u1", **spec))
+    world = Told(job("train", tasks, uid="u1", **spec), strict=story.get("strict", False))
     for kind, given in story.get("put", {}).items():
         if kind == POD_GROUP.kind:
             _put(world, kind, given)
@@ -116,6 +122,9 @@ def _step(world: Told, step: Raw) -> None:
     if verb == "vanish":
         for name in arguments:
             world.vanish(name)
+    elif verb == "failed":
+        world.fail(*arguments)  # and the controller has not looked yet
+        return
     else:
         getattr(world, f"{verb}_" if verb == "is" else verb)(*arguments)
     if verb == "evict":
@@ -163,6 +172,9 @@ def test_story(story: Raw) -> None:
     if (marks := expect.pop("marks", None)) is not None:
         stored = world.status.get("controlledResources", {})
         assert {k: v for k, v in stored.items() if not k.startswith("pumice.dev/")} == marks
+    if (messages := expect.pop("executed", None)) is not None:
+        executed = [each.message for each in world.events if each.reason == "ExecuteAction"]
+        assert executed == messages
     for note, text in expect.pop("noted", {}).items():
         assert world.status.get("controlledResources", {}).get(f"pumice.dev/{note}") == text, note
     if (claims := expect.pop("claims", None)) is not None:

@@ -5,7 +5,7 @@ It plays the parts around the controller too: the scheduler admits a group and b
 
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -184,7 +184,8 @@ class World:
 
     # The controller
 
-    def observed(self) -> Observed:
+    def observed(self, found: Iterable[Raw] = ()) -> Observed:
+        """What the controller sees, with pods that it found although no watch shows them."""
         aside = {JOB.kind, POD.kind, POD_GROUP.kind, "Command"}
         return Observed(
             job=copy.deepcopy(self.job),
@@ -198,7 +199,8 @@ class World:
                 copy.deepcopy(obj)
                 for (kind, _), obj in self.objects.items()
                 if kind.kind not in aside
-            ),
+            )
+            + tuple(found),
             commands=tuple(
                 msgspec.convert(obj, Command)
                 for (kind, _), obj in self.objects.items()
@@ -209,9 +211,9 @@ class World:
             trouble=self.trouble,
         )
 
-    def plan(self) -> Plan:
+    def plan(self, found: Iterable[Raw] = ()) -> Plan:
         return reconcile(
-            self.observed(), registry=self.registry, now=self.now, settings=self.settings
+            self.observed(found), registry=self.registry, now=self.now, settings=self.settings
         )
 
     def look(self) -> Plan:
