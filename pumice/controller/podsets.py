@@ -42,7 +42,7 @@ class Names:
         """Key of a pod; None if no task of the Job can have a pod of that name."""
         prefix, _, last = name.rpartition("-")
         task = self._tasks.get(prefix)
-        if task is None or not (last.isascii() and last.isdigit()) or str(int(last)) != last:
+        if task is None or not _is_index(last) or (last[0] == "0" and last != "0"):
             return None
         return task, int(last)
 

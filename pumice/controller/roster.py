@@ -79,9 +79,8 @@ class Roster:
             leaving: Names of pods that the controller is about to remove.
             evicted: Pods that were just found missing and for which a policy waits.
         """
-        return self._noted(
-            lambda key: self.names.name(key) in leaving, {**self.waiting, **(evicted or {})}
-        )
+        going = {self.names.key(name) for name in leaving}
+        return self._noted(going.__contains__, {**self.waiting, **(evicted or {})})
 
     def without(self, replaced: Callable[[PodKey], bool]) -> dict[str, str]:
         """The notes of a Job that lives and some of whose pods are replaced."""
@@ -94,12 +93,12 @@ class Roster:
     def _noted(
         self, removed: Callable[[PodKey], bool], waiting: Mapping[PodKey, float]
     ) -> dict[str, str]:
-        had = {key for key in self.missing if not removed(key)}
-        had |= {
+        had = [key for key in self.missing if not removed(key)]
+        had += [
             key
             for key, pod in self.present.items()
-            if self.names.wants(key) and self._is_current(pod) and not removed(key)
-        }
+            if self._is_current(pod) and not removed(key) and self.names.wants(key)
+        ]
         still = {
             key: moment
             for key, moment in waiting.items()
@@ -115,7 +114,10 @@ class Roster:
 
     def _is_current(self, pod: Pod) -> bool:
         """Whether the end of a pod would be an eviction: not if the controller itself removes it."""
-        return version_of(pod) >= self.version and not pod.metadata.annotation(keys.OUT_OF_SYNC)
+        notes = pod.metadata.annotations or {}
+        return not notes.get(keys.OUT_OF_SYNC) and (
+            notes.get(keys.JOB_VERSION) == str(self.version) or version_of(pod) >= self.version
+        )
 
     def _succeeded(self, removed: Callable[[PodKey], bool]) -> set[PodKey]:
         found = {
@@ -142,16 +144,16 @@ def read(job: Job, pods: Iterable[Pod], found: Iterable[str] = ()) -> Roster:
         key = names.key(pod.metadata.name)
         if key is not None:
             present[key] = pod
-    exist = present.keys() | {key for name in found if (key := names.key(name)) is not None}
+    elsewhere = {names.key(name) for name in found}
     noted = job.status.controlled_resources or {}
-    done = podsets.read(noted.get(SUCCEEDED, ""), names)
-    had = podsets.read(noted.get(PODS, ""), names)
+    done = podsets.read(noted.get(SUCCEEDED, ""), names).difference(present, elsewhere)
+    had = podsets.read(noted.get(PODS, ""), names).difference(present, elsewhere)
     return Roster(
         names=names,
         version=job.status.version,
         present=present,
-        missing=tuple(sorted(had - exist - done)),
-        lost=frozenset(done - exist),
+        missing=tuple(sorted(had - done)),
+        lost=frozenset(done),
         waiting=_read_moments(noted.get(EVICTED, ""), names),
     )
 

@@ -108,9 +108,11 @@ class Situation:
             retry: Whether it costs one of the Job's retries.
         """
         names = {pod.metadata.name for pod in removing}
+        lost = self.roster.lost_after(controlled)
+        as_counted = not names and lost == self.roster.lost_by_task
         status = compose(
             self.stored,
-            count(self.pods, names, self.roster.lost_after(controlled)),
+            self.counts if as_counted else count(self.pods, names, lost),
             verdict,
             minimum=min_available(self.job),
             now=self.now,
