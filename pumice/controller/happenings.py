@@ -17,7 +17,6 @@ from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import ContainerStatus, Pod
 from pumice.controller.pods import partition_of
-from pumice.controller.podsets import PodKey
 from pumice.controller.policies import Request
 from pumice.controller.roster import Roster, version_of
 from pumice.controller.subject import DEFAULT_MAX_RETRY
@@ -37,15 +36,13 @@ def happenings(
         roster: Which pods it has had.
         group: Its PodGroup, when there is one.
     """
-    waiting = {roster.names.name(key): since for key, since in roster.waiting.items()}
     for pod in pods:
         if request := _of_pod(pod):
             yield request
-            since = waiting.get(pod.metadata.name)
+            since = roster.waiting.get(pod.metadata.name)
             if since is not None and pod.status.phase in ("Pending", ""):
                 yield _request("PodEvicted", pod, since, "was removed and does not run again")
-    for _, request in evicted(job, roster):
-        yield request
+    yield from evicted(job, roster)
     by_task = {
         task.name: [pod for pod in pods if pod.metadata.annotation(keys.TASK_SPEC) == task.name]
         for task in job.tasks
@@ -57,25 +54,22 @@ def happenings(
         yield _of_group(group)
 
 
-def evicted(job: Job, roster: Roster) -> Iterator[tuple[PodKey, Request]]:
-    """Pods of a Job that were evicted and do not exist any more, each with its event."""
+def evicted(job: Job, roster: Roster) -> Iterator[Request]:
+    """An event for each pod of a Job that was evicted and does not exist any more."""
     tasks = {task.name: task for task in job.tasks}
-    for key in roster.missing:
-        name, (task, index) = roster.names.name(key), key
-        since = roster.waiting.get(key)
+    for name in roster.missing:
+        task, index = roster.names.key(name) or ("", 0)
+        since = roster.waiting.get(name)
         does = "was removed" if since is None else "was removed and does not run again"
-        yield (
-            key,
-            Request(
-                event="PodEvicted",
-                task=task,
-                pod=name,
-                partition=partition_of(tasks[task], index),
-                version=roster.version,
-                since=since,
-                gone=True,
-                detail=f"pod {name} {does}",
-            ),
+        yield Request(
+            event="PodEvicted",
+            task=task,
+            pod=name,
+            partition=partition_of(tasks[task], index),
+            version=roster.version,
+            since=since,
+            gone=True,
+            detail=f"pod {name} {does}",
         )
 
 

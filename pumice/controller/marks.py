@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 
 from pumice.api.pods import Pod
 from pumice.controller import commands, restarts, retries, roster
-from pumice.controller.podsets import PodKey
 from pumice.controller.restarts import Restart
 from pumice.controller.retries import Tally, Unit
 from pumice.controller.situation import Situation
@@ -34,7 +33,7 @@ _LIVING = (restarts.NOTE, retries.NOTE, roster.PODS, roster.SUCCEEDED, roster.EV
 def of_living(
     case: Situation,
     leaving: Iterable[Pod] = (),
-    evicted: Mapping[PodKey, float] | None = None,
+    evicted: Mapping[str, float] | None = None,
 ) -> dict[str, str]:
     """While the Job is, or is about to be, `Pending` or `Running`.
 

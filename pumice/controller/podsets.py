@@ -16,6 +16,7 @@ from pumice.api.names import pod_name
 __all__ = [
     "Names",
     "PodKey",
+    "fits",
     "read",
     "read_entry",
     "read_indexes",
@@ -28,10 +29,11 @@ PodKey = tuple[str, int]
 """Task and index of a pod."""
 
 _BITMAP = "~"
+_NONE = 1 << 62
 
 
 class Names:
-    """From names of a Job's pods to their keys and back."""
+    """Names of a Job's pods, and what they say."""
 
     def __init__(self, job: Job) -> None:
         self._job = job.metadata.name
@@ -39,42 +41,57 @@ class Names:
         self._sizes = {task.name: task.size for task in job.tasks}
 
     def key(self, name: str) -> PodKey | None:
-        """Key of a pod; None if no task of the Job can have a pod of that name."""
+        """Task and index of a pod; None if no task of the Job can have a pod of that name."""
         prefix, _, last = name.rpartition("-")
         task = self._tasks.get(prefix)
         if task is None or not _is_index(last) or (last[0] == "0" and last != "0"):
             return None
         return task, int(last)
 
-    def name(self, key: PodKey) -> str:
+    def name(self, task: str, index: int) -> str:
         """Name of a pod."""
-        return pod_name(self._job, *key)
+        return pod_name(self._job, task, index)
 
-    def wants(self, key: PodKey) -> bool:
-        """Whether the Job is large enough for a pod."""
-        return key[1] < self._sizes.get(key[0], 0)
+    def wants(self, name: str) -> bool:
+        """Whether the Job has a pod of that name, by its tasks and their sizes."""
+        key = self.key(name)
+        return key is not None and key[1] < self._sizes[key[0]]
 
     def size(self, task: str) -> int:
         """Pods of a task; 0 for a task that the Job does not have."""
         return self._sizes.get(task, 0)
 
-
-def write(keys: Iterable[PodKey]) -> str:
-    """The text of a set."""
-    return " ".join(write_entries(keys))
-
-
-def write_entries(keys: Iterable[PodKey]) -> Iterator[str]:
-    """The text of a set, task by task."""
-    by_task: dict[str, list[int]] = {}
-    for task, index in keys:
-        by_task.setdefault(task, []).append(index)
-    return (f"{task}/{write_indexes(sorted(by_task[task]))}" for task in sorted(by_task))
+    def by_task(self, pods: Iterable[str]) -> dict[str, list[int]]:
+        """Indexes of pods by task, of those that tasks of the Job can have."""
+        found: dict[str, list[int]] = {}
+        for task, index in sorted(filter(None, map(self.key, pods))):
+            found.setdefault(task, []).append(index)
+        return found
 
 
-def read(text: str, names: Names) -> set[PodKey]:
-    """The set that a text stands for; what cannot be read, and what the Job does not want, is left out."""
-    return {key for entry in text.split() for key in read_entry(entry, names)}
+def write(pods: Iterable[str], names: Names) -> str:
+    """The text of a set of names of pods."""
+    return " ".join(write_entries(pods, names))
+
+
+def write_entries(pods: Iterable[str], names: Names) -> Iterator[str]:
+    """The text of a set of names of pods, task by task."""
+    by_task = names.by_task(pods)
+    return (f"{task}/{write_indexes(indexes)}" for task, indexes in by_task.items())
+
+
+def read(text: str, names: Names) -> set[str]:
+    """Names of the pods in a set; what cannot be read, and what the Job does not want, is left out."""
+    return {names.name(*key) for entry in text.split() for key in read_entry(entry, names)}
+
+
+def fits(text: str, names: Names) -> bool:
+    """Whether the Job wants all pods of a set, so that `read` leaves none out."""
+    for entry in text.split():
+        task, _, indexes = entry.partition("/")
+        if _highest(indexes) >= names.size(task):
+            return False
+    return True
 
 
 def read_entry(entry: str, names: Names) -> Iterator[PodKey]:
@@ -105,10 +122,7 @@ def write_indexes(indexes: list[int]) -> str:
 def read_indexes(text: str, size: int) -> Iterator[int]:
     """Indexes below a task's size: a text in a status must not ask for more of them than the Job has."""
     if text.startswith(_BITMAP):
-        try:
-            bits = base64.urlsafe_b64decode(text[len(_BITMAP) :])
-        except (ValueError, binascii.Error):
-            return
+        bits = _bits(text)
         for index in range(min(size, len(bits) * 8)):
             if bits[index // 8] >> index % 8 & 1:
                 yield index
@@ -117,6 +131,22 @@ def read_indexes(text: str, size: int) -> Iterator[int]:
         first, _, last = part.partition("-")
         if _is_index(first) and _is_index(last or first):
             yield from range(int(first), min(int(last or first) + 1, size))
+
+
+def _highest(text: str) -> int:
+    """The highest of some indexes; too high for any task where that cannot be read."""
+    if text.startswith(_BITMAP):
+        bits = _bits(text)
+        return len(bits) * 8 - 9 + bits[-1].bit_length() if bits else _NONE
+    last = text.rpartition(",")[2].rpartition("-")[2]
+    return int(last) if _is_index(last) else _NONE
+
+
+def _bits(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text[len(_BITMAP) :])
+    except (ValueError, binascii.Error):
+        return b""
 
 
 def _is_index(text: str) -> bool:

@@ -14,7 +14,6 @@ from pumice.api.kinds import POD
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
 from pumice.controller.plan import DeleteObject, UpdateObject
-from pumice.controller.podsets import PodKey
 
 __all__ = ["Missing", "leaving", "mark", "missing", "removals"]
 
@@ -35,20 +34,20 @@ class Missing:
 
 
 def missing(
-    job: Job, pods: Iterable[Pod], lost: Collection[PodKey] = frozenset()
+    job: Job, pods: Iterable[Pod], lost: Collection[str] = frozenset()
 ) -> Iterator[Missing]:
     """Pods that are wanted and not there; one that is still being removed is there.
 
     Args:
         job: The Job.
         pods: Its pods.
-        lost: Pods that succeeded and exist no longer; they are not wanted any more.
+        lost: Names of pods that succeeded and exist no longer; they are not wanted any more.
     """
     present = {pod.metadata.name for pod in pods}
     for task in job.tasks:
         for index in range(task.size):
             name = pod_name(job.metadata.name, task.name, index)
-            if name not in present and (task.name, index) not in lost:
+            if name not in present and name not in lost:
                 yield Missing(task, index, name)
 
 

@@ -23,7 +23,7 @@ from pumice.controller.phases import (
     SOFT,
 )
 from pumice.controller.pods import partition_of
-from pumice.controller.podsets import Names, PodKey, read_indexes, write_indexes
+from pumice.controller.podsets import Names, read_indexes, write_indexes
 
 __all__ = ["NOTE", "RESUME", "WHOLE", "Restart", "parse", "restart_for", "together"]
 
@@ -84,19 +84,20 @@ class Restart:
             or (bool(self.partitions) and (task, meta.label(keys.PARTITION_ID)) in self.partitions)
         )
 
-    def covers(self, job: Job, names: Names) -> Callable[[PodKey], bool]:
-        """The same for pods by their keys, also for those that do not exist."""
+    def covers(self, job: Job, names: Names) -> Callable[[str], bool]:
+        """The same for pods by their names, also for those that do not exist."""
         if self.whole:
             return lambda _: self.whole != "resume"
         tasks = {task.name: task for task in job.tasks}
 
-        def covered(key: PodKey) -> bool:
-            task, index = key
-            if task in self.tasks or names.name(key) in self.pods:
+        def covered(name: str) -> bool:
+            if name in self.pods:
                 return True
-            return bool(self.partitions) and (
-                (task, partition_of(tasks[task], index)) in self.partitions
-            )
+            key = names.key(name) if self.tasks or self.partitions else None
+            if key is None:
+                return False
+            task, index = key
+            return task in self.tasks or (task, partition_of(tasks[task], index)) in self.partitions
 
         return covered
 

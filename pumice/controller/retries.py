@@ -118,7 +118,7 @@ def described(unit: Unit, names: Names) -> str:
     """A unit, for a message."""
     kind, task, number = unit
     if kind == "pod":
-        return f"pod {names.name((task, int(number)))}"
+        return f"pod {names.name(task, int(number))}"
     return f"partition {number} of task {task}" if kind == "partition" else f"task {task}"
 
 

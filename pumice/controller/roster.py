@@ -16,6 +16,7 @@ it costs no write of its own.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from pumice.api import keys
@@ -23,7 +24,7 @@ from pumice.api.jobs import Job
 from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
 from pumice.controller import podsets
-from pumice.controller.podsets import Names, PodKey
+from pumice.controller.podsets import Names
 
 __all__ = ["EVICTED", "PODS", "SUCCEEDED", "Roster", "read", "version_of"]
 
@@ -43,12 +44,15 @@ def version_of(pod: Pod) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """The pods of a Job, those that exist and those that did.
+    """The pods of a Job, those that exist and those that did, by their names.
 
     Attributes:
-        names: Names and keys of its pods.
+        names: What names of its pods say.
         version: Its incarnation.
-        present: Its pods that exist, by key; without those whose names no task can have.
+        notes: `controlledResources` as stored.
+        present: Its pods that exist.
+        had: Pods that are noted as seen.
+        done: Pods that are noted as succeeded.
         missing: Pods that were evicted and have not been made anew, in order.
         lost: Pods that succeeded and no longer exist.
         waiting: Since when evicted pods do not run, where a policy waits for that.
@@ -56,22 +60,28 @@ class Roster:
 
     names: Names
     version: int
-    present: Mapping[PodKey, Pod]
-    missing: tuple[PodKey, ...]
-    lost: frozenset[PodKey]
-    waiting: Mapping[PodKey, float]
+    notes: Mapping[str, str]
+    present: Mapping[str, Pod]
+    had: AbstractSet[str]
+    done: AbstractSet[str]
+    missing: tuple[str, ...]
+    lost: frozenset[str]
+    waiting: Mapping[str, float]
 
     @property
     def lost_by_task(self) -> dict[str, int]:
         """Numbers of pods by task that succeeded and no longer exist."""
-        return _by_task(self.lost)
+        return self._by_task(self.lost)
 
     def lost_after(self, notes: Mapping[str, str]) -> dict[str, int]:
         """The same as soon as other notes are written."""
-        return _by_task(podsets.read(notes.get(SUCCEEDED, ""), self.names) - self.present.keys())
+        text = notes.get(SUCCEEDED, "")
+        if text == self.notes.get(SUCCEEDED, ""):
+            return self.lost_by_task
+        return self._by_task(podsets.read(text, self.names).difference(self.present))
 
     def living(
-        self, leaving: Collection[str], evicted: Mapping[PodKey, float] | None = None
+        self, leaving: Collection[str], evicted: Mapping[str, float] | None = None
     ) -> dict[str, str]:
         """The notes of a Job that lives.
 
@@ -79,55 +89,67 @@ class Roster:
             leaving: Names of pods that the controller is about to remove.
             evicted: Pods that were just found missing and for which a policy waits.
         """
-        going = {self.names.key(name) for name in leaving}
-        return self._noted(going.__contains__, {**self.waiting, **(evicted or {})})
+        return self._noted(leaving.__contains__, {**self.waiting, **(evicted or {})})
 
-    def without(self, replaced: Callable[[PodKey], bool]) -> dict[str, str]:
+    def without(self, replaced: Callable[[str], bool]) -> dict[str, str]:
         """The notes of a Job that lives and some of whose pods are replaced."""
         return self._noted(replaced, self.waiting)
 
     def ended(self) -> dict[str, str]:
         """The notes of a Job whose pods are removed but for the finished ones."""
-        return _texts({SUCCEEDED: podsets.write(self._succeeded(lambda _: False))})
+        return _texts({SUCCEEDED: self._succeeded(lambda _: False)})
 
     def _noted(
-        self, removed: Callable[[PodKey], bool], waiting: Mapping[PodKey, float]
+        self, removed: Callable[[str], bool], waiting: Mapping[str, float]
     ) -> dict[str, str]:
-        had = [key for key in self.missing if not removed(key)]
-        had += [
-            key
-            for key, pod in self.present.items()
-            if self._is_current(pod) and not removed(key) and self.names.wants(key)
-        ]
+        had = {name for name in self.missing if not removed(name)}
+        had |= {
+            name
+            for name, pod in self.present.items()
+            if self._is_current(pod) and not removed(name) and self._wants(name)
+        }
         still = {
-            key: moment
-            for key, moment in waiting.items()
-            if not removed(key) and _waits(self.present.get(key))
+            name: moment
+            for name, moment in waiting.items()
+            if not removed(name) and _waits(self.present.get(name))
         }
         return _texts(
             {
-                PODS: podsets.write(had),
-                SUCCEEDED: podsets.write(self._succeeded(removed)),
-                EVICTED: _write_moments(still),
+                PODS: self._text(PODS, self.had, had),
+                SUCCEEDED: self._succeeded(removed),
+                EVICTED: _write_moments(still, self.names),
             }
         )
+
+    def _text(self, note: str, stored: AbstractSet[str], pods: AbstractSet[str]) -> str:
+        """The text of a set; writing takes time for many pods, and most often nothing has changed."""
+        text = self.notes.get(note, "")
+        same = pods == stored and podsets.fits(text, self.names)
+        return text if same else podsets.write(pods, self.names)
+
+    def _wants(self, name: str) -> bool:
+        return name in self.had or self.names.wants(name)
 
     def _is_current(self, pod: Pod) -> bool:
         """Whether the end of a pod would be an eviction: not if the controller itself removes it."""
         notes = pod.metadata.annotations or {}
-        return not notes.get(keys.OUT_OF_SYNC) and (
-            notes.get(keys.JOB_VERSION) == str(self.version) or version_of(pod) >= self.version
-        )
+        if notes.get(keys.OUT_OF_SYNC):
+            return False
+        return not self.version or version_of(pod) >= self.version
 
-    def _succeeded(self, removed: Callable[[PodKey], bool]) -> set[PodKey]:
+    def _succeeded(self, removed: Callable[[str], bool]) -> str:
         found = {
-            key
-            for key, pod in self.present.items()
+            name
+            for name, pod in self.present.items()
             if pod.status.phase == "Succeeded"
-            and self.names.wants(key)
+            and self._wants(name)
             and not pod.metadata.annotation(keys.OUT_OF_SYNC)
         }
-        return {key for key in found | self.lost if not removed(key)}
+        found |= self.lost
+        return self._text(SUCCEEDED, self.done, {name for name in found if not removed(name)})
+
+    def _by_task(self, pods: Iterable[str]) -> dict[str, int]:
+        return {task: len(indexes) for task, indexes in self.names.by_task(pods).items()}
 
 
 def read(job: Job, pods: Iterable[Pod], found: Iterable[str] = ()) -> Roster:
@@ -139,56 +161,49 @@ def read(job: Job, pods: Iterable[Pod], found: Iterable[str] = ()) -> Roster:
         found: Names of further pods of it that exist.
     """
     names = Names(job)
-    present: dict[PodKey, Pod] = {}
-    for pod in pods:
-        key = names.key(pod.metadata.name)
-        if key is not None:
-            present[key] = pod
-    elsewhere = {names.key(name) for name in found}
-    noted = job.status.controlled_resources or {}
-    done = podsets.read(noted.get(SUCCEEDED, ""), names).difference(present, elsewhere)
-    had = podsets.read(noted.get(PODS, ""), names).difference(present, elsewhere)
+    notes = job.status.controlled_resources or {}
+    present = {pod.metadata.name: pod for pod in pods}
+    elsewhere = set(found)
+    done = podsets.read(notes.get(SUCCEEDED, ""), names)
+    had = podsets.read(notes.get(PODS, ""), names)
+    missing = had.difference(present, elsewhere, done)
     return Roster(
         names=names,
         version=job.status.version,
+        notes=notes,
         present=present,
-        missing=tuple(sorted(had - done)),
-        lost=frozenset(done),
-        waiting=_read_moments(noted.get(EVICTED, ""), names),
+        had=had,
+        done=done,
+        missing=tuple(sorted(missing, key=lambda name: names.key(name) or ("", 0))),
+        lost=frozenset(done.difference(present, elsewhere)),
+        waiting=_read_moments(notes.get(EVICTED, ""), names),
     )
-
-
-def _by_task(found: Iterable[PodKey]) -> dict[str, int]:
-    numbers: dict[str, int] = {}
-    for task, _ in found:
-        numbers[task] = numbers.get(task, 0) + 1
-    return numbers
 
 
 def _waits(pod: Pod | None) -> bool:
     return pod is None or pod.status.phase in ("Pending", "")
 
 
-def _write_moments(waiting: Mapping[PodKey, float]) -> str:
-    groups: dict[float, list[PodKey]] = {}
+def _write_moments(waiting: Mapping[str, float], names: Names) -> str:
+    groups: dict[float, list[str]] = {}
     moments = sorted(set(waiting.values()))
     first = set(moments[:_MOMENTS])
-    for key, moment in waiting.items():
-        groups.setdefault(moment if moment in first else moments[-1], []).append(key)
+    for name, moment in waiting.items():
+        groups.setdefault(moment if moment in first else moments[-1], []).append(name)
     return " ".join(
         f"{entry}@{format_time(moment)}"
         for moment in sorted(groups)
-        for entry in podsets.write_entries(groups[moment])
+        for entry in podsets.write_entries(groups[moment], names)
     )
 
 
-def _read_moments(text: str, names: Names) -> dict[PodKey, float]:
-    found: dict[PodKey, float] = {}
+def _read_moments(text: str, names: Names) -> dict[str, float]:
+    found: dict[str, float] = {}
     for part in text.split():
         entry, _, moment = part.partition("@")
         since = parse_time(moment)
         if since is not None:
-            found |= dict.fromkeys(podsets.read_entry(entry, names), since)
+            found |= dict.fromkeys(podsets.read(entry, names), since)
     return found
 
 

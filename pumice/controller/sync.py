@@ -39,7 +39,6 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
-from pumice.controller.podsets import PodKey
 from pumice.controller.policies import choose
 from pumice.controller.reasons import Waiting, arrival, why
 from pumice.controller.replicas import Missing
@@ -111,7 +110,7 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
     status = case.status(verdict, controlled, removing=removing)
     events = events if status else []
     return Plan.of(
-        [_absent(case, key) for key in evicted],
+        [RequireAbsent(POD, case.namespace, name) for name in evicted],
         status,
         [*events, *_restarts(old), *_lost_keys(case, settled)],
         [*_forwarding(case), *settled.creates, *settled.updates, *renewed],
@@ -213,17 +212,13 @@ def _verdict(
     return verdict, events
 
 
-def _evicted(case: Situation) -> dict[PodKey, float]:
+def _evicted(case: Situation) -> dict[str, float]:
     """Pods that were just found missing and for which a policy waits, with the moment."""
     return {
-        key: case.now
-        for key, request in evicted(case.job, case.roster)
+        request.pod: case.now
+        for request in evicted(case.job, case.roster)
         if request.since is None and choose(case.job, request).delay
     }
-
-
-def _absent(case: Situation, key: PodKey) -> RequireAbsent:
-    return RequireAbsent(POD, case.namespace, case.roster.names.name(key))
 
 
 def _group(case: Situation, held: Sequence[Held], *, create: bool) -> _Group:

@@ -22,7 +22,7 @@ from pumice.api import keys
 from pumice.api.jobs import ACTIONS, PHASES
 from pumice.api.kinds import POD
 from pumice.api.pods import Pod
-from pumice.controller import retries, roster
+from pumice.controller import podsets, retries, roster
 from pumice.controller.owners import controls
 from pumice.controller.phases import FINISHED
 from pumice.controller.plan import CreateObject, PatchStatus, Plan
@@ -106,8 +106,8 @@ class History(RuleBasedStateMachine):
             if controls(subject.metadata, pod.metadata)
         ]
         noted = status.get("controlledResources", {})
-        done = roster.podsets.read(noted.get(roster.SUCCEEDED, ""), names)
-        lost = done - {names.key(pod.metadata.name) for pod in own}
+        done = podsets.read(noted.get(roster.SUCCEEDED, ""), names)
+        lost = done - {pod.metadata.name for pod in own}
         counted = {name: status.get(name, 0) for name in NUMBERS}
         assert sum(counted.values()) == len(own) + len(lost), counted
         tasks = status.get("taskStatusCount", {}).values()
@@ -219,7 +219,7 @@ class Incidents(RuleBasedStateMachine):
         world = self.world
         noted = world.status.get("controlledResources", {}).get(roster.PODS, "")
         names = Names(read(world.job))
-        known = {names.name(key) for key in roster.podsets.read(noted, names)}
+        known = podsets.read(noted, names)
         found = [
             name
             for name, pod in world.pods.items()
@@ -297,8 +297,8 @@ QUICK = settings(
 
 
 def test_no_history_confuses_the_controller() -> None:
-    run_state_machine_as_test(History, settings=QUICK)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(History, settings=QUICK)
 
 
 def test_each_failure_and_each_eviction_is_answered_once() -> None:
-    run_state_machine_as_test(Incidents, settings=QUICK)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Incidents, settings=QUICK)
