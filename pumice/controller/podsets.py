@@ -17,6 +17,7 @@ __all__ = [
     "Names",
     "PodKey",
     "fits",
+    "is_index",
     "read",
     "read_entry",
     "read_indexes",
@@ -44,7 +45,7 @@ class Names:
         """Task and index of a pod; None if no task of the Job can have a pod of that name."""
         prefix, _, last = name.rpartition("-")
         task = self._tasks.get(prefix)
-        if task is None or not _is_index(last) or (last[0] == "0" and last != "0"):
+        if task is None or not is_index(last):
             return None
         return task, int(last)
 
@@ -129,7 +130,7 @@ def read_indexes(text: str, size: int) -> Iterator[int]:
         return
     for part in text.split(","):
         first, _, last = part.partition("-")
-        if _is_index(first) and _is_index(last or first):
+        if is_index(first) and is_index(last or first):
             yield from range(int(first), min(int(last or first) + 1, size))
 
 
@@ -139,7 +140,7 @@ def _highest(text: str) -> int:
         bits = _bits(text)
         return len(bits) * 8 - 9 + bits[-1].bit_length() if bits else _NONE
     last = text.rpartition(",")[2].rpartition("-")[2]
-    return int(last) if _is_index(last) else _NONE
+    return int(last) if is_index(last) else _NONE
 
 
 def _bits(text: str) -> bytes:
@@ -149,5 +150,11 @@ def _bits(text: str) -> bytes:
         return b""
 
 
-def _is_index(text: str) -> bool:
-    return len(text) < 10 and text.isascii() and text.isdigit()
+def is_index(text: str) -> bool:
+    """Whether a text is an index as names of pods have it: no sign, no leading zeros."""
+    return (
+        len(text) < 10
+        and text.isascii()
+        and text.isdigit()
+        and (text == "0" or not text.startswith("0"))
+    )

@@ -23,7 +23,7 @@ from pumice.controller.phases import (
     SOFT,
 )
 from pumice.controller.pods import partition_of
-from pumice.controller.podsets import Names, read_indexes, write_indexes
+from pumice.controller.podsets import Names, is_index, read_indexes, write_indexes
 
 __all__ = ["NOTE", "RESUME", "WHOLE", "Restart", "parse", "restart_for", "together"]
 
@@ -61,14 +61,15 @@ class Restart:
             return self.whole
         parts = [f"task/{task}" for task in sorted(self.tasks)]
         parts += [f"partition/{task}/{number}" for task, number in sorted(self.partitions)]
-        if len(self.pods) == 1:
-            return ";".join([*parts, *(f"pod/{name}" for name in self.pods)])
         indexes: dict[str, list[int]] = {}
-        for name in self.pods:
+        for name in sorted(self.pods):
             prefix, _, index = name.rpartition("-")
-            indexes.setdefault(prefix, []).append(int(index))
+            if len(self.pods) == 1 or not is_index(index):
+                parts.append(f"pod/{name}")
+            else:
+                indexes.setdefault(prefix, []).append(int(index))
         parts += [
-            f"pods/{prefix}/{write_indexes(sorted(indexes[prefix]))}" for prefix in sorted(indexes)
+            f"pods/{prefix}/{write_indexes(sorted(found))}" for prefix, found in indexes.items()
         ]
         return ";".join(parts)
 

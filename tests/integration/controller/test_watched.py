@@ -73,7 +73,6 @@ async def test_what_a_watcher_sees(case: Raw, cluster: EmbeddedCluster, client: 
             await stage.command(action)
             await stage.calm()
             _end(stage)
-            await stage.calm()
         await stage.calm()
         _end(stage)
         await stage.until(lambda: len(watcher.seen) > len(case["sees"]), str(watcher.seen))

@@ -174,6 +174,7 @@ def test_claims_are_made_once_and_kept() -> None:
         Restart(partitions=frozenset({("a", "2")})),
         Restart(pods=frozenset({"x-a-0"})),
         Restart(pods=frozenset({"x-a-0", "x-a-1", "x-a-2", "x-a-9", "x-a-2-0"})),
+        Restart(pods=frozenset({"x-a-0", "x-a-1", "odd", "x-a-01", "x-a-"})),
         Restart(tasks=frozenset({"b"}), pods=frozenset({"x-a-0"})),
     ],
 )
