@@ -20,6 +20,7 @@ __all__ = [
     "Plan",
     "RecordEvent",
     "RequeueAfter",
+    "RequireAbsent",
     "RequireObject",
     "Step",
     "UpdateObject",
@@ -104,6 +105,23 @@ class RequireObject:
 
 
 @dataclass(frozen=True, slots=True)
+class RequireAbsent:
+    """Go on only if an object of the Job, which the caches do not show, does not exist.
+
+    A cache that was filled a moment ago may be older than the Job.
+
+    Attributes:
+        kind: Its kind.
+        namespace: Its namespace.
+        name: Its name.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class PatchStatus:
     """Replace the Job's status, unless the Job changed since it was observed.
 
@@ -145,6 +163,7 @@ Step = (
     | UpdateObject
     | DeleteObject
     | RequireObject
+    | RequireAbsent
     | PatchStatus
     | RecordEvent
     | RequeueAfter

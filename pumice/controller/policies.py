@@ -34,6 +34,8 @@ class Request:
         version: Incarnation of the Job that is meant; the present one when None.
         exit_codes: Exit codes with which containers of the pod failed.
         since: When it happened, in UNIX seconds; None when that is not known.
+        ran: Seconds for which the pod that failed had run; None when that is not known.
+        gone: Whether the pod no longer exists.
         detail: What happened, for the user.
     """
 
@@ -46,6 +48,8 @@ class Request:
     version: int | None = None
     exit_codes: tuple[int, ...] = ()
     since: float | None = None
+    ran: float | None = None
+    gone: bool = False
     detail: str = ""
 
 

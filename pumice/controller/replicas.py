@@ -33,13 +33,21 @@ class Missing:
     name: str
 
 
-def missing(job: Job, pods: Iterable[Pod]) -> Iterator[Missing]:
-    """Pods that are wanted and not there; one that is still being removed is there."""
+def missing(
+    job: Job, pods: Iterable[Pod], lost: Collection[str] = frozenset()
+) -> Iterator[Missing]:
+    """Pods that are wanted and not there; one that is still being removed is there.
+
+    Args:
+        job: The Job.
+        pods: Its pods.
+        lost: Names of pods that succeeded and exist no longer; they are not wanted any more.
+    """
     present = {pod.metadata.name for pod in pods}
     for task in job.tasks:
         for index in range(task.size):
             name = pod_name(job.metadata.name, task.name, index)
-            if name not in present:
+            if name not in present and name not in lost:
                 yield Missing(task, index, name)
 
 

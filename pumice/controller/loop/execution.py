@@ -17,6 +17,7 @@ from pumice.cluster.events import EventRecorder, Reference
 from pumice.controller.loop.key_pairs import KeyMaker, make_keys, with_keys
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.observed import Trouble
+from pumice.controller.owners import controls_raw
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -24,6 +25,7 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireAbsent,
     RequireObject,
     Step,
     UpdateObject,
@@ -138,6 +140,8 @@ class Executor:
                 )
             case RequireObject():
                 await self._require(step, outcome)
+            case RequireAbsent():
+                await self._require_absent(step, job, outcome)
             case RecordEvent():
                 about = Reference.of(self._kind, _meta(job))
                 self._recorder.record(about, step.type, step.reason, step.message)
@@ -153,6 +157,23 @@ class Executor:
         except ApiError as error:
             message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
             outcome.trouble = Trouble(step.reason, message)
+
+    async def _require_absent(self, step: RequireAbsent, job: Raw, outcome: Outcome) -> None:
+        try:
+            found = await self._client.get(step.kind, step.name, step.namespace)
+        except NotFound:
+            return
+        except Unavailable as error:
+            logger.warning("get %s: %s", step.kind.kind, error)
+            outcome.broken = True
+            return
+        except ApiError as error:
+            message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
+            outcome.trouble = Trouble("FailedGet", message)
+            return
+        if controls_raw(_meta(job), found):
+            head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
+            outcome.finds.append((step.kind, found | head))
 
     async def _counted(
         self, verb: str, kind: Kind, outcome: Outcome, write: Callable[[], Awaitable[None]]

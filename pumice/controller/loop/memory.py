@@ -7,8 +7,6 @@ forgotten, names, uids and resourceVersions would still keep the old picture fro
 *Finds.* An object that stood in the way of a creation, which the caches do not show because it is
 somebody else's, or because it is ours and very new.
 
-*The gone.* Pods that were removed since the last pass; see `happenings`.
-
 *Trouble.* What the API server refused, to tell the user, and how often in a row, to wait longer.
 """
 
@@ -18,7 +16,6 @@ from typing import Any
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
-from pumice.api.pods import Pod
 from pumice.controller.loop.caches import Caches, JobKey
 from pumice.controller.observed import Trouble
 from pumice.controller.sync import CONFLICT_SECONDS
@@ -75,7 +72,6 @@ class Recollection:
         writes: Own writes that may not show yet.
         finds: Objects that stood in the way, and when (monotonic) they were found.
         claims: Claims that exist; they are not watched.
-        gone: Pods that were removed since the last pass.
         trouble: What the API server refused.
         failures: How often in a row a pass failed.
     """
@@ -84,7 +80,6 @@ class Recollection:
     writes: list[Write] = field(default_factory=list)
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
-    gone: list[Pod] = field(default_factory=list)
     trouble: Trouble | None = None
     failures: int = 0
 
@@ -114,11 +109,6 @@ class Memory:
             found = self._jobs[key] = Recollection()
         found.uid = uid
         return found
-
-    def removed(self, key: JobKey, pod: Pod) -> None:
-        """Note that a pod was removed."""
-        if key in self._jobs:
-            self._jobs[key].gone.append(pod)
 
     def forget(self, key: JobKey) -> None:
         """A Job is no more."""

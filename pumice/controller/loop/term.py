@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD_GROUP, QUEUE, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.names import pod_group_name
-from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import Change
@@ -15,7 +14,7 @@ from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
-from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
+from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
 from pumice.controller.loop.execution import Executor, Outcome
 from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
 from pumice.controller.loop.metrics import ControllerMetrics
@@ -67,7 +66,6 @@ class Term:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
             stack.callback(self._queues.close)
-            stack.callback(self._caches.pods.subscribe(self._note_removal))
             stack.callback(self._caches.queues.subscribe(self._note_queue))
             for end in self._caches.subscribe(self._jobs.add):
                 stack.callback(end)
@@ -79,13 +77,6 @@ class Term:
         del change, old
         if new is not None:
             self._queues.add(new.metadata.name)
-
-    def _note_removal(self, change: Change, old: Pod | None, new: Pod | None) -> None:
-        del change
-        if old is None or (new is not None and new.metadata.uid == old.metadata.uid):
-            return
-        if (key := job_of_pod(old)) is not None:
-            self._memory.removed(key, old)
 
     async def _queue(self, name: str) -> float | None:
         """Open a new Queue."""
@@ -114,8 +105,7 @@ class Term:
         started = self._clock.monotonic()
         if (patience := memory.unseen(self._caches, started)) is not None:
             return patience  # the event that shows the write comes back here earlier
-        gone, memory.gone = memory.gone, []
-        observed = self._observe(key, job, memory, tuple(gone))
+        observed = self._observe(key, job, memory)
         try:
             plan = reconcile(
                 observed,
@@ -129,8 +119,6 @@ class Term:
             self._tell_of_crash(job, error)
             raise
         outcome = await self._executor.carry_out(plan, observed.job)
-        if not outcome.complete:
-            memory.gone = gone + memory.gone
         self._remember(memory, outcome)
         self._metrics.pass_seconds.observe(self._clock.monotonic() - started)
         if not outcome.complete:
@@ -144,9 +132,7 @@ class Term:
             return 0.0
         return None if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
 
-    def _observe(
-        self, key: JobKey, job: Raw, memory: Recollection, gone: tuple[Pod, ...]
-    ) -> Observed:
+    def _observe(self, key: JobKey, job: Raw, memory: Recollection) -> Observed:
         namespace, name = key
         caches = self._caches
         meta = job["metadata"]
@@ -168,7 +154,6 @@ class Term:
         return Observed(
             job=_whole(JOB, job),
             pods=tuple(caches.pods.indexed(BY_JOB, key)),
-            gone=gone,
             group=group,
             objects=(*objects.values(), *finds.values(), *memory.claims.values()),
             commands=tuple(caches.commands.indexed(BY_JOB, key)),

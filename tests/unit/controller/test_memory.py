@@ -102,11 +102,8 @@ def test_nothing_is_remembered_of_an_earlier_job_of_the_name() -> None:
     assert memory.of(key, "u2").failures == 0
 
 
-def test_removals_are_noted_for_jobs_that_are_known() -> None:
+def test_nothing_is_remembered_of_a_job_that_is_gone() -> None:
     memory = Memory()
-    memory.removed(("default", "train"), _pod("1"))
-    assert memory.of(("default", "train"), "u1").gone == []
-    memory.removed(("default", "train"), _pod("2"))
-    assert len(memory.of(("default", "train"), "u1").gone) == 1
+    memory.of(("default", "train"), "u1").failures = 3
     memory.forget(("default", "train"))
-    assert memory.of(("default", "train"), "u1").gone == []
+    assert memory.of(("default", "train"), "u1").failures == 0
