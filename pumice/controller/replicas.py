@@ -3,8 +3,12 @@
 The pods of a task are numbered from 0, so a Job that grows gets the next numbers and one that shrinks
 loses the highest. A pod that is removed because it is too many is marked first: whoever sees it go, a
 policy for evicted pods above all, can tell that nothing went wrong.
+
+Missing pods are counted by arithmetic and listed a window at a time: the cost of a pass follows from
+the pods that exist, not from the number that a spec asks for.
 """
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,8 +18,9 @@ from pumice.api.kinds import POD
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
 from pumice.controller.plan import DeleteObject, UpdateObject
+from pumice.controller.podsets import Names
 
-__all__ = ["Missing", "leaving", "mark", "missing", "removals"]
+__all__ = ["Missing", "Replicas", "leaving", "mark", "removals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +38,93 @@ class Missing:
     name: str
 
 
-def missing(
-    job: Job, pods: Iterable[Pod], lost: Collection[str] = frozenset()
-) -> Iterator[Missing]:
-    """Pods that are wanted and not there; one that is still being removed is there.
+class Replicas:
+    """The pods that a Job wants, and which of them exist; one that is still being removed exists."""
 
-    Args:
-        job: The Job.
-        pods: Its pods.
-        lost: Names of pods that succeeded and exist no longer; they are not wanted any more.
-    """
-    present = {pod.metadata.name for pod in pods}
-    for task in job.tasks:
+    def __init__(self, job: Job, pods: Iterable[Pod], lost: Iterable[str] = ()) -> None:
+        """Sort pods by task and number.
+
+        Args:
+            job: The Job, complete as `subject.read` returns it.
+            pods: Its pods.
+            lost: Names of pods that succeeded and exist no longer; they are not wanted any more.
+        """
+        self._job = job
+        self._names = Names(job)
+        self._present: dict[str, set[int]] = {task.name: set() for task in job.tasks}
+        self._wanted: set[str] = set()
+        for name in (*(pod.metadata.name for pod in pods), *lost):
+            key = self._names.key(name)
+            if key is not None and key[1] < self._names.size(key[0]):
+                self._present[key[0]].add(key[1])
+                self._wanted.add(name)
+
+    def is_surplus(self, pod: Pod) -> bool:
+        """True for a pod that exists and that the Job does not want."""
+        return pod.metadata.name not in self._wanted
+
+    def is_missing(self, name: str) -> bool:
+        """True if the Job wants a pod of this name and has none."""
+        return name not in self._wanted and self._names.wants(name)
+
+    def shortage(self) -> dict[str, int]:
+        """Number of missing pods by task, of the tasks that lack any."""
+        short = {task.name: task.size - len(self._present[task.name]) for task in self._job.tasks}
+        return {name: number for name, number in short.items() if number}
+
+    def window(
+        self, limit: int, *, held: Collection[str] = (), taken: Collection[str] = ()
+    ) -> list[Missing]:
+        """Missing pods to create next, in the order of the spec.
+
+        If there are more than `limit`, every task gets an equal share, so that a task whose pods are
+        refused does not keep the others from getting theirs.
+
+        Args:
+            limit: Number of pods at most.
+            held: Tasks that get none.
+            taken: Names that cannot be used.
+        """
+        turns = deque(
+            (position, self._absent(task, taken))
+            for position, task in enumerate(self._job.tasks)
+            if task.name not in held
+        )
+        chosen: list[tuple[int, int, Missing]] = []
+        while turns and len(chosen) < limit:
+            position, absent = turns.popleft()
+            if (found := next(absent, None)) is not None:
+                chosen.append((position, found.index, found))
+                turns.append((position, absent))
+        return [found for _, _, found in sorted(chosen, key=lambda each: each[:2])]
+
+    def _absent(self, task: Task, taken: Collection[str]) -> Iterator[Missing]:
+        present = self._present[task.name]
+        if len(present) >= task.size:
+            return
         for index in range(task.size):
-            name = pod_name(job.metadata.name, task.name, index)
-            if name not in present and name not in lost:
+            if index in present:
+                continue
+            name = pod_name(self._job.metadata.name, task.name, index)
+            if name not in taken:
                 yield Missing(task, index, name)
 
 
-def leaving(job: Job, pods: Collection[Pod]) -> list[Pod]:
+def leaving(replicas: Replicas, pods: Collection[Pod]) -> list[Pod]:
     """Pods that must go, the highest number of a task first.
 
     They are those that the Job no longer wants, and those that were marked for removal by a
     controller that did not get any further.
 
     Args:
-        job: The Job.
+        replicas: The pods that the Job wants.
         pods: Its pods, in the order of tasks and numbers.
     """
-    wanted = {
-        pod_name(job.metadata.name, task.name, index)
-        for task in job.tasks
-        for index in range(task.size)
-    }
     return [
         pod
         for pod in reversed(list(pods))
         if pod.metadata.deletion_timestamp is None
-        and (pod.metadata.name not in wanted or pod.metadata.annotation(keys.OUT_OF_SYNC))
+        and (pod.metadata.annotation(keys.OUT_OF_SYNC) or replicas.is_surplus(pod))
     ]
 
 
