@@ -18,7 +18,7 @@ from pumice.api.kinds import POD
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
 from pumice.controller.plan import DeleteObject, UpdateObject
-from pumice.controller.podsets import Names
+from pumice.controller.roster import Roster
 
 __all__ = ["Missing", "Replicas", "leaving", "mark", "removals"]
 
@@ -41,36 +41,33 @@ class Missing:
 class Replicas:
     """The pods that a Job wants, and which of them exist; one that is still being removed exists."""
 
-    def __init__(self, job: Job, pods: Iterable[Pod], lost: Iterable[str] = ()) -> None:
-        """Sort pods by task and number.
+    def __init__(self, job: Job, roster: Roster) -> None:
+        """Find out which pods exist.
 
         Args:
             job: The Job, complete as `subject.read` returns it.
-            pods: Its pods.
-            lost: Names of pods that succeeded and exist no longer; they are not wanted any more.
+            roster: Its pods; those that succeeded and exist no longer are not wanted any more.
         """
         self._job = job
-        self._names = Names(job)
-        self._present: dict[str, set[int]] = {task.name: set() for task in job.tasks}
-        self._wanted: set[str] = set()
-        for name in (*(pod.metadata.name for pod in pods), *lost):
-            key = self._names.key(name)
-            if key is not None and key[1] < self._names.size(key[0]):
-                self._present[key[0]].add(key[1])
-                self._wanted.add(name)
+        self._roster = roster
+        self._there = {name for name in roster.present if roster.wants(name)} | roster.lost
+
+    @property
+    def missing(self) -> int:
+        """Number of missing pods."""
+        return self._job.replicas - len(self._there)
+
+    def lacks(self, task: Task) -> bool:
+        """True if a task has fewer pods than it wants."""
+        return self.missing > 0 and next(self._absent(task), None) is not None
 
     def is_surplus(self, pod: Pod) -> bool:
         """True for a pod that exists and that the Job does not want."""
-        return pod.metadata.name not in self._wanted
+        return pod.metadata.name not in self._there
 
     def is_missing(self, name: str) -> bool:
         """True if the Job wants a pod of this name and has none."""
-        return name not in self._wanted and self._names.wants(name)
-
-    def shortage(self) -> dict[str, int]:
-        """Number of missing pods by task, of the tasks that lack any."""
-        short = {task.name: task.size - len(self._present[task.name]) for task in self._job.tasks}
-        return {name: number for name, number in short.items() if number}
+        return name not in self._there and self._roster.wants(name)
 
     def window(
         self, limit: int, *, held: Collection[str] = (), taken: Collection[str] = ()
@@ -85,6 +82,8 @@ class Replicas:
             held: Tasks that get none.
             taken: Names that cannot be used.
         """
+        if not self.missing:
+            return []
         turns = deque(
             (position, self._absent(task, taken))
             for position, task in enumerate(self._job.tasks)
@@ -98,15 +97,10 @@ class Replicas:
                 turns.append((position, absent))
         return [found for _, _, found in sorted(chosen, key=lambda each: each[:2])]
 
-    def _absent(self, task: Task, taken: Collection[str]) -> Iterator[Missing]:
-        present = self._present[task.name]
-        if len(present) >= task.size:
-            return
+    def _absent(self, task: Task, taken: Collection[str] = ()) -> Iterator[Missing]:
         for index in range(task.size):
-            if index in present:
-                continue
             name = pod_name(self._job.metadata.name, task.name, index)
-            if name not in taken:
+            if name not in self._there and name not in taken:
                 yield Missing(task, index, name)
 
 

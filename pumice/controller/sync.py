@@ -85,8 +85,7 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
     settled, renewed = _objects(case)
     startable = case.wiring is not None and not settled.conflicts and not renewed
     group = _group(case, held, create=startable)
-    replicas = Replicas(case.job, case.pods, case.roster.lost)
-    short = replicas.shortage()
+    replicas = Replicas(case.job, case.roster)
     taken, others = _names(case, replicas)
     conflicts = (*settled.conflicts, *group.conflicts, *others)
     waits = {each.task for each in held}
@@ -98,8 +97,12 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
         conflicts=conflicts,
         problem=case.plugin_problem or problem,
         admitted=group.admitted,
-        held=tuple(each for each in held if each.task in short),
-        missing=sum(short.values()),
+        held=tuple(
+            each
+            for each in held
+            if (task := case.job.task(each.task)) is not None and replicas.lacks(task)
+        ),
+        missing=replicas.missing,
         backoff=backoff.message if backoff else "",
     )
     old = rolling.outdated(case) if startable else []
