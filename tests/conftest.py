@@ -4,6 +4,7 @@ import gc
 from collections.abc import Generator
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.fixtures", "tests.support.slowest"]
@@ -13,6 +14,14 @@ settings.register_profile("whole", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("whole")
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=15)
 settings.register_profile("deep", settings.get_profile("whole"), max_examples=2000)
+
+# Tracebacks drawn with rich take a second each.
+structlog.configure(
+    [
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 SLOW = (
     "tests/docs/test_commands.py",

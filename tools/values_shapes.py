@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pumice.plugins.settings import DESCRIPTIONS, PluginSettings
-from pumice.webhook.levels import LEVELS
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.sections import section_of
-from pumice.webhook.settings import AdmissionSettings
+from pumice.webhook.settings import LEVELS, AdmissionSettings
 
 __all__ = ["SHAPES", "Schema", "settings"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from pumice.webhook.groups.model import ResourceGroup, ResourceGroups
 from pumice.webhook.registrations import configurations
+from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
 from tools.generated import run
 

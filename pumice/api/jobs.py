@@ -309,7 +309,7 @@ class JobStatus(ApiStruct, frozen=True):
     conditions: list[JobCondition] | None = None
 
 
-class Job(ApiStruct, frozen=True):
+class Job(ApiStruct, frozen=True, weakref=True):
     """A batch job of several tasks, admitted, wired, gang-scheduled and run as one.
 
     Attributes:
@@ -331,7 +331,7 @@ class Job(ApiStruct, frozen=True):
     @property
     def replicas(self) -> int:
         """Number of pods over all tasks."""
-        return sum(task.size for task in self.tasks)
+        return sum([task.replicas or 0 for task in self.spec.tasks or ()])
 
     def task(self, name: str) -> Task | None:
         """Find a task by name."""

@@ -69,11 +69,11 @@ def parse_milli(value: object) -> int:
     """
     if isinstance(value, str):
         return _parse_text(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {shown(value)}")
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return value * MILLI
-    return _parse_text(repr(value))
+    if isinstance(value, float):
+        return _parse_text(repr(value))
+    raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, found {shown(value)}")
 
 
 @lru_cache(maxsize=4096)

@@ -14,8 +14,8 @@ from pumice.cli.output import note
 if TYPE_CHECKING:
     from pumice.plugins import PluginSettings, Registry
     from pumice.webhook.admission import Admission
-    from pumice.webhook.groups.model import ResourceGroups
     from pumice.webhook.offline import Judgement
+    from pumice.webhook.rules.resource_groups import ResourceGroups
     from pumice.webhook.settings import AdmissionSettings
     from pumice.webhook.view import Snapshot
 
@@ -90,8 +90,8 @@ def read_groups(file: str | None) -> "ResourceGroups":
     Raises:
         UserError: The file cannot be read or used.
     """
-    from pumice.webhook.groups.model import NO_GROUPS
     from pumice.webhook.groups.parsing import ConfError, parse
+    from pumice.webhook.rules.resource_groups import NO_GROUPS
 
     if file is None:
         return NO_GROUPS
@@ -153,8 +153,8 @@ def job_check() -> Callable[[Raw], str]:
     Which queues, priority classes and HyperNodes exist is not looked at: they may come later, and the
     scheduler says what is missing.
     """
-    from pumice.webhook.groups.model import NO_GROUPS
     from pumice.webhook.offline import judge
+    from pumice.webhook.rules.resource_groups import NO_GROUPS
     from pumice.webhook.settings import AdmissionSettings
 
     rules = admission((), AdmissionSettings(), NO_GROUPS)
@@ -210,7 +210,7 @@ class Court:
             others: What is judged; rules find these objects, too, but for the one under judgement.
             groups: Resource groups that pods may belong to.
         """
-        from pumice.webhook.groups.model import NO_GROUPS
+        from pumice.webhook.rules.resource_groups import NO_GROUPS
 
         self._settings = settings
         self._groups = groups or NO_GROUPS

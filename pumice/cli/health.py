@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from pumice.cluster.probes import Probes
+from pumice.serving.http_server import HttpServer
+from pumice.serving.limits import CONNECTIONS, HttpLimits, affordable
+from pumice.serving.probes import Probes
 
 __all__ = ["HealthServer"]
 
@@ -26,6 +27,7 @@ class HealthServer:
         ready: Callable[[], bool],
         *,
         host: str = "0.0.0.0",
+        limits: HttpLimits | None = None,
     ) -> None:
         """Describe the server.
 
@@ -35,19 +37,13 @@ class HealthServer:
             ready: Whether the component can do its work.
             host: Address to listen on; all, because the kubelet and Prometheus come from outside the
                 pod.
+            limits: What clients may take; the webhook's limits when None.
         """
         self.port = port
         self._host = host
         probes = Probes(registry, {"caches": lambda: None if ready() else "not synced yet"})
-        application = web.Application()
-        application.add_routes(
-            [
-                web.get("/healthz", probes.healthz),
-                web.get("/readyz", probes.readyz),
-                web.get("/metrics", probes.metrics),
-            ]
-        )
-        self._runner = web.AppRunner(application, access_log=None, handle_signals=False)
+        limits = limits or HttpLimits(affordable(CONNECTIONS, 1))
+        self._server = HttpServer(probes.answer, limits)
 
     async def __aenter__(self) -> "HealthServer":
         """Start to listen.
@@ -55,16 +51,10 @@ class HealthServer:
         Raises:
             OSError: The port is taken.
         """
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self.port)
-        try:
-            await site.start()
-        except OSError:
-            await self._runner.cleanup()
-            raise
-        self.port = self._runner.addresses[0][1]
+        await self._server.open(self._host, self.port)
+        self.port = self._server.port
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stop listening."""
-        await self._runner.cleanup()
+        await self._server.close(0.0)

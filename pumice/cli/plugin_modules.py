@@ -2,8 +2,6 @@
 
 import importlib
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +25,12 @@ def load(reference: str) -> list[Any]:
         UserError: There is no such module, it cannot be imported, or it holds no plugin.
     """
     place, _, name = reference.partition(":")
-    module = _module(place)
+    if place.endswith(".py") and not Path(place).is_file():
+        raise UserError(f"{place}: no such file")
+    try:
+        module = _module(place)
+    except (Exception, SystemExit) as error:
+        raise UserError(f"{place} cannot be imported: {error!r}") from error
     if name:
         found = getattr(module, name, None)
         if found is None:
@@ -47,41 +50,17 @@ def load(reference: str) -> list[Any]:
 
 
 def _module(place: str) -> ModuleType:
-    file = Path(place)
+    file = Path(place).resolve()
+    sys.path.insert(0, str(file.parent))  # of a module's name this is the current folder
     try:
         if file.suffix != ".py":
-            with _first_on_path(Path.cwd()):
-                return importlib.import_module(place)
-        if not file.is_file():
-            raise UserError(f"{place}: no such file")
-        with _first_on_path(file.resolve().parent):
-            return _of_file(file)
-    except UserError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise UserError(f"{place} cannot be imported: {error!r}") from error
-
-
-def _of_file(file: Path) -> ModuleType:
-    spec = spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise UserError(f"{file}: not a Python file")
-    module = module_from_spec(spec)
-    # Dataclasses look their module up while it is being made.
-    before = sys.modules.get(file.stem)
-    sys.modules[file.stem] = module
-    try:
+            return importlib.import_module(place)
+        spec = spec_from_file_location(file.stem, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        sys.modules.setdefault(file.stem, module)  # where dataclasses look it up
         spec.loader.exec_module(module)
+        return module
     finally:
-        if before is not None:
-            sys.modules[file.stem] = before
-    return module
-
-
-@contextmanager
-def _first_on_path(folder: Path) -> Iterator[None]:
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
+        sys.path.remove(str(file.parent))

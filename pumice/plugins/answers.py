@@ -22,6 +22,7 @@ __all__ = [
     "fault_of_secrets",
 ]
 
+_NOTHING = Findings()
 _LONGEST = 60
 """Characters of a wrong answer that are shown."""
 
@@ -30,6 +31,8 @@ def fault_of_findings(found: Any) -> str:
     """What is wrong with the answer of `check`; empty when nothing is."""
     if not isinstance(found, Findings):
         return f"check gives {_shown(found)}, expected Findings"
+    if found == _NOTHING:
+        return ""
     for name in ("errors", "warnings"):
         listed = getattr(found, name)
         if not isinstance(listed, tuple | list):

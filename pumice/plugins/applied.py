@@ -5,13 +5,16 @@ guilty: whatever it raises, `SystemExit` too, becomes a `PluginError` that names
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pumice.api.jobs import Job
+import msgspec
+
+from pumice.api.jobs import Job, Task
 from pumice.plugins import answers
-from pumice.plugins.arguments import ArgumentSpec, Parsed, Problem, parse, shown
+from pumice.plugins.arguments import ArgumentSpec, Parsed, Problem, Values, parse, shown
+from pumice.plugins.edits import PodEdits
 from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.registry import Registered, Registry
@@ -25,8 +28,7 @@ FAILURES = (Exception, SystemExit)
 """What a plugin may raise without meaning it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """A plugin of a Job. Each of its answers may raise `PluginError`.
 
     Attributes:
@@ -47,67 +49,70 @@ class Applied:
 
     def check(self, job: Job) -> Findings:
         """What it has against the Job."""
-        found: Findings = self._ask(
-            lambda: self.plugin.check(job, self.parsed.values), answers.fault_of_findings
-        )
+        found: Findings = self._ask(self.plugin.check, job, answers.fault_of_findings)
         return found
 
     def job_annotations(self, job: Job) -> Mapping[str, str]:
         """Annotations that it wants on the Job."""
         found: Mapping[str, str] = self._ask(
-            lambda: self.plugin.job_annotations(job, self.parsed.values),
-            answers.fault_of_annotations,
+            self.plugin.job_annotations, job, answers.fault_of_annotations
         )
         return found
 
     def objects(self, job: Job) -> list[Raw]:
         """Objects that it wants beside the Job."""
         found: list[Raw] = self._ask(
-            lambda: list(self.plugin.objects(job, self.parsed.values)), answers.fault_of_objects
+            lambda job, values: list(self.plugin.objects(job, values)),
+            job,
+            answers.fault_of_objects,
         )
         return found
 
     def secrets(self, job: Job) -> list[KeySecret]:
         """Secrets with key pairs that it wants beside the Job."""
         found: list[KeySecret] = self._ask(
-            lambda: list(self.plugin.secrets(job, self.parsed.values)), answers.fault_of_secrets
+            lambda job, values: list(self.plugin.secrets(job, values)),
+            job,
+            answers.fault_of_secrets,
         )
         return found
 
     def editor(self, job: Job) -> PodEditor:
-        """What says its edits to a pod; that is not asked with care, see `failed`."""
-        found: PodEditor = self._ask(
-            lambda: self.plugin.for_job(job, self.parsed.values), answers.fault_of_editor
-        )
+        """The function that gives its edits to a pod; `edits` calls it with care."""
+        found: PodEditor = self._ask(self.plugin.for_job, job, answers.fault_of_editor)
+        return found
+
+    def edits(self, edit: PodEditor, task: Task, index: int) -> PodEdits:
+        """Its edits to the pod of a task at an index, given by its editor."""
+        found: PodEdits = self._ask(lambda task, _: edit(task, index), task, answers.fault_of_edits)
         return found
 
     def failed(self, error: BaseException) -> PluginError:
         """What to say of something that it has raised."""
         if isinstance(error, PluginError):
-            return self.wrong(str(error))
+            return PluginError(f"{_named(self.plugin, self.origin)}: {error}")
         return PluginError(f"{_named(self.plugin, self.origin)} failed with {_told(error)}")
-
-    def wrong(self, fault: str) -> PluginError:
-        """What to say of an answer that is not what it was asked for."""
-        return PluginError(f"{_named(self.plugin, self.origin)}: {fault}")
 
     def _in_effect(self, job: Job, problem: Problem) -> Problem:
         if not problem.kept:
             return problem
-        values = self.parsed.values
         used = self._ask(
-            lambda: shown(self.plugin.in_effect(job, values, problem.kept)), lambda _: ""
+            lambda job, values: shown(self.plugin.in_effect(job, values, problem.kept)),
+            job,
+            lambda _: "",
         )
         return problem if used == problem.used else problem.with_used(used)
 
-    def _ask(self, ask: Callable[[], Any], fault_of: Callable[[Any], str]) -> Any:
+    def _ask(
+        self, ask: Callable[[Any, Values], Any], about: Job | Task, fault_of: Callable[[Any], str]
+    ) -> Any:
         try:
-            found = ask()
+            found = ask(about, self.parsed.values)
             fault = fault_of(found)
         except FAILURES as error:
             raise self.failed(error) from error
         if fault:
-            raise self.wrong(fault)
+            raise PluginError(f"{_named(self.plugin, self.origin)}: {fault}")
         return found
 
 
@@ -121,13 +126,9 @@ def applied(
     """The Job's plugins in the order in which they are applied; names without a plugin are left out."""
     plugins = job.spec.plugins or {}
     return tuple(
-        Applied(
-            each.plugin,
-            _read(each, plugins[each.plugin.name], strict_upstream, settings),
-            each.origin,
-        )
-        for each in registry.entries
-        if each.plugin.name in plugins
+        Applied(each.plugin, _read(each, plugins[name], strict_upstream, settings), each.origin)
+        for name, each in registry.by_name.items()
+        if name in plugins
     )
 
 

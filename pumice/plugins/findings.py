@@ -25,19 +25,20 @@ def problems(job: Job, registry: Registry, *, strict_upstream: bool = False) -> 
     warnings: list[FieldError] = []
     for each in applied(job, registry, strict_upstream=strict_upstream):
         try:
-            warnings.extend(_argument_warnings(each.plugin.name, each.problems(job)))
+            if each.parsed.problems:
+                warnings += _argument_warnings(each.plugin.name, each.problems(job))
             found = each.check(job)
         except PluginError as error:
             # Nobody has judged the Job then, and its pods could not be wired either.
             errors.append(FieldError(f"spec.plugins.{each.plugin.name}", str(error), "JOB-PLUGIN"))
             continue
-        errors.extend(found.errors)
-        warnings.extend(found.warnings)
+        errors += found.errors
+        warnings += found.warnings
     return Findings(tuple(errors), tuple(warnings))
 
 
 def _unknown(job: Job, registry: Registry) -> list[FieldError]:
-    known = registry.names
+    known = registry.by_name
     unknown = [name for name in job.spec.plugins or () if name not in known]
     if not unknown:
         return []

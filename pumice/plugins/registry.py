@@ -66,17 +66,24 @@ class Registry:
         return tuple(entry.plugin for entry in self.entries)
 
     @cached_property
+    def by_name(self) -> Mapping[str, Registered]:
+        """All plugins by name, in that order."""
+        return {entry.plugin.name: entry for entry in self.entries}
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of all plugins, in that order."""
-        return tuple(plugin.name for plugin in self.plugins)
+        return tuple(self.by_name)
 
     def get(self, name: str) -> JobPlugin | None:
         """Find a plugin by name."""
-        return next((each for each in self.plugins if each.name == name), None)
+        entry = self.by_name.get(name)
+        return entry.plugin if entry is not None else None
 
     def origin(self, name: str) -> str:
         """Where a plugin comes from; empty when there is none of that name."""
-        return next((each.origin for each in self.entries if each.plugin.name == name), "")
+        entry = self.by_name.get(name)
+        return entry.origin if entry is not None else ""
 
     def requires(self, name: str) -> tuple[str, ...]:
         """Plugins that a Job naming this one needs too; empty for an unknown name."""

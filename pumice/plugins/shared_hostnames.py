@@ -28,5 +28,5 @@ def shared_hostname_errors(job: Job, plugin: str, tasks: Collection[str]) -> lis
             "JOB-PLUGIN-HOSTNAME",
         )
         for position, task in enumerate(job.tasks)
-        if task.name in tasks and task.size > 1 and fixed_hostname(task)
+        if task.size > 1 and task.name in tasks and fixed_hostname(task)
     ]

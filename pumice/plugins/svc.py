@@ -97,7 +97,8 @@ class Svc(JobPlugin):
 
     def check(self, job: Job, values: Values) -> Findings:
         """Refuse names that cannot be made, warn about addresses that will not resolve."""
-        errors = [*_name_errors(job), *_size_errors(job)]
+        small = is_small(job)
+        errors = [*_name_errors(job), *(() if small else _size_errors(job))]
         volume = names.hosts_config_map(job.metadata.name)
         if values["inject-hosts-env"] and len(job.tasks) > _FEW_TASKS:
             variables = _variables(job, volume)
@@ -107,7 +108,7 @@ class Svc(JobPlugin):
         kept = kept_volume_warnings(job, self.name, volume, (MOUNT_PATH,), of_job=False)
         if values["inject-hosts-env"] and taken(job).may_set_any(_PREFIX):
             kept = [*kept_warnings(job, values, _names_of_variables(job)), *kept]
-        return Findings(tuple(errors), (*_address_warnings(job, values), *kept))
+        return Findings(tuple(errors), (*_address_warnings(job, values, small=small), *kept))
 
     def in_effect(self, job: Job, values: Values, name: str) -> Any:
         """Framework plugins want names to resolve early."""
@@ -300,8 +301,6 @@ def _name_errors(job: Job) -> tuple[FieldError, ...]:
 
 
 def _size_errors(job: Job) -> tuple[FieldError, ...]:
-    if is_small(job):
-        return ()
     size = _size(job, _holds_once(job))
     if size <= DATA_LIMIT:
         return ()
@@ -312,13 +311,12 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
     return (FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE"),)
 
 
-def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
+def _address_warnings(job: Job, values: Values, *, small: bool) -> list[FieldError]:
     warnings = []
-    may_be_large = not is_small(job)
-    only_files = _only_files(job)
+    only_files = frozenset() if small else _only_files(job)
     for position, task in enumerate(job.tasks):
         pod = task.pod_spec()
-        if "hostname" not in pod and "subdomain" not in pod and not may_be_large:
+        if small and "hostname" not in pod and "subdomain" not in pod:
             continue  # as nearly all, and there are many
         spec = f"spec.tasks[{position}].template.spec"
         if task.size > 1 and fixed_hostname(task):
@@ -341,10 +339,10 @@ def _address_warnings(job: Job, values: Values) -> tuple[FieldError, ...]:
                     "JOB-PLUGIN-SUBDOMAIN",
                 )
             )
-        if may_be_large and (text := _large_text(job, task, values, only_files)):
+        if not small and (text := _large_text(job, task, values, only_files)):
             path = f"spec.tasks[{position}].replicas"
             warnings.append(FieldError(path, text, "JOB-PLUGIN-SIZE"))
-    return tuple(warnings)
+    return warnings
 
 
 def _large_text(job: Job, task: Task, values: Values, only_files: frozenset[str]) -> str:

@@ -4,10 +4,10 @@ Several plugins ask of every Job whether something of it is theirs, and mostly n
 once, as texts: to look for a few names in a text costs less than to make sets of hundreds of others.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ref
 
 from pumice.api.jobs import Job
 
@@ -16,14 +16,13 @@ __all__ = ["Taken", "taken"]
 _MEMBERS = {name: itemgetter(name) for name in ("name", "mountPath", "devicePath")}
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(NamedTuple):
     """What stands in any of the templates, one a line.
 
     Attributes:
         variables: Names of environment variables.
         volumes: Names of volumes.
-        paths: At which volumes are mounted, and block devices are.
+        paths: At which volumes are mounted, and block devices are, each with a slash behind it.
     """
 
     variables: str
@@ -40,48 +39,59 @@ class Taken:
 
     def may_have(self, volume: str, paths: Iterable[str]) -> bool:
         """Whether there may be a volume of a name, or a mount at one of some paths; if not, there is none."""
-        return f"\n{volume}\n" in self.volumes or any(
-            f"\n{path}\n" in self.paths or f"\n{path}/" in self.paths for path in paths
-        )
+        for path in paths:
+            if f"\n{path}/" in self.paths:
+                return True
+        return f"\n{volume}\n" in self.volumes
 
 
 class _Last:
-    """The Job that was asked about last; a review asks some ten times about the same one."""
+    """The Job that was asked about last; a review asks some ten times about the same one.
 
-    found: tuple[Job | None, Taken] = None, Taken("", "", "")
+    The reference is weak: a Job takes a hundred times the memory of what is gathered from it.
+    """
+
+    found: tuple[Callable[[], Job | None], Taken] = lambda: None, Taken("", "", "")
 
 
 def taken(job: Job) -> Taken:
     """What the templates of a Job have; entries that are not as they should be are passed over."""
     known, found = _Last.found
-    if known is not job:
+    if known() is not job:
         found = _gathered(job)
-        _Last.found = job, found
+        _Last.found = ref(job), found
     return found
 
 
 def _gathered(job: Job) -> Taken:
-    variables, volumes, paths = [""], [""], [""]
+    variables: list[Any] = []
+    volumes: list[Any] = []
+    mounts: list[Any] = []
+    devices: list[Any] = []
+    fields = (("env", variables), ("volumeMounts", mounts), ("volumeDevices", devices))
     for task in job.tasks:
         spec = task.pod_spec()
-        volumes.append(_texts(spec.get("volumes"), "name"))
+        if isinstance(found := spec.get("volumes"), list):
+            volumes += found
         for key in ("containers", "initContainers"):
             containers = spec.get(key)
             for container in containers if isinstance(containers, list) else ():
                 if isinstance(container, dict):
-                    variables.append(_texts(container.get("env"), "name"))
-                    paths.append(_texts(container.get("volumeMounts"), "mountPath"))
-                    if "volumeDevices" in container:
-                        paths.append(_texts(container["volumeDevices"], "devicePath"))
-    return Taken(*("\n".join((*found, "")) for found in (variables, volumes, paths)))
+                    for field, entries in fields:
+                        if field in container and isinstance(found := container[field], list):
+                            entries += found
+    return Taken(
+        _lines(variables, "name"),
+        _lines(volumes, "name"),
+        _lines(mounts, "mountPath", "/\n") + _lines(devices, "devicePath", "/\n"),
+    )
 
 
-def _texts(entries: Any, member: str) -> str:
-    """A member of every entry that has it as a text, one a line."""
-    if not entries or not isinstance(entries, list):
-        return ""
+def _lines(entries: list[Any], member: str, end: str = "\n") -> str:
+    """A member of every entry that has it as a string, one a line, after an empty line."""
     try:
-        return "\n".join(map(_MEMBERS[member], entries))
+        found = end.join(map(_MEMBERS[member], entries))
     except (KeyError, TypeError):
         members = [each.get(member) for each in entries if isinstance(each, dict)]
-        return "\n".join(each for each in members if isinstance(each, str))
+        found = end.join(each for each in members if isinstance(each, str))
+    return f"\n{found}{end}"

@@ -7,6 +7,7 @@ shrink; and it names the pods of a Job which no variable could.
 """
 
 import json
+from collections.abc import Mapping
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
@@ -74,13 +75,16 @@ class TensorFlow(JobPlugin):
         """Warn where roles are not played or a user's own variable stands, refuse what no program can read."""
         if not _is_distributed(job):
             return Findings()
+        size = _size(job, values)
+        roles = {role: values.of[role] for role in _CLUSTER_ORDER}
         kept = kept_warnings(job, values, (VARIABLE,))
-        warnings = [*_role_warnings(job, values), *kept, *_variable_warnings(job, values)]
+        warnings = [*_role_warnings(job, values, roles), *kept]
+        warnings += _variable_warnings(job, values, size)
         if not values.strict_upstream:
             warnings += kept_volume_warnings(job, self.name, _name(job), (MOUNT_PATH,))
-        roles = tuple(values[role] for role in _CLUSTER_ORDER)
-        errors = [*shared_hostname_errors(job, self.name, roles), *_file_errors(job, values)]
-        if (size := _size(job, values)) < VARIABLE_LIMIT:
+        errors = shared_hostname_errors(job, self.name, roles.values())
+        errors += _file_errors(job, values, size)
+        if size < VARIABLE_LIMIT:
             errors += pod_size_errors(job, self.name, size)
         if kept:
             # Containers with a variable of their own need nothing of it.
@@ -157,34 +161,33 @@ def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _role_warnings(job: Job, values: Values) -> list[FieldError]:
+def _role_warnings(job: Job, values: Values, roles: Mapping[str, str]) -> list[FieldError]:
+    """Warn about roles without a task, and about tasks with several roles; `roles` has the task of each."""
     tasks = [task.name for task in job.tasks]
-    played = [role for role in _CLUSTER_ORDER if values[role] in tasks]
-    warnings = [
-        f'--{role} names task "{values[role]}", which the Job does not have'
-        + did_you_mean(values[role], tasks)
-        for role in _CLUSTER_ORDER
-        if role in values.given and role not in played
-    ]
+    played: dict[str, str] = {}
+    unplayed, shared = [], []
+    for role, task in roles.items():
+        if task in tasks:
+            if (first := played.setdefault(task, role)) != role:
+                shared.append(
+                    f'--{role} and --{first} both name task "{task}", which counts as {first} '
+                    f"in the cluster and as {_role(task, values)} in its own pods"
+                )
+        elif role in values.given:
+            text = f'--{role} names task "{task}", which the Job does not have'
+            unplayed.append(text + did_you_mean(task, tasks))
     if not played:
-        roles = ", ".join(f'"{values[role]}"' for role in _CLUSTER_ORDER)
-        warnings.append(
-            f"no task plays a role, so {VARIABLE} lists nobody: expected one of {roles}; "
+        wanted = ", ".join(f'"{task}"' for task in roles.values())
+        unplayed.append(
+            f"no task plays a role, so {VARIABLE} lists nobody: expected one of {wanted}; "
             "name a task so, or say which it is with --worker=<task>"
         )
-    for role in played:
-        first = next(each for each in played if values[each] == values[role])
-        if first != role:
-            warnings.append(
-                f'--{role} and --{first} both name task "{values[role]}", which counts as {first} '
-                f"in the cluster and as {_role(values[role], values)} in its own pods"
-            )
-    return [FieldError("spec.plugins.tensorflow", text, "JOB-PLUGIN-ROLE") for text in warnings]
+    texts = (*unplayed, *shared)
+    return [FieldError("spec.plugins.tensorflow", text, "JOB-PLUGIN-ROLE") for text in texts]
 
 
-def _variable_warnings(job: Job, values: Values) -> list[FieldError]:
+def _variable_warnings(job: Job, values: Values, size: int) -> list[FieldError]:
     """Warn where no variable can hold the cluster."""
-    size = _size(job, values)
     if size < VARIABLE_LIMIT:
         return []
     text = (
@@ -202,9 +205,8 @@ def _variable_warnings(job: Job, values: Values) -> list[FieldError]:
     return [FieldError("spec.tasks", text, "JOB-PLUGIN-SIZE")]
 
 
-def _file_errors(job: Job, values: Values) -> list[FieldError]:
+def _file_errors(job: Job, values: Values, size: int) -> list[FieldError]:
     """Refuse what no file can hold either: a reader of JSON wants it whole."""
-    size = _size(job, values)
     if values.strict_upstream or not shards.is_in_parts(CLUSTER_FILE, size):
         return []
     fitting = job.replicas * (shards.LIMIT - _AROUND) // size

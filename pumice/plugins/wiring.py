@@ -104,15 +104,11 @@ class Wiring:
     def _blame(self, task: Task, index: int, pod: Raw) -> None:
         """Find out which plugin's edits cannot be had or applied, and raise what to say of it."""
         for each, edit in zip(self._applied, self._editors or (), strict=True):
+            edits = each.edits(edit, task, index)
             try:
-                edits = edit(task, index)
-                fault = fault_of_edits(edits)
-                if not fault:
-                    apply(pod, merge((edits,)), user_wins=self._user_wins)
+                apply(pod, merge((edits,)), user_wins=self._user_wins)
             except FAILURES as error:
                 raise each.failed(error) from error
-            if fault:
-                raise each.wrong(fault)
 
 
 def wire(

@@ -1,54 +1,52 @@
 """The contract of job plugins: one function for each promise, which returns what is wrong in words for the author.
 
 Some promises need no check, because Pumice and not the plugin applies the edits to a pod: the template wins,
-unknown fields stay, nothing is there twice.
+unknown fields stay, nothing is there twice, and wiring a pod a second time changes nothing.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
+from pumice.api import names
 from pumice.api.fields import closest
 from pumice.api.jobs import Job
-from pumice.api.names import pod_name, qualified_name_problem
-from pumice.plugins import JobPlugin, PodEdits, Raw, Registry, Wiring, addresses, dependencies
-from pumice.plugins.answers import fault_of_edits
+from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SECRET, SERVICE
+from pumice.plugins import JobPlugin, PluginError, Raw, Registry, Wiring, addresses, dependencies
 from pumice.plugins.applied import FAILURES, applied
 from pumice.testing.jobs import VALUES
-from pumice.testing.outside import watching
-from pumice.testing.wanted import fault_in_pod, fault_of_objects
 
-__all__ = ["PROMISES", "Promise", "Subject", "declaration"]
+__all__ = ["KINDS", "PROMISES", "Promise", "Subject", "declaration"]
 
+KINDS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY)
+"""Kinds that the controller watches and may write for plugins."""
+
+_LARGEST_PORT = 65535
 _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
 class Subject:
-    """A plugin under test.
+    """A plugin under test, which has not been asked anything yet.
 
-    Args:
-        plugin: The plugin, which has not been asked anything yet.
+    Attributes:
+        plugin: The plugin.
         registry: It and the built-in plugins.
+        state: Its attributes and those of its class, as text.
     """
 
     def __init__(self, plugin: JobPlugin, registry: Registry) -> None:
         self.plugin = plugin
         self.registry = registry
         self.state = _state(plugin)
-        codes = [getattr(each, "__code__", None) for each in vars(type(plugin)).values()]
-        self.file: str = next((each.co_filename for each in codes if each is not None), "")
 
     def job(self, manifest: Raw, suffix: str = "") -> Job:
-        """The Job after admission, with the plugins that this one requires.
-
-        Args:
-            manifest: The Job.
-            suffix: Appended to its name.
-        """
+        """The Job after admission, with the plugins that this one requires and the suffix appended to its name."""
         manifest = deepcopy(manifest)
         manifest["metadata"]["name"] += suffix
         plugins = manifest["spec"]["plugins"]
@@ -56,7 +54,7 @@ class Subject:
         return msgspec.convert(manifest, Job)
 
     def asked(self, job: Job, *, backwards: bool = False) -> Raw:
-        """All answers about a Job and its pods, by what was asked.
+        """All answers about a Job, by what was asked; those about its pods by their names in `pod_edits`.
 
         Args:
             job: The Job.
@@ -74,17 +72,10 @@ class Subject:
         }
         edit = one.editor(job)
         pods = [(task, index) for task in job.tasks for index in range(task.size + 1)]
-        edits: dict[str, PodEdits] = {}
-        for task, index in reversed(pods) if backwards else pods:
-            try:
-                given = edit(task, index)
-                fault = fault_of_edits(given)
-            except FAILURES as error:
-                raise one.failed(error) from error
-            if fault:
-                raise one.wrong(fault)
-            edits[f"{task.name}-{index}"] = given
-        return deepcopy({**found, "pod_edits": edits})
+        if backwards:
+            pods.reverse()
+        found["pod_edits"] = {f"{task.name}-{n}": one.edits(edit, task, n) for task, n in pods}
+        return deepcopy(found)
 
 
 @dataclass(frozen=True)
@@ -133,77 +124,119 @@ def _fault_of_reading(read: Callable[[str], Any], word: str) -> str:
 
 
 def _answers(subject: Subject, manifest: Raw) -> str:
-    for key in subject.asked(subject.job(manifest))["job_annotations"]:
-        if problem := qualified_name_problem(key):
+    job = subject.job(manifest)
+    for key in subject.asked(job)["job_annotations"]:
+        if problem := names.qualified_name_problem(key):
             return f'job_annotations gives "{key}", which as the key of an annotation {problem}'
+    wiring = Wiring(job, subject.registry)
+    for task in job.tasks:
+        wiring.pod(task, 0, task.template or {})
     return ""
 
 
 def _pure(subject: Subject, manifest: Raw) -> str:
     job = subject.job(manifest)
     before = msgspec.json.encode(job)
-    with watching(subject.file) as seen:
-        first = subject.asked(job)
-    if seen:
-        return seen[0]
+    first = subject.asked(job)
     if msgspec.json.encode(job) != before:
         return "changes the Job that it is given"
     subject.asked(subject.job(manifest, "2"))
-    again = subject.asked(subject.job(manifest), backwards=True)
+    try:
+        with patch.dict(os.environ, clear=True):
+            again = subject.asked(subject.job(manifest), backwards=True)
+    except PluginError as error:
+        return f"fails when it is asked again, without environment variables: {error}"
     for what, answer in first.items():
         if answer != again[what]:
-            return f"answers otherwise when it is asked again: {what} is {answer!r} and then {again[what]!r}"
+            both = (msgspec.to_builtins(each, enc_hook=repr) for each in (answer, again[what]))
+            place, old, new = _difference(what, *both)
+            return (
+                f"answers otherwise when it is asked again: {place} was {old!r} and is now {new!r} "
+                "(asked about the last pod first, without environment variables)"
+            )
     for name, value in _state(subject.plugin).items():
         if value != (old := subject.state.get(name, "nothing")):
             return f"keeps something between calls: {name} was {old} and is now {value}"
     return ""
 
 
+def _difference(place: str, old: Any, new: Any) -> tuple[str, Any, Any]:
+    """The first place at which two answers differ, and what is there."""
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        parts = [(f"{place}.{key}", value, new[key]) for key, value in old.items()]
+    elif isinstance(old, list | tuple) and isinstance(new, type(old)) and len(old) == len(new):
+        parts = [(f"{place}[{n}]", *pair) for n, pair in enumerate(zip(old, new, strict=True))]
+    else:
+        return place, old, new
+    return next((_difference(*each) for each in parts if each[1] != each[2]), (place, old, new))
+
+
 def _state(plugin: Any) -> dict[str, str]:
-    """Attributes of a plugin and its classes, as text."""
-    owners = {each.__name__: each for each in type(plugin).__mro__ if issubclass(each, JobPlugin)}
-    return {
-        f"{owner}.{name}": repr(value)
-        for owner, each in {**owners, "self": plugin}.items()
-        for name, value in getattr(each, "__dict__", {}).items()
-    }
-
-
-def _idempotent(subject: Subject, manifest: Raw) -> str:
-    job = subject.job(manifest)
-    wiring = Wiring(job, subject.registry)
-    for task in job.tasks:
-        metadata = {"name": pod_name(job.metadata.name, task.name, 0), "namespace": "default"}
-        once = wiring.pod(task, 0, {"metadata": metadata, **(task.template or {})})
-        if wiring.pod(task, 0, deepcopy(once)) != once:
-            return f"wiring pod {metadata['name']} a second time changes it"
-    return ""
+    owners = {type(plugin).__name__: vars(type(plugin)), "self": getattr(plugin, "__dict__", {})}
+    return {f"{owner}.{name}": repr(each[name]) for owner, each in owners.items() for name in each}
 
 
 def _edits(subject: Subject, manifest: Raw) -> str:
     for pod, edits in subject.asked(subject.job(manifest))["pod_edits"].items():
-        if fault := fault_in_pod(edits):
+        try:
+            fault = next(filter(None, _faults_in_pod(edits)), "")
+        except FAILURES as error:
+            fault = f"a value of the wrong type: {error!r}"
+        if fault:
             return f"the edits of pod {pod}: {fault}"
     return ""
+
+
+def _faults_in_pod(edits: Any) -> Iterator[str]:
+    """What the API server would refuse in a pod; empty texts where nothing is wrong."""
+    for variable in edits.env:
+        yield _named("variable", variable.name, names.env_name_problem(variable.name))
+    for port in edits.ports:
+        if not isinstance(port.number, int) or not 1 <= port.number <= _LARGEST_PORT:
+            yield f"port {port.number!r} is none: expected a number from 1 to {_LARGEST_PORT}"
+        if port.name:
+            yield _named("port name", port.name, names.port_name_problem(port.name))
+    volumes = [str(each.get("name", "")) for each in edits.volumes]
+    for name in volumes:
+        yield _named("volume", name, names.dns_label_problem(name))
+    for mount in edits.mounts:
+        if mount.volume not in volumes:
+            yield f'mounts volume "{mount.volume}", which its volumes do not hold'
+    for key, value in (edits.labels or {}).items():
+        yield _named("label", key, names.qualified_name_problem(key))
+        yield _named(f"the value of label {key},", value, names.label_value_problem(value))
+    for key in edits.annotations or {}:
+        yield _named("annotation", key, names.qualified_name_problem(key))
+
+
+def _named(what: str, name: str, problem: str | None) -> str:
+    return f'{what} "{name}" {problem}' if problem else ""
 
 
 def _objects(subject: Subject, manifest: Raw) -> str:
     job = subject.job(manifest)
     found = subject.asked(job)
-    if fault := fault_of_objects(found["objects"], found["secrets"], job.metadata.namespace):
-        return fault
-    other = [*_wanted(subject.asked(subject.job(manifest, "2")))]
-    for kind, name in _wanted(found):
-        if (kind, name) in other:
+    for each in found["objects"]:
+        if (each["apiVersion"], each["kind"]) not in [(k.api_version, k.kind) for k in KINDS]:
+            known = ", ".join(f"{kind.api_version} {kind.kind}" for kind in KINDS)
+            what = f"{each['apiVersion']} {each['kind']}"
+            return f'the controller writes no "{what}" for plugins, but {known}'
+    others = [*_wanted(subject.asked(subject.job(manifest, "2")))]
+    for kind, name, namespace in _wanted(found):
+        if problem := names.dns_subdomain_problem(name):
+            return _named(kind, name, problem)
+        if namespace != job.metadata.namespace:
+            return f'{kind} "{name}" is not in the Job\'s namespace'
+        if (kind, name, namespace) in others:
             return f'two Jobs of a namespace would share the {kind} "{name}": put the Job\'s name into it'
     return ""
 
 
-def _wanted(found: Raw) -> Iterator[tuple[str, str]]:
+def _wanted(found: Raw) -> Iterator[tuple[str, str, str | None]]:
     for each in found["objects"]:
-        yield each["kind"], each["metadata"]["name"]
+        yield each["kind"], each["metadata"]["name"], each["metadata"].get("namespace")
     for each in found["secrets"]:
-        yield "Secret", each.name
+        yield SECRET.kind, each.name, each.namespace
 
 
 def _dependencies(subject: Subject, manifest: Raw) -> str:
@@ -233,7 +266,6 @@ def _dependencies(subject: Subject, manifest: Raw) -> str:
 PROMISES = (
     Promise("answers", "answers every question, whatever the Job holds", _answers, odd=True),
     Promise("pure", "goes by its arguments alone, changes and keeps nothing", _pure),
-    Promise("idempotent", "wiring a wired pod changes nothing", _idempotent),
     Promise("edits", "asks for nothing that a pod cannot have", _edits),
     Promise("objects", "wants objects of known kinds, each Job its own", _objects),
     Promise("dependencies", "what it leans on is required", _dependencies),

@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 
 from pumice.api import reviews
-from pumice.api.reviews import Request, Response
+from pumice.api.reviews import Request, Response, Review
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.native import NativeWirings
 from pumice.plugins.settings import DEFAULT
 from pumice.webhook.answers import Answer, answered, malformed, responded, unreadable
 from pumice.webhook.endpoints import ENDPOINTS, Endpoint
-from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
 from pumice.webhook.questions import (
     UNREADABLE,
+    Envelope,
     Question,
     Source,
     UnreadableError,
@@ -33,9 +33,9 @@ from pumice.webhook.questions import (
 from pumice.webhook.rules.case import Case, EnoughError
 from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.known_templates import KnownTemplates
-from pumice.webhook.salvage import trusted, without
+from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
-from pumice.webhook.type_problems import brought_type_problems
+from pumice.webhook.type_problems import brought_type_problems, trusted, without
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["Admission", "Crash"]
@@ -101,30 +101,31 @@ class Admission:
         """Answer a review, by another view than the usual one if it is given. Never raises."""
         endpoint = ENDPOINTS.get(path)
         if endpoint is None:
-            return malformed(uid_of(body), 404, _no_endpoint(path), "NotFound")
+            known = ", ".join(ENDPOINTS)
+            message = f"there is no endpoint {path}, only {known}"
+            return malformed(uid_of(body), 404, message, "NotFound")
+        review: Envelope[Any] | Review
         try:
-            envelope = endpoint.reviews.decode(body)
+            review = endpoint.reviews.decode(body)
         except UNREADABLE:
-            return self._answer_unreadable(endpoint, body, view)
-        question = envelope.request
-        if question is None or review_problem(envelope):
-            uid = question.uid if question is not None else uid_of(body)
-            return malformed(uid, 400, review_problem(envelope) or "")
-        case = self.case(question, view, reviews.MOST_CAUSES)
+            try:
+                review = msgspec.json.decode(body, type=Review)
+            except UNREADABLE as error:
+                return unreadable(uid_of(body), f"this is no AdmissionReview: {error}")
+        asked, problem = review.request, review_problem(review)
+        if asked is None or problem:
+            return malformed(asked.uid if asked else uid_of(body), 400, problem or "")
+        if isinstance(asked, Request):
+            question = bare(asked)
+            case = self.case(question, view, reviews.MOST_CAUSES)
+            return answered(question, self._admit(endpoint, asked, case), case)
+        case = self.case(asked, view, reviews.MOST_CAUSES)
         response = (
-            _refusal(endpoint, question)
-            or _absence(question, question.object, question.old_object)
-            or self._respond(endpoint, question, Source(body), case)
+            _refusal(endpoint, asked)
+            or _absence(asked, asked.object, asked.old_object)
+            or self._respond(endpoint, asked, body, case)
         )
-        return answered(question, response, case)
-
-    def admit(self, path: str, request: Request, view: AdmissionView | None = None) -> Response:
-        """Answer a request whose objects are still raw. Never raises."""
-        endpoint = ENDPOINTS.get(path)
-        if endpoint is None:
-            return reviews.errored(404, _no_endpoint(path), reason="NotFound")
-        case = self.case(bare(request), view, reviews.MOST_CAUSES)
-        return self._admit(endpoint, request, case)
+        return answered(asked, response, case)
 
     def judge(self, path: str, request: Request) -> Case:
         """Judge a request and give back the case itself: problems, warnings and changes.
@@ -154,22 +155,6 @@ class Admission:
             most=most,
         )
 
-    def _answer_unreadable(
-        self, endpoint: Endpoint, body: bytes, view: AdmissionView | None
-    ) -> Answer:
-        """Answer what did not decode at once."""
-        try:
-            review = msgspec.json.decode(body, type=reviews.Review)
-        except UNREADABLE as error:
-            return unreadable(uid_of(body), f"this is no AdmissionReview: {error}")
-        request = review.request
-        if request is None or review_problem(review):
-            uid = request.uid if request is not None else ""
-            return malformed(uid, 400, review_problem(review) or "")
-        question = bare(request)
-        case = self.case(question, view, reviews.MOST_CAUSES)
-        return answered(question, self._admit(endpoint, request, case), case)
-
     def _admit(self, endpoint: Endpoint, request: Request, case: Case) -> Response:
         question = bare(request)
         new_one, old_one = (_given(each) for each in (request.object, request.old_object))
@@ -189,7 +174,7 @@ class Admission:
                 return responded(endpoint.registration.kind, request.name, case)
             old = None  # what is stored cannot be read, so the object is judged as a new one
         question = msgspec.structs.replace(question, object=new, old_object=old)
-        return self._respond(endpoint, question, Source(request), case)
+        return self._respond(endpoint, question, request, case)
 
     def _judge_rest(
         self, endpoint: Endpoint, request: Request, case: Case, error: Exception
@@ -209,7 +194,7 @@ class Admission:
             question = msgspec.structs.replace(
                 bare(request), object=msgspec.convert(rest, endpoint.type)
             )
-            endpoint.judge(judged, question, Source(request))
+            endpoint.judge(judged, question, request)
         except UNREADABLE:
             return  # a path could not be followed, so the field is still there
         except Exception as crash:
@@ -245,10 +230,6 @@ class Admission:
             if self._on_crash is not None and place not in self._told:
                 self._told.add(place)
                 self._on_crash(Crash(endpoint.registration.path, case.uid, code, error))
-
-
-def _no_endpoint(path: str) -> str:
-    return f"there is no endpoint {path}, only {', '.join(ENDPOINTS)}"
 
 
 def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:
@@ -289,5 +270,4 @@ def _is_going(found: Any) -> bool:
 
 
 def _given(raw: msgspec.Raw) -> msgspec.Raw | None:
-    """A raw object; None for JSON's null."""
     return None if bytes(raw) == b"null" else raw

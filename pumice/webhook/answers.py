@@ -1,7 +1,8 @@
 """Answers: what became of a question, for the API server and for its server's metrics and logs."""
 
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import msgspec
 
 from pumice.api import reviews
 from pumice.api.fields import FieldError
@@ -17,8 +18,7 @@ __all__ = ["Answer", "Outcome", "answered", "malformed", "responded", "unreadabl
 Outcome = Literal["allowed", "patched", "denied", "errored"]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """An answered review.
 
     Attributes:
@@ -114,7 +114,7 @@ def unreadable(uid: str, problem: str) -> Answer:
     With a uid it is a review, which the user reads; an API server that got HTTP 400 would keep it to itself.
     """
     answer = malformed(uid, 400, problem)
-    return replace(answer, malformed=0) if uid else answer
+    return msgspec.structs.replace(answer, malformed=0) if uid else answer
 
 
 def _warnings(found: list[FieldError]) -> tuple[list[str], dict[str, str]]:

@@ -14,7 +14,7 @@ from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.webhook.questions import Envelope, Question, Source
+from pumice.webhook.questions import Envelope, Question, Source, object_as
 from pumice.webhook.registrations import REGISTRATIONS, Registration
 from pumice.webhook.rules import hyper_nodes
 from pumice.webhook.rules.case import Case
@@ -59,20 +59,16 @@ class Endpoint:
         return self.registration.path.strip("/").replace("/", "-").upper()
 
     def __post_init__(self) -> None:
-        """Make the decoder once."""
         envelope: Any = Envelope[self.type]  # type: ignore[name-defined]
         object.__setattr__(self, "reviews", msgspec.json.Decoder(envelope))
 
 
-def _judged_by(checks: Any) -> Judge:
-    """Judge creations and updates by a module's `validate_create` and `validate_update`; none updates pods here."""
+def _judged_by(validate: Callable[[Case, Any, Any], None]) -> Judge:
+    """Judge creations and updates by a function that takes the object and the stored one."""
 
     def judge(case: Case, question: Question[Any], _: Source) -> None:
-        new, old = question.object, question.stored
-        if new is not None and old is not None:
-            checks.validate_update(case, new, old)
-        elif new is not None:
-            checks.validate_create(case, new)
+        if question.object is not None:
+            validate(case, question.object, question.stored)
 
     return judge
 
@@ -85,11 +81,11 @@ def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> Non
     named = (job.spec.plugins if job.spec is not None else None) or ()
     if any(name in case.annotating for name in named):
         try:
-            whole = source.object(Job)
+            whole = object_as(Job, source)
         except msgspec.ValidationError as error:
             if old is not None:
                 return  # validation says it, where the update has brought it
-            raw = source.object(dict)
+            raw = object_as(dict, source)
             case.errors.extend(type_problems(kinds.JOB, raw, error))
             return
         if whole is not None:
@@ -101,7 +97,7 @@ def _mutate_queue(case: Case, question: Question[DraftQueue], _: Source) -> None
         queue_defaults(case, question.object, question.stored)
 
 
-_judge_queue = _judged_by(queue_checks)
+_judge_queue = _judged_by(queue_checks.validate)
 
 
 def _validate_queue(case: Case, question: Question[Queue], source: Source) -> None:
@@ -125,24 +121,24 @@ def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> Non
     if pod is None:
         return
     namespace = pod.metadata.namespace or question.namespace
-    if wants_plugins(pod) and (raw := source.object(dict)) is not None:
+    if wants_plugins(pod) and (raw := object_as(dict, source)) is not None:
         foreign_pod(case, raw, namespace)
     pod_defaults(case, pod, namespace)
 
 
 _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
     "/jobs/mutate": (DraftJob, _mutate_job),
-    "/jobs/validate": (Job, _judged_by(job_checks)),
+    "/jobs/validate": (Job, _judged_by(job_checks.validate)),
     "/queues/mutate": (DraftQueue, _mutate_queue),
     "/queues/validate": (Queue, _validate_queue),
     "/podgroups/mutate": (DraftPodGroup, _mutate_pod_group),
-    "/podgroups/validate": (PodGroup, _judged_by(pod_group_checks)),
+    "/podgroups/validate": (PodGroup, _judged_by(pod_group_checks.validate)),
     "/pods/mutate": (DraftPod, _mutate_pod),
-    "/pods/validate": (Pod, _judged_by(pod_checks)),
-    "/cronjobs/validate": (CronJob, _judged_by(cron_jobs)),
-    "/jobflows/validate": (JobFlow, _judged_by(job_flows)),
-    "/jobtemplates/validate": (JobTemplate, _judged_by(job_templates)),
-    "/hypernodes/validate": (HyperNode, _judged_by(hyper_nodes)),
+    "/pods/validate": (Pod, _judged_by(pod_checks.validate)),
+    "/cronjobs/validate": (CronJob, _judged_by(cron_jobs.validate)),
+    "/jobflows/validate": (JobFlow, _judged_by(job_flows.validate)),
+    "/jobtemplates/validate": (JobTemplate, _judged_by(job_templates.validate)),
+    "/hypernodes/validate": (HyperNode, _judged_by(hyper_nodes.validate)),
 }
 
 ENDPOINTS: dict[str, Endpoint] = {

@@ -26,8 +26,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
 from pumice.webhook.rules.pods.foreign import foreign_owner
 from pumice.webhook.rules.within import Within
-from pumice.webhook.salvage import trusted, without
-from pumice.webhook.type_problems import retold, schema, type_problems
+from pumice.webhook.type_problems import retold, schema, trusted, type_problems, without
 from pumice.webhook.unknown_fields import null_entries, unknown_fields
 
 __all__ = ["Judgement", "judge"]

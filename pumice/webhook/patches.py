@@ -39,48 +39,28 @@ class Patch:
 
     def set(self, pointer: str, value: Any) -> None:
         """Set one member by its JSON pointer, whose keys are escaped."""
-        for parent in [each for each in self._parents if pointer.startswith(each + "/")]:
-            self._parents.remove(parent)
-            self.operations.append(PatchOperation("add", parent, {}))
+        if self._parents:
+            for parent in [each for each in self._parents if pointer.startswith(each + "/")]:
+                self._parents.remove(parent)
+                self.operations.append(PatchOperation("add", parent, {}))
         self.operations.append(PatchOperation("add", pointer, value))
 
 
 def applied(document: dict[str, Any], operations: list[PatchOperation]) -> dict[str, Any]:
-    """Carry a patch out.
+    """Carry out operations that a `Patch` has made: each adds a member of an object or an item of a list.
 
     Returns:
-        The changed document; the given one is not touched.
-
-    Raises:
-        jsonpatch.JsonPatchException: An operation does not fit the document.
-        jsonpatch.JsonPointerException: A pointer leads nowhere.
-    """
-    if not operations:
-        return document
-    try:
-        return _with(document, operations)
-    except (LookupError, TypeError, ValueError):
-        # Not what `Patch` makes for this document: carried out, or refused, by the letter.
-        import jsonpatch  # late: few processes ever need it
-
-        changed: dict[str, Any] = jsonpatch.apply_patch(document, msgspec.to_builtins(operations))
-        return changed
-
-
-def _with(document: dict[str, Any], operations: list[PatchOperation]) -> dict[str, Any]:
-    """The document with members set; only what lies on the way to them is copied.
+        The changed document; of the given one, which is not touched, only what lies on the way is copied.
 
     Raises:
         LookupError: A pointer leads nowhere.
-        TypeError: A pointer leads through what has no members.
-        ValueError: An operation is none that sets a member.
     """
+    if not operations:
+        return document
     changed = document.copy()
     own = {id(changed)}
     for operation in operations:
-        empty, *way, last = operation.path.split("/")
-        if operation.op != "add" or empty:
-            raise ValueError
+        _, *way, last = operation.path.split("/")
         place: Any = changed
         for segment in way:
             key = int(segment) if isinstance(place, list) else _unescaped(segment)
@@ -88,9 +68,11 @@ def _with(document: dict[str, Any], operations: list[PatchOperation]) -> dict[st
                 place[key] = copy.copy(place[key])
                 own.add(id(place[key]))
             place = place[key]
-        if not isinstance(place, dict):
-            raise TypeError
-        place[_unescaped(last)] = msgspec.to_builtins(operation.value)
+        value = msgspec.to_builtins(operation.value)
+        if isinstance(place, list):
+            place.insert(len(place) if last == "-" else int(last), value)
+        else:
+            place[_unescaped(last)] = value
     return changed
 
 

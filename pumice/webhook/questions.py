@@ -17,6 +17,7 @@ __all__ = [
     "Source",
     "UnreadableError",
     "bare",
+    "object_as",
     "read",
     "review_problem",
     "uid_of",
@@ -73,37 +74,29 @@ class UnreadableError(ValueError):
     """An object that is no JSON, or no UTF-8, in a place that nobody looked at before."""
 
 
-class Source:
-    """Where a question came from, for the few who need its object as another type."""
+Source = bytes | Request
+"""Where a question came from: the bytes of a review, or a request whose objects are still raw."""
 
-    __slots__ = ("_source",)
 
-    def __init__(self, source: bytes | Request) -> None:
-        """Keep the bytes of a review, or a request whose objects are still raw."""
-        self._source = source
+def object_as(type_: type[Other], source: Source) -> Other | None:
+    """The object under review as another type than its question has it; None when there is none.
 
-    def object(self, type_: type[Other]) -> Other | None:
-        """The object under review, or None when there is none.
-
-        Raises:
-            msgspec.ValidationError: A field has the wrong type.
-            UnreadableError: Something is broken that the first reading had no need to look at.
-        """
-        try:
-            return self._read(type_)
-        except msgspec.ValidationError:
-            raise
-        except UNREADABLE as error:
-            raise UnreadableError(str(error)) from error
-
-    def _read(self, type_: type[Other]) -> Other | None:
-        wanted: Any = type_ | None
-        if isinstance(self._source, Request):
-            found: Other | None = read(self._source.object, wanted)
+    Raises:
+        msgspec.ValidationError: A field has the wrong type.
+        UnreadableError: Something is broken that the first reading had no need to look at.
+    """
+    wanted: Any = type_ | None
+    envelope: Any = Envelope[type_]  # type: ignore[valid-type]
+    try:
+        if isinstance(source, Request):
+            found: Other | None = read(source.object, wanted)
             return found
-        envelope: Any = Envelope[type_]  # type: ignore[valid-type]
-        request = read(self._source, envelope).request
+        request = read(source, envelope).request
         return request.object if request is not None else None
+    except msgspec.ValidationError:
+        raise
+    except UNREADABLE as error:
+        raise UnreadableError(str(error)) from error
 
 
 def read(body: bytes | msgspec.Raw, type_: type[Other]) -> Other:
@@ -154,24 +147,9 @@ def bare(request: Request) -> Question[Any]:
     )
 
 
-class _Asked(msgspec.Struct, frozen=True):
-    uid: str = ""
-
-
-class _Asking(msgspec.Struct, frozen=True):
-    request: _Asked
-
-
 def uid_of(body: bytes) -> str:
-    """The uid of a body that is no proper review, if it has one that can be read.
-
-    Where the body is no JSON, because something is wrong far behind it, the uid is still where an API
-    server writes it: first of all in the request.
-    """
-    try:
-        return msgspec.json.decode(body, type=_Asking).request.uid
-    except UNREADABLE:
-        found = _UID.search(body, 0, _NEAR)
+    """The uid of a body that is no proper review, where an API server writes it: first of all in the request."""
+    found = _UID.search(body, 0, _NEAR)
     try:
         return found[1].decode() if found else ""
     except UnicodeDecodeError:

@@ -14,14 +14,13 @@ from typing import Any, Literal
 from pumice.api import keys, kinds
 from pumice.api.fields import did_you_mean
 from pumice.api.kinds import Kind
-from pumice.webhook.groups.model import NO_GROUPS, ResourceGroups
+from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
 
 __all__ = [
     "EXEMPT_NAMESPACES",
     "REGISTRATIONS",
     "TIMEOUT_SECONDS",
-    "MatchCondition",
     "Registration",
     "configuration",
     "configurations",
@@ -35,18 +34,8 @@ EXEMPT_NAMESPACES = ("kube-system",)
 """Never asked about, whatever happens in them; the installation adds its own namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchCondition:
-    """A CEL expression that must hold for the API server to ask.
-
-    Attributes:
-        name: Unique within an endpoint.
-        expression: CEL over `object`, `oldObject` and `request`.
-    """
-
-    name: str
-    expression: str
-
+MatchCondition = dict[str, str]
+"""A CEL expression over `object`, `oldObject` and `request` that must hold for the API server to ask, and its name."""
 
 Conditions = Callable[[AdmissionSettings, ResourceGroups], tuple[MatchCondition, ...]]
 
@@ -91,7 +80,11 @@ class Registration:
         return "volcano-admission-service" + self.path.replace("/", "-")
 
 
-_NOT_GOING = MatchCondition(
+def _condition(name: str, expression: str) -> MatchCondition:
+    return {"name": name, "expression": expression}
+
+
+_NOT_GOING = _condition(
     "not-being-deleted",
     "request.operation == 'DELETE' || !has(object.metadata.deletionTimestamp)",
 )
@@ -99,13 +92,13 @@ _OTHER_SPEC = (
     "request.operation != 'UPDATE' || !has(object.spec) || !has(oldObject.spec) || "
     "object.spec != oldObject.spec"
 )
-_NOT_BY_A_NODE = MatchCondition(
+_NOT_BY_A_NODE = _condition(
     "not-by-a-node",
     "!has(request.userInfo.groups) || !('system:nodes' in request.userInfo.groups)",
 )
 # Where the controllers of Kubernetes have no accounts of their own, all of them are
 # system:kube-controller-manager: what one creates, or deletes in a cascade, is for us to judge.
-_NOT_BY_HOUSEKEEPING = MatchCondition(
+_NOT_BY_HOUSEKEEPING = _condition(
     "not-by-housekeeping",
     "!has(request.userInfo.username) || "
     "request.userInfo.username != 'system:serviceaccount:kube-system:namespace-controller' && "
@@ -129,7 +122,7 @@ def _annotation(variable: str, key: str) -> str:
 def _of_changes(name: str, *annotations: str) -> Conditions:
     """People's changes of the spec and of some annotations."""
     changed = " || ".join([_OTHER_SPEC, *map(_annotation_differs, annotations)])
-    found = (_NOT_GOING, MatchCondition(name, changed), _NOT_BY_A_NODE, _NOT_BY_HOUSEKEEPING)
+    found = (_NOT_GOING, _condition(name, changed), _NOT_BY_A_NODE, _NOT_BY_HOUSEKEEPING)
     return lambda _settings, _groups: found
 
 
@@ -151,7 +144,7 @@ def _pod_mutation(_: AdmissionSettings, groups: ResourceGroups) -> tuple[MatchCo
     known = (keys.PLUGINS, keys.RESOURCE_GROUP, keys.QUEUE_ALLOCATION_GATE)
     annotated = _annotated(*known, *(key for key in groups.annotation_keys if key not in known))
     in_groups = f"request.namespace in {_list(*groups.namespaces)}"
-    return (MatchCondition("concerned", f"{annotated} || {in_groups}"), _NOT_BY_A_NODE)
+    return (_condition("concerned", f"{annotated} || {in_groups}"), _NOT_BY_A_NODE)
 
 
 def _pod_validation(settings: AdmissionSettings, _: ResourceGroups) -> tuple[MatchCondition, ...]:
@@ -159,7 +152,7 @@ def _pod_validation(settings: AdmissionSettings, _: ResourceGroups) -> tuple[Mat
     names = _list(*settings.scheduler_names)
     ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
     budgets = _annotated(keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
-    return (MatchCondition("ours", ours), MatchCondition("has-a-budget", budgets), _NOT_BY_A_NODE)
+    return (_condition("ours", ours), _condition("has-a-budget", budgets), _NOT_BY_A_NODE)
 
 
 def _annotated(*wanted: str) -> str:
@@ -169,7 +162,6 @@ def _annotated(*wanted: str) -> str:
 
 
 def _list(*texts: str) -> str:
-    """CEL: a list of texts."""
     quoted = ", ".join(f"'{text}'" for text in texts)
     return f"[{quoted}]"
 
@@ -243,10 +235,7 @@ def configuration(
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "timeoutSeconds": TIMEOUT_SECONDS,
-        "matchConditions": [
-            {"name": each.name, "expression": each.expression}
-            for each in registration.conditions(settings, groups)
-        ],
+        "matchConditions": [dict(each) for each in registration.conditions(settings, groups)],
     }
     if kind.namespaced:
         webhook["namespaceSelector"] = {

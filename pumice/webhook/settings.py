@@ -1,21 +1,44 @@
-"""Settings of admission: how strict it is, and what it takes for granted.
+"""Settings of admission: what rules take for granted (`rules.terms`), and how strict each rule is.
 
 Flags of `pumice webhook`, `--set NAME=VALUE` of the offline verbs and the chart's values all end here;
 the settings page is generated from the descriptions.
+
+Precedence of levels: the object's namespace > the whole cluster > `strict-upstream` > the rule's own. They are resolved
+when settings are read, so a review pays one lookup for its namespace, and another for each problem that it finds.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
-from pumice.api import keys
 from pumice.api.fields import did_you_mean
+from pumice.api.json_words import either
+from pumice.api.names import dns_label_problem
 from pumice.plugins import words
-from pumice.webhook.levels import Levels, read_levels, read_namespaces, upstream
+from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.rule import Level
+from pumice.webhook.rules.terms import Terms
+from pumice.webhook.sections import section_of
 
-__all__ = ["LEVELS_BY", "AdmissionSettings", "SettingError"]
+__all__ = [
+    "LEVELS",
+    "LEVELS_BY",
+    "AdmissionSettings",
+    "Levels",
+    "SettingError",
+    "read_level",
+    "upstream",
+]
+
+Levels = Mapping[str, Level]
+"""Levels by code; what is not in it has the rule's own."""
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+_DEFECT = re.compile(r"[A-Z]+-(?:MUTATE|VALIDATE)")
+"""Codes under which an endpoint fails that crashes outside its rules."""
 
 LEVELS_BY = {"rules": "rule.CODE", "namespaces": "namespace.NAME.rule.CODE"}
 """Settings that hold levels of rules, each with how one of them is set on the command line."""
@@ -25,46 +48,10 @@ class SettingError(ValueError):
     """A setting that does not exist or has no such value; the message is one clear line."""
 
 
-def _setting(default: object, description: str, **limits: int) -> Any:
-    """A setting with what it does, and its limits as JSON schemas call them."""
-    return field(default=default, metadata={"description": description, **limits})
-
-
 @dataclass(frozen=True)
-class AdmissionSettings:
+class AdmissionSettings(Terms):
     """How admission judges."""
 
-    scheduler_names: tuple[str, ...] = _setting(
-        (keys.DEFAULT_SCHEDULER,),
-        "Schedulers whose pods are judged; Jobs that name none get the first. "
-        "Set `scheduler-name` once for each.",
-    )
-    max_queue_depth: int = _setting(5, "How deep queues may be nested below `root`.", minimum=1)
-    enable_root_queue_protection: bool = _setting(
-        True, "Refuse changes of capability, deserved and guarantee of the queue `root`."
-    )
-    enable_queue_allocated_pods_check: bool = _setting(
-        False, "Refuse to delete a queue whose pods still hold resources."
-    )
-    strict_upstream: bool = _setting(
-        False, "Admit what Volcano admits: rules that are stricter than Volcano's only warn."
-    )
-    pod_level_resources: bool = _setting(
-        True,
-        "Judge resources of pods as a whole (`spec.resources`), as Kubernetes does from "
-        "version 1.34 on; before that it drops them.",
-    )
-    scheduling_gates_queue_admission: bool = _setting(
-        False,
-        "Hold pods that carry the annotation "
-        f'`{keys.QUEUE_ALLOCATION_GATE}: "true"` with a scheduling gate of that name.',
-    )
-    mpi_depends_on: bool = _setting(
-        False,
-        "Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
-        "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
-        "counts pods that are held back, as Volcano's does, would wait for them for ever.",
-    )
     rules: dict[str, Level] = field(
         default_factory=dict,
         metadata={
@@ -90,14 +77,9 @@ class AdmissionSettings:
             if least is not None and (found := getattr(self, name)) < least:
                 spelt = name.replace("_", "-")
                 raise SettingError(f"setting {spelt}: expected at least {least}, found {found}")
-        try:
-            levels = {
-                "rules": read_levels(self.rules),
-                "namespaces": read_namespaces(self.namespaces),
-            }
-        except ValueError as error:
-            raise SettingError(str(error)) from None
-        self.__dict__.update(levels)
+        self.__dict__.update(
+            rules=_read_levels(self.rules), namespaces=_read_namespaces(self.namespaces)
+        )
 
     # These are resolved once, so that no review has to; a private attribute would cost it a microsecond.
     @cached_property
@@ -146,7 +128,6 @@ class AdmissionSettings:
 
 
 def _name_of(name: str) -> str:
-    """A setting's name in Python."""
     known = AdmissionSettings.declared()
     found = name.replace("-", "_")
     if found == "scheduler_name":
@@ -179,3 +160,82 @@ def _set_level(values: dict[str, Any], name: str, level: str) -> None:
             raise SettingError(f"{name!r} is no setting, expected {LEVELS_BY['namespaces']}")
         levels = values.setdefault("namespaces", {}).setdefault(namespace, {})
     levels[code] = level
+
+
+def upstream() -> dict[str, Level]:
+    """What `strict-upstream` means: rules that are stricter than Volcano's only warn.
+
+    Of rules that are stricter only in part, whoever finds something says so: `Case.report(…, stricter=)`.
+    """
+    return dict.fromkeys((rule.code for rule in catalogue.ALL if rule.stricter), "warn")
+
+
+def _read_levels(found: Any) -> dict[str, Level]:
+    """Levels by code, as settings give them.
+
+    Raises:
+        SettingError: There is no such rule, its level cannot be set, or there is no such level.
+    """
+    if not isinstance(found, Mapping):
+        raise SettingError(f"expected levels by the codes of rules, found {found!r}")
+    return {_code(code): _level_of(code, level) for code, level in found.items()}
+
+
+def _read_namespaces(found: Any) -> dict[str, dict[str, Level]]:
+    """Levels by namespace and code, as settings give them.
+
+    Raises:
+        SettingError: As of `_read_levels`, or a rule is about objects that are in no namespace.
+    """
+    if not isinstance(found, Mapping):
+        raise SettingError(f"expected levels by namespace, found {found!r}")
+    read = {}
+    for namespace, levels in found.items():
+        if problem := dns_label_problem(str(namespace)):
+            raise SettingError(f"the name of a namespace {problem}")
+        read[str(namespace)] = _read_levels(levels)
+        for code in read[str(namespace)]:
+            if not section_of(code).namespaced:
+                raise SettingError(
+                    f"rule {code!r} judges objects that are in no namespace; set it for the whole cluster"
+                )
+    return read
+
+
+def read_level(found: Any) -> Level:
+    """A level as it is written, `false` for what YAML made of `off`.
+
+    Raises:
+        SettingError: There is no such level.
+    """
+    word = str(found).lower()
+    for level in LEVELS:
+        if word == level:
+            return level
+    if word == "false":
+        return "off"
+    why = " (YAML reads on and yes as true)" if word == "true" else ""
+    raise SettingError(f"expected {either(LEVELS)}, found {word!r}{why}")
+
+
+def _level_of(code: str, found: Any) -> Level:
+    try:
+        return read_level(found)
+    except SettingError as error:
+        raise SettingError(f"rule {code}: {error}") from None
+
+
+def _code(found: Any) -> str:
+    code = str(found)
+    if catalogue.by_code(code) is not None:
+        return code
+    if code.startswith("SCHEMA-"):
+        raise SettingError(
+            f"rule {code!r} cannot be set: the object does not decode, or the schema of its kind refuses it"
+        )
+    if _DEFECT.fullmatch(code):
+        raise SettingError(f"rule {code!r} cannot be set: it stands for a defect of Pumice")
+    hint = (
+        did_you_mean(code, (rule.code for rule in catalogue.ALL)) or "; `pumice rules` lists them"
+    )
+    raise SettingError(f"there is no rule {code!r}{hint}")

@@ -1,12 +1,17 @@
-"""What is of the wrong type: asked only when an object does not decode.
+"""Fields of wrong types: what is wrong with them, asked only when an object does not decode, and the object without them.
 
-Decoding stops at the first field that it cannot read. The structural schema then names all of
-them; what has no schema has at least the one that stopped decoding. Both say what the API server does not:
-what was found there, and how to mend it.
+Decoding stops at the first field that it cannot read. The structural schema then names all of them; what has no schema has
+at least the one that stopped decoding. Both say what the API server does not: what was found there, and how to mend it.
+
+The rules judge the object without these fields, so that a user with a string in place of a number and a misspelt plugin
+hears about both. What a field may have meant is not guessed, and results that its absence may have caused are left out.
 """
 
+import copy
+import functools
+import operator
 import re
-from functools import cache
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -20,9 +25,20 @@ from pumice.api.mistyped import problem
 from pumice.api.reviews import Request
 from pumice.api.structural import Structural
 from pumice.webhook.questions import without_nulls
-from pumice.webhook.salvage import steps_of, value_at
+from pumice.webhook.rules.catalogue import ALL
+from pumice.webhook.rules.jobs.defaults import JOB_ZERO
+from pumice.webhook.rules.within import unaffected
 
-__all__ = ["brought_type_problems", "retold", "schema", "type_problems"]
+__all__ = [
+    "brought_type_problems",
+    "retold",
+    "schema",
+    "steps_of",
+    "trusted",
+    "type_problems",
+    "value_at",
+    "without",
+]
 
 _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
@@ -31,6 +47,8 @@ _CHOICE = "SCHEMA-ENUM"
 _EXPECTED = re.compile(r"Expected `(?P<wanted>\w+)(?: \| null)?`, got `(?P<found>\w+)`")
 _SOME_KEY = "[...]"
 """How a decoder writes a key of a map; what is behind one cannot be found by a path."""
+
+_SEGMENT = re.compile(r"(?:^|\.)(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
 _SCHEMA_TYPES = {
     "int": "integer",
@@ -43,7 +61,7 @@ _SCHEMA_TYPES = {
 """Types as schemas call them, by how a decoder does."""
 
 
-@cache
+@functools.cache
 def schema(kind: Kind) -> Structural | None:
     """The compiled schema of a kind; None for one whose schema is not ours."""
     return structural.compile(schema_of(kind)) if kind in VOLCANO else None
@@ -114,13 +132,8 @@ def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]
 
 
 def _is_untouched(path: str, new: Any, old: Any) -> bool:
-    """Whether a field is there, and the same as before."""
-    for step in steps_of(path):
-        try:
-            new, old = new[step], old[step]
-        except (LookupError, TypeError):
-            return False
-    return bool(path) and bool(new == old)
+    found = value_at(new, path)
+    return bool(path) and found is not msgspec.UNSET and bool(found == value_at(old, path))
 
 
 def _first(error: Exception, raw: Any = None) -> FieldError:
@@ -141,3 +154,59 @@ def _first(error: Exception, raw: Any = None) -> FieldError:
 def _as_schemas_say(path: str, expected: str, found: str) -> str:
     """The same fault in the words of `structural`, which tells types and no values."""
     return f'Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"'
+
+
+def without(raw: Any, paths: Iterable[str]) -> Any:
+    """A copy of a raw object without some of its fields; list items become empty objects.
+
+    A path that cannot be followed, because a key of it has dots, is passed over.
+    """
+    rest = copy.deepcopy(raw)
+    for path in paths:
+        _remove(rest, steps_of(path))
+    return rest
+
+
+def value_at(raw: Any, path: str) -> Any:
+    """What stands at a path; `msgspec.UNSET` where it cannot be followed."""
+    if "".join(match[0] for match in _SEGMENT.finditer(path)) != path:
+        return msgspec.UNSET
+    try:
+        return functools.reduce(operator.getitem, steps_of(path), raw)
+    except (LookupError, TypeError):
+        return msgspec.UNSET
+
+
+def steps_of(path: str) -> list[str | int]:
+    """The keys and positions that lead to a field; wrong ones for a key with dots."""
+    return [
+        int(match["index"]) if match["name"] is None else match["name"]
+        for match in _SEGMENT.finditer(path)
+    ]
+
+
+def _remove(here: Any, steps: list[str | int]) -> None:
+    for step in steps[:-1]:
+        try:
+            here = here[step]
+        except (LookupError, TypeError):
+            return
+    last = steps[-1] if steps else None
+    if isinstance(here, dict) and isinstance(last, str):
+        here.pop(last, None)
+    elif isinstance(here, list) and isinstance(last, int) and last < len(here):
+        here[last] = {}
+
+
+def trusted(found: Iterable[FieldError], dropped: Iterable[str]) -> list[FieldError]:
+    """Results about the rest that hold for the whole object, too; see `unaffected`."""
+    return unaffected(found, dropped, _COMPARING)
+
+
+_COMPARING = frozenset(
+    rule.code for rule in ALL if rule.compares and not rule.code.startswith("TPL-")
+) | {JOB_ZERO.code}
+"""Rules that compare fields, and the one whose message names a default that is computed from several.
+
+Rules of pod templates compare fields of one template, which drops its own; see `pod_template`.
+"""

@@ -176,7 +176,7 @@ def test_a_restart_of_every_component_loses_nothing(
 ) -> None:
     add_node("steady", "8")
     for component in ("controller", "scheduler"):
-        installation.stop(component)
+        installation.stop_leader(component)
     manifest = job(
         "survivor", [task("w", 3, cpu="1", annotations={"pumice.dev/run-duration": "1s"})]
     )
@@ -184,6 +184,7 @@ def test_a_restart_of_every_component_loses_nothing(
     cluster.apply(manifest)
     installation.start("controller", "scheduler")
     cluster.await_phase("survivor", "Running", "Completed", seconds=40)
-    installation.restart("controller")
+    installation.stop_leader("controller")
+    installation.start("controller")
     cluster.await_phase("survivor", "Completed", seconds=60)
     assert len(cluster.pods()) == 3

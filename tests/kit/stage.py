@@ -78,7 +78,9 @@ class Stage:
         before = self.store.storage.revision
         for _ in range(TURNS):
             await asyncio.sleep(seconds / TURNS)
-        return self.store.storage.revision == before
+            if self.store.storage.revision != before:
+                return False
+        return True
 
     async def calm(self) -> None:
         """Wait until nothing is written any more."""

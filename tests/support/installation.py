@@ -103,6 +103,13 @@ class Installation:
         """Kill a component without warning."""
         self.processes.pop(component).end()
 
+    def stop_leader(self, component: str) -> None:
+        """Kill an elected component without warning; its Lease runs out in a second instead of 15."""
+        self.stop(component)
+        lease = (f"lease/{RELEASE}-{component}", "--type=merge")
+        shorter = '{"spec": {"leaseDurationSeconds": 1}}'
+        self.plane.kubectl("patch", *lease, "--patch", shorter, namespace=NAMESPACE)
+
     def restart(self, component: str) -> None:
         """Kill a component and start it anew."""
         self.stop(component)

@@ -1,12 +1,11 @@
-"""Resource groups: which pods belong together, and what they get on their way in.
+"""Volcano's file of `--admission-conf`: which pods belong to a group, and what they get from it.
 
-Volcano's file of `--admission-conf`: a group claims pods by namespace or annotation, and gives them
-labels of nodes, an affinity, tolerations and a scheduler.
+A group claims pods by namespace or annotation, and gives them labels of nodes, an affinity, tolerations and a
+scheduler.
 
-model     a group, and all of them compiled so that a pod finds its own in a few lookups
 reading   YAML with a path and a line for whatever is wrong with it
 parsing   the file as groups, with everything that is wrong or doubtful about it
 
-What a pod gets from its group is a rule of pods (`rules/pods/resource_groups`), which knows a group by what it gives; the
-webhook's server follows the file (`server/groups`).
+`rules/resource_groups` finds the group of a pod, and `rules/pods/defaults` gives it what its group has. The webhook's
+server follows the file (`server/groups`).
 """

@@ -10,10 +10,10 @@ from pumice.api.documents import DocumentError
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
 from pumice.plugins import builtin
-from pumice.webhook.groups.model import ResourceGroup, ResourceGroups
 from pumice.webhook.groups.reading import Place, Problem, Reader, compose
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.labels import label_problems
+from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
 from pumice.webhook.rules.templates import types
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
 from pumice.webhook.rules.templates.site import Site

@@ -64,7 +64,6 @@ class Place(msgspec.Struct, frozen=True):
         return isinstance(self.found, Written) and not self.found.is_null
 
     def __str__(self) -> str:
-        """What stands there, in a few words."""
         if not isinstance(self.found, Written):
             return "a mapping" if self.is_mapping else "a list"
         return f'"{self.found[:40]}…"' if len(self.found) > 40 else f'"{self.found}"'

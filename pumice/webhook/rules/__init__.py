@@ -6,6 +6,6 @@ Each folder has `checks` (which rules apply, and when), `defaults`, and a file f
 title, why, example) and the functions that check them. Files beside the folders serve several kinds. To find a rule
 by its code, search for the code.
 
-`case` is what a rule gets and where it reports, `rule` describes a rule, `updates` compares an object with the stored
-one, `catalogue` lists all rules.
+`case` is what a rule gets and where it reports, `terms` are the settings that rules read, `rule` describes a rule, `updates`
+compares an object with the stored one, `catalogue` lists all rules.
 """

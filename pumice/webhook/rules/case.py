@@ -11,8 +11,9 @@ from pumice.plugins import Registry
 from pumice.plugins.native import NativeWirings, Owner, OwnerKey
 from pumice.webhook.patches import Patch
 from pumice.webhook.rules.known_templates import KnownTemplates
+from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.rule import Level, Rule
-from pumice.webhook.rules.terms import Groups, Terms
+from pumice.webhook.rules.terms import Terms
 from pumice.webhook.view import AdmissionView
 
 __all__ = ["Case", "Check", "EnoughError", "run"]
@@ -37,7 +38,7 @@ class Case:
         plugins: The job plugins that exist.
         annotating: Those of them that write annotations onto a Job.
         wirings: Wires pods of other controllers.
-        groups: Resource groups that pods may belong to; None when there are none.
+        groups: Resource groups that pods may belong to.
         known: Pod templates that are in order; None to judge each anew.
         creating: Whether the object is new; otherwise it changes or goes.
         stricter: Whether Volcano checks nothing of what is judged here, so that with `strict-upstream`
@@ -63,7 +64,7 @@ class Case:
     _: KW_ONLY
     annotating: Collection[str] = ()
     wirings: NativeWirings | None = None
-    groups: Groups | None = None
+    groups: ResourceGroups = NO_GROUPS
     known: KnownTemplates | None = None
     creating: bool = True
     stricter: bool = False
@@ -81,7 +82,6 @@ class Case:
     crashes: list[tuple[str, Exception]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        """Find the levels of the namespace."""
         self.levels = self.settings.levels(self.namespace)
 
     def report(

@@ -6,12 +6,12 @@ from pumice.api.fields import Reason
 from pumice.api.hypernodes import HyperNode, Member
 from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex
-from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.labels import selector_problems
 from pumice.webhook.rules.rule import Rule, rules_in
-from pumice.webhook.rules.updates import judge_update
+from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate"]
 
 HN_NO_MEMBERS = Rule(
     "HN-NO-MEMBERS",
@@ -121,7 +121,6 @@ class _Patterns:
         self._room = _ROOM
 
     def judge(self, case: Case, pattern: str, path: str) -> None:
-        """Check a pattern."""
         if self._room < 0 and pattern not in self._known:
             message = "is not looked at: the patterns before it are as large as all may be together"
             case.report(HN_REGEX, path, message, stricter=True)
@@ -142,7 +141,6 @@ _FREE = 8
 
 
 def _member(case: Case, member: Member, path: str, name: str, patterns: _Patterns) -> None:
-    """Check how a member is selected."""
     selector = member.selector
     if selector is None:
         case.report(HN_NO_SELECTOR, path, f"must be set: {_ONE_OF}")
@@ -182,13 +180,6 @@ CHECKS: tuple[Check[HyperNode], ...] = (
 """What is judged about a HyperNode, in the order in which problems are told."""
 
 
-def validate_create(case: Case, hyper_node: HyperNode) -> None:
-    """Judge a new HyperNode."""
-    run(case, CHECKS, hyper_node)
-
-
-def validate_update(case: Case, hyper_node: HyperNode, old: HyperNode) -> None:
-    """Judge a change of a HyperNode; every part of its spec may change."""
-    if hyper_node.metadata.deletion_timestamp or hyper_node.spec == old.spec:
-        return
-    judge_update(case, CHECKS, hyper_node, old)
+def validate(case: Case, hyper_node: HyperNode, old: HyperNode | None) -> None:
+    """Judge a HyperNode; every part of its spec may change."""
+    judge(case, CHECKS, hyper_node, old)

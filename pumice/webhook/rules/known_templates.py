@@ -26,7 +26,6 @@ class KnownTemplates:
     __slots__ = ("_encode", "_found")
 
     def __init__(self) -> None:
-        """Know none yet."""
         self._encode = msgspec.msgpack.Encoder().encode
         self._found: dict[bytes, None] = {}
 

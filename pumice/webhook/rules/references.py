@@ -6,6 +6,7 @@ from pumice.api import keys
 from pumice.api.jobs import Job, NetworkTopology
 from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS
 from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.rule import Rule
 
 __all__ = [
@@ -21,9 +22,6 @@ __all__ = [
     "queue_reference",
 ]
 
-_SHOWN = 10
-"""Children of a queue that a message names."""
-
 
 class References(NamedTuple):
     """The rules about what objects of one kind name."""
@@ -38,20 +36,17 @@ class References(NamedTuple):
     two_tiers: Rule
 
 
-def _references(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
-    """The rules for a kind, under codes that begin with a prefix.
-
-    With `tree_is_stricter` Volcano lets this kind name inner queues.
-    """
-    return References(
-        missing=Rule(
+def _of_queues(prefix: str, noun: str, *, tree_is_stricter: bool) -> dict[str, Rule]:
+    """The rules about the queue that a kind names."""
+    return {
+        "missing": Rule(
             f"{prefix}-QUEUE-MISSING",
             f"the queue of a {noun} exists",
             "Nobody pays for the pods of a queue that does not exist; they would wait for ever.",
             "queue: reserch",
             reason="FieldValueNotFound",
         ),
-        unknown=Rule(
+        "unknown": Rule(
             f"{prefix}-QUEUE-UNKNOWN",
             f"the queue of a {noun} is among the objects at hand",
             "Without a cluster, or its state in files, nobody can tell whether the queue exists.",
@@ -59,27 +54,33 @@ def _references(prefix: str, noun: str, *, tree_is_stricter: bool) -> References
             reason="FieldValueNotFound",
             level="warn",
         ),
-        not_open=Rule(
+        "not_open": Rule(
             f"{prefix}-QUEUE-NOT-OPEN",
             f"the queue of a {noun} is open",
             "A closed queue takes nothing new.",
             "queue: closed-for-maintenance",
         ),
-        root=Rule(
+        "root": Rule(
             f"{prefix}-QUEUE-ROOT",
             f"the queue of a {noun} is not root",
             "The queue root holds the other queues; it runs nothing itself.",
             "queue: root",
             stricter=tree_is_stricter,
         ),
-        not_leaf=Rule(
+        "not_leaf": Rule(
             f"{prefix}-QUEUE-NOT-LEAF",
             f"the queue of a {noun} has no queues below it",
             "Its share is divided among its children; nothing is left for pods of its own.",
             "queue: department (with queues team-a and team-b below it)",
             stricter=tree_is_stricter,
         ),
-        priority=Rule(
+    }
+
+
+def _of_others(prefix: str, noun: str) -> dict[str, Rule]:
+    """The rules about the priority class and the tiers that a kind names."""
+    return {
+        "priority": Rule(
             f"{prefix}-PRIORITY",
             f"the priority class of a {noun} exists",
             "A gang whose class does not exist has priority 0, and the API server refuses pods that name it.",
@@ -87,7 +88,7 @@ def _references(prefix: str, noun: str, *, tree_is_stricter: bool) -> References
             reason="FieldValueNotFound",
             level="warn",
         ),
-        tier=Rule(
+        "tier": Rule(
             f"{prefix}-TIER",
             f"the network tier that a {noun} names exists",
             "Below the lowest tier there is no place, so that pods wait for ever in mode hard; above the "
@@ -96,18 +97,21 @@ def _references(prefix: str, noun: str, *, tree_is_stricter: bool) -> References
             reason="FieldValueNotFound",
             level="warn",
         ),
-        two_tiers=Rule(
+        "two_tiers": Rule(
             f"{prefix}-TOPO-BOTH",
             "networkTopology names its highest tier by number or by name, not both",
             "The two may disagree, and which of them counts would be a guess.",
             "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
             reason="FieldValueForbidden",
         ),
-    )
+    }
 
 
-JOB = _references("JOB", "Job", tree_is_stricter=False)
-POD_GROUP = _references("PG", "PodGroup", tree_is_stricter=True)
+JOB = References(**_of_queues("JOB", "Job", tree_is_stricter=False), **_of_others("JOB", "Job"))
+# Volcano lets PodGroups name inner queues.
+POD_GROUP = References(
+    **_of_queues("PG", "PodGroup", tree_is_stricter=True), **_of_others("PG", "PodGroup")
+)
 
 RULES = (*JOB, *POD_GROUP)
 
@@ -139,10 +143,9 @@ def queue_reference(case: Case, rules: References, name: str) -> None:
         message = f'queue "{name}" is {queue.status.state}, it must be Open to take anything new'
         case.report(rules.not_open, path, message)
     if children := case.view.children(name):
-        shown = ", ".join(sorted(each.metadata.name for each in children)[:_SHOWN])
-        more = ", …" if len(children) > _SHOWN else ""
-        count = f"{len(children)} queue{'' if len(children) == 1 else 's'}"
-        message = f'queue "{name}" has {count} below it, name one of those: {shown}{more}'
+        below = counted(len(children), "queue")
+        names = sorted(each.metadata.name for each in children)
+        message = f'queue "{name}" has {below} below it, name one of those: {listed(names)}'
         case.report(rules.not_leaf, path, message)
 
 

@@ -1,87 +1,65 @@
-"""What rules take for granted, as they ask for it.
+"""What rules take for granted: the settings that they read, each described for users.
 
-Settings know every rule by its code, and resource groups are judged by rules, so rules must not know
-either: here they name what they need. They get `pumice.webhook.settings.AdmissionSettings`, which describes
-each setting for users, and `pumice.webhook.groups.model.ResourceGroups`.
+Settings name rules by their codes, so rules cannot know all of them: `pumice.webhook.settings.AdmissionSettings`
+adds how strict each rule is.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from pumice.api import keys
 from pumice.webhook.rules.rule import Level
 
-__all__ = ["Group", "Groups", "Terms"]
+__all__ = ["Terms"]
 
 
-class Terms(Protocol):
-    """Terms of admission."""
+def _setting(default: object, description: str, **limits: int) -> Any:
+    """A setting with what it does, and its limits as JSON schemas call them."""
+    return field(default=default, metadata={"description": description, **limits})
 
-    @property
-    def scheduler_names(self) -> tuple[str, ...]:
-        """Schedulers whose pods are judged; the first is for Jobs that name none."""
 
-    @property
-    def max_queue_depth(self) -> int:
-        """How deep queues may be nested below `root`."""
+@dataclass(frozen=True)
+class Terms:
+    """The settings that rules read; alone, every rule is as strict as it says itself."""
 
-    @property
-    def enable_root_queue_protection(self) -> bool:
-        """Whether the amounts of queue `root` stay as they are."""
-
-    @property
-    def enable_queue_allocated_pods_check(self) -> bool:
-        """Whether a queue with running pods stays."""
-
-    @property
-    def strict_upstream(self) -> bool:
-        """Whether to admit what Volcano admits."""
-
-    @property
-    def pod_level_resources(self) -> bool:
-        """Whether pods have resources as a whole."""
-
-    @property
-    def scheduling_gates_queue_admission(self) -> bool:
-        """Whether pods that ask for it are held with a scheduling gate."""
-
-    @property
-    def mpi_depends_on(self) -> bool:
-        """Whether the master of an MPI Job waits for its workers."""
+    scheduler_names: tuple[str, ...] = _setting(
+        (keys.DEFAULT_SCHEDULER,),
+        "Schedulers whose pods are judged; Jobs that name none get the first. "
+        "Set `scheduler-name` once for each.",
+    )
+    max_queue_depth: int = _setting(5, "How deep queues may be nested below `root`.", minimum=1)
+    enable_root_queue_protection: bool = _setting(
+        True, "Refuse changes of capability, deserved and guarantee of the queue `root`."
+    )
+    enable_queue_allocated_pods_check: bool = _setting(
+        False, "Refuse to delete a queue whose pods still hold resources."
+    )
+    strict_upstream: bool = _setting(
+        False, "Admit what Volcano admits: rules that are stricter than Volcano's only warn."
+    )
+    pod_level_resources: bool = _setting(
+        True,
+        "Judge resources of pods as a whole (`spec.resources`), as Kubernetes does from "
+        "version 1.34 on; before that it drops them.",
+    )
+    scheduling_gates_queue_admission: bool = _setting(
+        False,
+        "Hold pods that carry the annotation "
+        f'`{keys.QUEUE_ALLOCATION_GATE}: "true"` with a scheduling gate of that name.',
+    )
+    mpi_depends_on: bool = _setting(
+        False,
+        "Let the master task of a Job with plugin `mpi` depend on its workers, unless it says "
+        "itself what it depends on. Off, because Volcano does not add it, and because a controller whose gang "
+        "counts pods that are held back, as Volcano's does, would wait for them for ever.",
+    )
 
     @property
     def cluster_levels(self) -> Mapping[str, Level]:
         """How strict rules are that do not have their own level, by code."""
+        return {}
 
-    def levels(self, namespace: str) -> Mapping[str, Level]:
-        """The same for the objects of a namespace; empty for objects that are in none."""
-
-
-class Group(Protocol):
-    """What a resource group gives to its pods."""
-
-    @property
-    def name(self) -> str:
-        """For messages; may be empty."""
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Labels of nodes that its pods select."""
-
-    @property
-    def affinity(self) -> dict[str, Any] | None:
-        """Affinity of its pods that have none."""
-
-    @property
-    def tolerations(self) -> Sequence[dict[str, Any]]:
-        """Taints that its pods tolerate."""
-
-    @property
-    def scheduler_name(self) -> str:
-        """Scheduler of its pods; their own when empty."""
-
-
-class Groups(Protocol):
-    """The resource groups of a cluster."""
-
-    def find(self, namespace: str, annotations: Mapping[str, str]) -> Group | None:
-        """The group of a pod, or None when it belongs to none."""
+    def levels(self, _: str) -> Mapping[str, Level]:
+        """The same for the objects of a namespace; its name is empty for objects that are in none."""
+        return {}

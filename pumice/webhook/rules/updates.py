@@ -19,21 +19,55 @@ at any index. A changed item is compared with the one that was at its index, unl
 import re
 from collections import defaultdict, deque
 from collections.abc import Collection
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from pumice.api.fields import FieldError
+from pumice.api.meta import ObjectMeta
 from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.within import Within
 
-__all__ = ["Moved", "judge_update"]
+__all__ = ["Moved", "judge", "judge_update", "leaves_spec"]
+
+
+class _Object(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+    @property
+    def spec(self) -> object: ...
+
 
 T = TypeVar("T")
+AnObject = TypeVar("AnObject", bound=_Object)
 
 _NUMBER = re.compile(r"\[\d+\]")
 """The position of an item, in a message."""
+
+
+def judge(
+    case: Case,
+    checks: Collection[Check[AnObject]],
+    new: AnObject,
+    old: AnObject | None,
+    *,
+    standing: Collection[Check[AnObject]] | None = None,
+) -> None:
+    """Judge a new object, or how an update changes the stored one; `standing` as in `judge_update`."""
+    if old is None:
+        run(case, checks, new)
+    elif not leaves_spec(new, old):
+        judge_update(case, checks, new, old, standing=standing)
+
+
+def leaves_spec(new: _Object, old: _Object) -> bool:
+    """True if an update is not judged: the object is being deleted, or its spec does not change.
+
+    Finalizers must go and annotations come, whatever rules there are by now.
+    """
+    return bool(new.metadata.deletion_timestamp) or new.spec == old.spec
 
 
 def judge_update(
@@ -108,7 +142,6 @@ class Moved:
     __slots__ = ("_new", "_old", "_positions")
 
     def __init__(self, old: Any, new: Any) -> None:
-        """Take both, as raw values or as structs."""
         self._old = msgspec.to_builtins(old)
         self._new = msgspec.to_builtins(new)
         self._positions: dict[tuple[int, int], list[int | None]] = {}
@@ -149,39 +182,27 @@ class Moved:
 
 
 def _aligned(old: list[Any], new: list[Any]) -> list[int | None]:
-    """The former positions; items before and behind all changes stay in their order, also equal ones."""
+    """The former positions: of an equal item, the first for the first, or of the one in its place if that has not moved.
+
+    In a list of the same length, an equal item in the same place is the same item.
+    """
     before, after = [_spelt(item) for item in old], [_spelt(item) for item in new]
     found: list[int | None] = [None] * len(after)
-    most = min(len(before), len(after))
-    head = next((at for at in range(most) if before[at] != after[at]), most)
-    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
-    found[:head] = range(head)
-    for at in range(1, tail + 1):
-        found[-at] = len(before) - at
-    between, left = range(head, len(before) - tail), range(head, len(after) - tail)
-    if len(between) == len(left):
-        for at in left:
-            found[at] = at if before[at] == after[at] else None
-    _find_equal(found, before, after, between, left)
-    taken = set(found)
-    for at in left:
-        if found[at] is None and at in between and at not in taken:
-            found[at] = at
-    return found
-
-
-def _find_equal(
-    found: list[int | None], before: list[bytes], after: list[bytes], between: range, left: range
-) -> None:
-    """Note where equal items stood, the first for the first."""
+    if len(before) == len(after):
+        found = [at if before[at] == item else None for at, item in enumerate(after)]
     taken = set(found)
     known: defaultdict[bytes, deque[int]] = defaultdict(deque)
-    for at in between:
+    for at, item in enumerate(before):
         if at not in taken:
-            known[before[at]].append(at)
-    for at in left:
-        if found[at] is None and (equal := known.get(after[at])):
+            known[item].append(at)
+    for at, item in enumerate(after):
+        if found[at] is None and (equal := known.get(item)):
             found[at] = equal.popleft()
+    taken = set(found)
+    return [
+        at if was is None and at < len(before) and at not in taken else was
+        for at, was in enumerate(found)
+    ]
 
 
 def _spelt(item: Any) -> bytes:
@@ -189,5 +210,4 @@ def _spelt(item: Any) -> bytes:
 
 
 def _first(path: str) -> str:
-    """The first name of a path."""
     return path.partition(".")[0].partition("[")[0]

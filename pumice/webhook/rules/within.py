@@ -18,7 +18,6 @@ class Within:
     __slots__ = ("_all", "_outer")
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Sort paths."""
         self._all = sorted(_ordered(path) for path in paths)
         self._outer: list[str] = []
         for path in self._all:

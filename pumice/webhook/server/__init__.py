@@ -1,12 +1,9 @@
 """Admission over HTTP: the only part of admission that uses sockets, TLS, clocks and the API server.
 
-http_server       an HTTP server with limits on connections and waiting, for any handler
-connection_limit  how many connections may be open
 listener          the ports of the webhook, and draining
 app               which path calls what
 reviews           POST of a review: read, judge, look up what is missing, count, log
 body_budget       how many bytes large bodies may take together
-replies           HTTP errors as Kubernetes words them
 cached_view       the cluster, from watch caches
 lookup            live questions for queues and owners that the caches lack, and the answer when time is too short
 groups            the file of resource groups, read again whenever it changes

@@ -42,7 +42,8 @@ class CachedView(AdmissionView):
             for kind, type_ in READ_AS.items()
         }
         self.caches = tuple(self._by_kind.values())
-        self._by_kind[QUEUE].index(_PARENT, lambda queue: (queue.spec.parent,))
+        self._queues: WatchCache[Queue] = self._by_kind[QUEUE]
+        self._queues.index(_PARENT, lambda queue: (queue.spec.parent,))
         self._active = Counter[str]()
         self._by_kind[POD_GROUP].subscribe(self._count)
 
@@ -57,6 +58,10 @@ class CachedView(AdmissionView):
         """An object, or None; of owners only those that name plugins are here."""
         return self._by_kind[kind].get(name, namespace)
 
+    def queue(self, name: str) -> Queue | None:
+        """A queue, or None; the quick way to what a review looks up most."""
+        return self._queues.get(name)
+
     def list(self, kind: Kind) -> Collection[Any]:
         """All objects of a kind."""
         return [*self._by_kind[kind].values()]
@@ -69,7 +74,7 @@ class CachedView(AdmissionView):
 
     def children(self, name: str) -> Sequence[Queue]:
         """Queues whose `spec.parent` is this name."""
-        return self._by_kind[QUEUE].indexed(_PARENT, name)
+        return self._queues.indexed(_PARENT, name)
 
     def pod_groups_in(self, queue: str) -> int:
         """How many PodGroups of a queue are not completed."""

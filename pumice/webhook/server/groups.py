@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.webhook.groups.model import ResourceGroups
 from pumice.webhook.groups.parsing import ConfError, parse
 from pumice.webhook.groups.reading import Problem
+from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.server.metrics import ServerMetrics
 
 __all__ = ["GroupsFile"]

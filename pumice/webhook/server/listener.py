@@ -11,13 +11,13 @@ import ssl
 from contextlib import AsyncExitStack
 
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.probes import Probes
+from pumice.serving.http_server import HttpServer
+from pumice.serving.limits import HttpLimits, affordable
+from pumice.serving.probes import Probes
 from pumice.webhook.server.app import Routes
-from pumice.webhook.server.connection_limit import affordable
-from pumice.webhook.server.http_server import HttpLimits, HttpServer
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews
-from pumice.webhook.server.settings import KEEPALIVE_SECONDS, ServerSettings
+from pumice.webhook.server.settings import ServerSettings
 
 __all__ = ["Listener"]
 
@@ -56,10 +56,9 @@ class Listener:
             logger.warning("at most %d connections a port, for want of file descriptors", limit)
         limits = HttpLimits(
             limit,
-            settings.quiet_seconds,
-            settings.read_seconds,
-            KEEPALIVE_SECONDS,
-            settings.idle_seconds,
+            first_byte_seconds=settings.quiet_seconds,
+            head_seconds=settings.read_seconds,
+            idle_seconds=settings.idle_seconds,
         )
 
         def dropped(reason: str) -> None:

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -95,7 +94,7 @@ def late(answer: Answer, names: tuple[str, ...]) -> Answer:
         f"the API server did not say in time whether queue {queues} exists, so this cannot be "
         "decided; try again"
     )
-    return replace(
+    return msgspec.structs.replace(
         answer,
         body=reviews.encode(answer.uid, reviews.errored(504, message, reason="Timeout")),
         outcome="errored",

@@ -3,20 +3,20 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import cast
 
+import msgspec
 import structlog
 from aiohttp import web
 
 from pumice.api.durations import parse_nanoseconds
+from pumice.serving.errors import JSON, HttpError
 from pumice.webhook.admission import Admission, Crash
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
-from pumice.webhook.server.body_budget import BodyBudget, BudgetExceededError
+from pumice.webhook.server.body_budget import SMALL, BodyBudget, BudgetExceededError
 from pumice.webhook.server.lookup import (
     LiveOwners,
     QueueLookup,
@@ -26,7 +26,6 @@ from pumice.webhook.server.lookup import (
     needs_queues,
 )
 from pumice.webhook.server.metrics import ServerMetrics
-from pumice.webhook.server.replies import JSON, HttpError
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
 
@@ -35,6 +34,7 @@ __all__ = ["Reviews", "endpoint_of", "log_crash"]
 _NAME = "pumice.webhook"
 _ADVICE = "/if-this-fails"
 log = structlog.stdlib.get_logger(_NAME)
+logger = logging.getLogger(_NAME)  # asking it for its level costs less
 
 _TYPE = "application/json"
 _CONTINUE = "100-continue"
@@ -78,22 +78,19 @@ class Reviews:
         """
         started = time.perf_counter()
         path = endpoint_of(request)
-        _check_head(request, self._settings.body_limit)
-        if request.content.is_eof():
-            return await self._answer(request, path, await self._read(request), started)
+        content, limit = request.content, self._settings.body_limit
+        _check_head(request, limit)
+        if content.is_eof() and content.exception() is None:  # most bodies arrive with their head
+            if len(body := content.read_nowait()) > limit:
+                raise _too_large(limit)
+            return await self._answer(request, path, body, started)
         seconds = min(self._settings.read_seconds, _allowed_seconds(request))
         deadline = asyncio.get_running_loop().time() + seconds
         length = request.content_length
+        announced = limit if length is None else length
+        taken = await self._reserve(announced, deadline) if announced > SMALL else 0
         try:
-            async with asyncio.timeout_at(deadline):
-                taken = await self._budget.acquire(
-                    self._settings.body_limit if length is None else length
-                )
-        except (TimeoutError, BudgetExceededError):
-            message = "too many long reviews arrive at once, and there was no room for this one"
-            raise HttpError(503, message, {"Retry-After": "1"}) from None
-        try:
-            body = await self._read_slow(request, seconds, deadline)
+            body = await self._read(request, seconds, deadline)
             return await self._answer(request, path, body, started)
         finally:
             self._budget.release(taken)
@@ -109,7 +106,7 @@ class Reviews:
         self._metrics.answered(path, answer, seconds)
         if answer.outcome == "denied" or answer.outcome == "errored" or answer.tolerated:
             _log(path, answer, seconds)
-        elif logging.getLogger(_NAME).isEnabledFor(logging.DEBUG):
+        elif logger.isEnabledFor(logging.DEBUG):
             log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
         return web.Response(body=answer.body, status=answer.malformed or 200, headers=JSON)
 
@@ -136,37 +133,36 @@ class Reviews:
                     answer = self._admission.answer(path, body, view)
         return answer
 
-    async def _read_slow(self, request: web.BaseRequest, seconds: float, deadline: float) -> bytes:
+    async def _reserve(self, announced: int, deadline: float) -> int:
+        """Take bytes of the budget for a large body; returns what to release."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._budget.acquire(announced)
+        except (TimeoutError, BudgetExceededError):
+            message = "too many long reviews arrive at once, and there was no room for this one"
+            raise HttpError(503, message, {"Retry-After": "1"}) from None
+
+    async def _read(self, request: web.BaseRequest, seconds: float, deadline: float) -> bytes:
         """The body, as long as more of it keeps arriving."""
+        content, limit = request.content, self._settings.body_limit
         now, quiet = asyncio.get_running_loop().time, self._settings.quiet_seconds
+        parts, size = [], 0
         try:
             async with asyncio.timeout_at(min(deadline, now() + quiet)) as patience:
                 if request.headers.get("Expect", "").lower() == _CONTINUE:
                     await self._route.handle_expect_header(cast("web.Request", request))
-                return await self._read(
-                    request, lambda: patience.reschedule(min(deadline, now() + quiet))
-                )
+                while part := await content.readany():
+                    parts.append(part)
+                    size += len(part)
+                    if size > limit:
+                        raise _too_large(limit)
+                    patience.reschedule(min(deadline, now() + quiet))
         except TimeoutError:
             if now() < deadline:
                 problem = f"nothing more of the review arrived for {quiet:g} s"
             else:
                 problem = f"the review had not arrived whole after {seconds:g} s"
             raise HttpError(408, problem) from None
-
-    async def _read(
-        self, request: web.BaseRequest, more: Callable[[], None] | None = None
-    ) -> bytes:
-        """The body; `more` is called after each piece."""
-        content, limit = request.content, self._settings.body_limit
-        parts, size = [], 0
-        try:
-            while part := await content.readany():
-                parts.append(part)
-                size += len(part)
-                if size > limit:
-                    raise _too_large(limit)
-                if more is not None:
-                    more()
         except (web.RequestPayloadError, ConnectionError) as error:
             # The stream keeps the error, and the traceback would keep these frames and the body.
             error.with_traceback(None)
@@ -175,7 +171,7 @@ class Reviews:
             else:
                 problem = f"the body cannot be read: {error}"
             raise HttpError(400, problem) from None
-        return b"".join(parts) if len(parts) != 1 else parts[0]
+        return b"".join(parts)
 
     def _seconds_left(self, request: web.BaseRequest, started: float) -> float:
         """How long a look may take."""
@@ -190,7 +186,7 @@ class Reviews:
             self._logged.add(place)
             log_crash(Crash(path, uid, code, error))
         problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
-        return replace(malformed(uid, 500, problem, "InternalError"), malformed=0)
+        return msgspec.structs.replace(malformed(uid, 500, problem, "InternalError"), malformed=0)
 
 
 def _allowed_seconds(request: web.BaseRequest) -> float:

@@ -3,7 +3,9 @@
 import ipaddress
 from dataclasses import dataclass
 
-__all__ = ["BODY_LIMIT", "KEEPALIVE_SECONDS", "InsecureAddressError", "ServerSettings"]
+from pumice.serving.limits import CONNECTIONS
+
+__all__ = ["BODY_LIMIT", "InsecureAddressError", "ServerSettings"]
 
 BODY_LIMIT = 8 * 1024 * 1024
 """Bytes of a review at most.
@@ -12,10 +14,6 @@ kube-apiserver takes request bodies of at most 3 MiB, so no object is larger. A 
 holds two of them, 6 MiB, and what surrounds them: user, groups and extras (some identity providers
 send hundreds), options, and managedFields, which count into the objects. 2 MiB are left for that.
 """
-
-KEEPALIVE_SECONDS = 120.0
-"""How long an idle connection is kept. kube-apiserver closes idle connections after 90 s; if the webhook closed them first,
-a review could be on its way."""
 
 
 class InsecureAddressError(ValueError):
@@ -57,7 +55,7 @@ class ServerSettings:
     lookup_seconds: float = 2.0
     body_limit: int = BODY_LIMIT
     body_budget: int = 64 * 1024 * 1024
-    connection_limit: int = 1000
+    connection_limit: int = CONNECTIONS
 
     def require_loopback(self) -> None:
         """Refuse to serve plain HTTP to others.

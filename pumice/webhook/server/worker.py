@@ -10,11 +10,11 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.lifecycle import Eternal
-from pumice.cluster.probes import Check, Probes
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
+from pumice.serving.probes import Check, Probes
 from pumice.webhook.admission import Admission, Crash
-from pumice.webhook.groups.model import ResourceGroups
+from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.groups import GroupsFile

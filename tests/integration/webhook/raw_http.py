@@ -4,12 +4,12 @@ import asyncio
 import json
 import re
 import ssl
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Reply", "post", "talk"]
+__all__ = ["Reply", "connected", "post", "talk"]
 
 _STATUS = re.compile(rb"HTTP/\d\.\d (\d{3}) ")
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)\r\n")
@@ -100,6 +100,21 @@ async def talk(
         with suppress(ConnectionError, ssl.SSLError):
             await writer.wait_closed()
     return _replies(received)
+
+
+@asynccontextmanager
+async def connected(
+    address: str, sent: bytes = b"", tls: ssl.SSLContext | None = None
+) -> AsyncIterator[asyncio.StreamReader]:
+    """A client that has sent something and stays."""
+    host, port = address.split(":")
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
+    writer.write(sent)
+    await writer.drain()
+    try:
+        yield reader
+    finally:
+        writer.transport.abort()
 
 
 def _replies(received: bytes) -> list[Reply]:

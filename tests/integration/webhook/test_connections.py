@@ -4,7 +4,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -99,6 +99,34 @@ async def test_malformed_requests_get_400_and_no_traceback_in_the_log(
     said = [each for each in caplog.records if each.name.startswith(("pumice", "aiohttp"))]
     assert {each.levelname for each in said} <= {"INFO"}
     assert not any(each.exc_info for each in said)
+
+
+async def test_a_client_that_still_sends_gets_the_answer_to_a_malformed_request(
+    place: tuple[str, ssl.SSLContext | None],
+) -> None:
+    address, tls = place
+    parts = [UNREADABLE["NUL in a header"], *[b"a" * 10_000] * 20]
+    (reply,) = await talk(address, parts, tls=tls)
+    assert reply.status == 400
+
+
+@pytest.mark.parametrize("sort", ["plain", "tls"])
+async def test_a_client_that_does_not_stop_to_send_is_disconnected(sort: str, pair: Pair) -> None:
+    files = FileCertificates(pair.certificate, pair.key) if sort == "tls" else None
+    worker = offline(settings=QUICK, certificates=files)
+    async with running(worker) as address:
+        host, port = address.split(":")
+        tls = pair.trusting() if files is not None else None
+        _, writer = await asyncio.open_connection(host, int(port), ssl=tls)
+        writer.write(UNREADABLE["NUL in a header"])
+        with suppress(OSError):
+            async with asyncio.timeout(20):
+                while worker.listener.connections or not writer.is_closing():
+                    writer.write(b"a")
+                    await writer.drain()
+                    await asyncio.sleep(0.05)
+        assert worker.listener.connections == 0
+        writer.transport.abort()
 
 
 @pytest.mark.parametrize("parts", [[CHUNKED + b"3\r\n{  \r\n", b"zz\r\n"], [CHUNKED, b"zz\r\n"]])

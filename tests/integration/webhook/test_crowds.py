@@ -1,16 +1,16 @@
 """Limits of connections, of bytes in large bodies, and of waiting."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pumice.webhook.server import FileCertificates, ServerSettings, WebhookWorker
-from tests.integration.webhook.raw_http import Reply, post, talk
-from tests.integration.webhook.serving import Pair, offline, running
+from pumice.webhook.server import FileCertificates, WebhookWorker
+from tests.integration.webhook.raw_http import Reply, connected, post, talk
+from tests.integration.webhook.serving import QUICK, Pair, offline, running
 from tests.kit.builders import job
 from tests.kit.waiting import until
 from tests.unit.webhook.reviewing import request, review
@@ -25,24 +25,9 @@ LONG_HALF = post(PATH, LONG_REVIEW[:1000], length=len(LONG_REVIEW))
 @asynccontextmanager
 async def serving(**limits: Any) -> AsyncIterator[tuple[WebhookWorker, str]]:
     """A worker with some limits, and where it answers."""
-    worker = offline(settings=ServerSettings(drain_seconds=0, shutdown_seconds=2, **limits))
+    worker = offline(settings=replace(QUICK, **limits))
     async with running(worker) as address:
         yield worker, address
-
-
-@asynccontextmanager
-async def connected(
-    address: str, sent: bytes = b"", tls: ssl.SSLContext | None = None
-) -> AsyncIterator[asyncio.StreamReader]:
-    """A client that has sent something and stays."""
-    host, port = address.split(":")
-    reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
-    writer.write(sent)
-    await writer.drain()
-    try:
-        yield reader
-    finally:
-        writer.transport.abort()
 
 
 def sample(worker: WebhookWorker, name: str, **labels: str) -> float | None:
@@ -119,7 +104,7 @@ async def test_a_connection_on_which_nothing_is_asked_ends() -> None:
 
 
 async def test_a_handshake_that_does_not_begin_is_not_waited_for(pair: Pair) -> None:
-    settings = ServerSettings(drain_seconds=0, quiet_seconds=0.2)
+    settings = replace(QUICK, quiet_seconds=0.2)
     files = FileCertificates(pair.certificate, pair.key)
     async with (
         running(offline(settings=settings, certificates=files)) as address,
@@ -143,7 +128,7 @@ async def test_connections_beyond_the_limit_are_closed(
 ) -> None:
     files = FileCertificates(pair.certificate, pair.key) if encrypted else None
     tls = pair.trusting() if encrypted else None
-    settings = ServerSettings(drain_seconds=0, shutdown_seconds=1, connection_limit=5)
+    settings = replace(QUICK, connection_limit=5)
     worker = offline(settings=settings, certificates=files)
     async with running(worker) as address:
         async with AsyncExitStack() as stack:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -12,11 +13,11 @@ import pytest
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
-from pumice.webhook.server import ServerSettings, StateSource, WebhookWorker
+from pumice.webhook.server import StateSource, WebhookWorker
 from pumice.webhook.server.lookup import LiveQueues
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.raw_http import post, talk
-from tests.integration.webhook.serving import Raw, offline, running
+from tests.integration.webhook.serving import QUICK, Raw, offline, running
 from tests.kit.builders import job, queue
 from tests.unit.webhook.reviewing import UID, request, review
 
@@ -42,7 +43,7 @@ async def mute() -> AsyncIterator[str]:
 @asynccontextmanager
 async def blind(*assignments: str, lookup_seconds: float = 60.0) -> AsyncIterator[str]:
     """A webhook whose caches have seen nothing, and whose API server does not answer."""
-    settings = ServerSettings(drain_seconds=0, shutdown_seconds=2, lookup_seconds=lookup_seconds)
+    settings = replace(QUICK, lookup_seconds=lookup_seconds)
     async with mute() as url, Client.connect(server=url) as api:
         levels = AdmissionSettings.from_assignments(assignments)
         worker = WebhookWorker(StateSource.of_cluster(api), builtin(), levels, settings)

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import aiohttp
 import pytest
 
 from pumice.webhook.registrations import REGISTRATIONS
-from pumice.webhook.server import FileCertificates, ServerSettings
-from tests.integration.webhook.serving import Pair, offline, running, session
+from pumice.webhook.server import FileCertificates
+from tests.integration.webhook.serving import QUICK, Pair, offline, running, session
 from tests.kit.builders import job, task
 from tests.unit.webhook.reviewing import UID, request, review, rows
 
@@ -174,7 +175,7 @@ async def pieces(size: int) -> AsyncIterator[bytes]:
 async def test_a_body_that_is_too_large_is_refused(
     client: aiohttp.ClientSession, *, chunked: bool
 ) -> None:
-    settings = ServerSettings(drain_seconds=0, body_limit=64 * 1024)
+    settings = replace(QUICK, body_limit=64 * 1024)
     async with running(offline(settings=settings)) as address:
         data = pieces(100 * 1024) if chunked else b"x" * 100 * 1024
         async with client.post(f"http://{address}/jobs/mutate", data=data, headers=JSON) as answer:
@@ -236,7 +237,7 @@ async def test_a_client_that_stops_in_the_middle_holds_up_nobody(
 
 
 async def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
-    settings = ServerSettings(drain_seconds=0, read_seconds=0.05)
+    settings = replace(QUICK, read_seconds=0.05)
     async with running(offline(settings=settings)) as address:
         host, port = address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))

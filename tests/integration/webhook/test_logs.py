@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 import structlog
 
-from pumice.webhook.server import FileCertificates, ServerSettings
+from pumice.webhook.server import FileCertificates
 from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import Pair, offline, running
 from tests.kit.builders import job
@@ -94,8 +94,7 @@ async def test_a_client_that_breaks_off_is_logged_and_counted(
 ) -> None:
     files = FileCertificates(pair.certificate, pair.key) if encrypted else None
     tls: ssl.SSLContext | None = pair.trusting() if encrypted else None
-    settings = ServerSettings(drain_seconds=0, shutdown_seconds=1)
-    worker = offline(settings=settings, certificates=files)
+    worker = offline(certificates=files)
     labels = {"path": PATH, "operation": "other", "outcome": "errored", "code": "400"}
 
     def counted() -> float | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from pumice.webhook.groups.model import ResourceGroups
+from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.server.groups import GroupsFile
 from pumice.webhook.server.metrics import ServerMetrics
 from tests.integration.cli.running import running as command

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -11,8 +12,8 @@ import pytest
 
 from pumice.api.queues import Queue
 from pumice.cluster.lifecycle import Eternal, run_until_stopped
-from pumice.cluster.probes import Probes
 from pumice.plugins import builtin
+from pumice.serving.probes import Probes
 from pumice.webhook.admission import Admission
 from pumice.webhook.server import (
     FileCertificates,
@@ -38,7 +39,7 @@ async def test_probes_and_metrics_on_both_ports(
     client: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "pumice")
-    worker = offline(settings=ServerSettings(drain_seconds=0, metrics_port=0))
+    worker = offline(settings=replace(QUICK, metrics_port=0))
     async with running(worker) as address:
         bad = review(request("/jobs/validate", job(queue="gone", plugins={"nope": []})))
         for body in (REVIEW, bad, b"{"):

@@ -40,10 +40,11 @@ def logging_as_before() -> Iterator[None]:
     """A command configures the logs of its process, which here is that of all tests."""
     root = logging.getLogger()
     handlers, level = [*root.handlers], root.level
+    configured = structlog.get_config()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
-    structlog.reset_defaults()
+    structlog.configure(**configured)
 
 
 @pytest.fixture

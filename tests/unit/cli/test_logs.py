@@ -35,11 +35,12 @@ def unchanged() -> Iterator[None]:
     """Logging is afterwards as it was."""
     root, ours = logging.getLogger(), logging.getLogger("pumice")
     before = list(root.handlers), root.level, ours.level
+    configured = structlog.get_config()
     yield
     root.handlers[:], level, our_level = before
     root.setLevel(level)
     ours.setLevel(our_level)
-    structlog.reset_defaults()
+    structlog.configure(**configured)
 
 
 @pytest.mark.usefixtures("unchanged")

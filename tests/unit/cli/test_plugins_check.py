@@ -54,7 +54,6 @@ def test_the_example_keeps_the_contract(pumice: Pumice) -> None:
             "declared",
             "answers",
             "pure",
-            "idempotent",
             "edits",
             "objects",
             "dependencies",

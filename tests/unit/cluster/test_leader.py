@@ -65,13 +65,20 @@ class Election:
         return candidate
 
     @property
+    def alive(self) -> int:
+        """Number of candidates that have not ended."""
+        return sum(not each.task.done() for each in self.candidates)
+
+    @property
     def spec(self) -> dict[str, Any]:
         return dict(self.api.objects[LEASE]["spec"])
 
     async def pass_time(self, seconds: float) -> None:
-        """Move the time in small steps, giving requests time to travel."""
-        for _ in range(int(seconds * 2)):
-            await self.clock.advance(0.5)
+        """Move the time in small steps, each once all requests are answered and all candidates wait."""
+        goal = self.clock.now + seconds
+        while self.clock.now < goal:
+            await until(lambda: self.clock.sleeping >= self.alive)
+            await self.clock.advance(min(2.0, goal - self.clock.now))
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """One look at what templates have: it may take something for there that is not, never the other way."""
 
 from typing import Any
+from weakref import ref
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,3 +67,11 @@ def test_every_job_is_asked_for_itself() -> None:
         assert taken(other).may_have("other", ())
     assert not taken(one).may_set(["TF_CONFIG"])
     assert not taken(one).may_set_any("VC_")
+
+
+def test_a_job_is_freed_when_its_review_ends() -> None:
+    job = Job(spec=JobSpec(tasks=[Task(name="t", template={"spec": {}})]))
+    taken(job)
+    held = ref(job)
+    del job
+    assert held() is None

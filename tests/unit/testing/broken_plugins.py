@@ -24,25 +24,16 @@ def pod_edits(self, job, values, task, index):
     return PodEdits(env=(EnvVar("STARTED", str({call})),))
 """
 
+OTHERWISE = "answers otherwise when it is asked again: pod_edits.worker-"
+
 IMPURE = {
-    "reads a clock": ("time.time()", "reads the clock (time.time in"),
-    "reads the date": ("datetime.now()", "reads the clock (datetime.now in line 16 of mine.py)"),
-    "rolls dice": (
-        "random.randint(1, 6)",
-        "takes random numbers (random.getrandbits in line 16 of mine.py)",
-    ),
-    "reads a file": (
-        'Path("/etc/hostname").exists()',
-        "looks at the system (os.stat in line 16 of mine.py)",
-    ),
-    "opens a file": ('open("/dev/null").close()', "opens a file (open in line 16 of mine.py)"),
-    "reads the environment": (
+    "reads a clock": ("time.time()", OTHERWISE),
+    "reads the date": ("datetime.now()", OTHERWISE),
+    "rolls dice": ("random.randint(1, 6)", OTHERWISE),
+    "looks into the environment": ('os.environ.get("PATH")', OTHERWISE),
+    "needs the environment": (
         'os.environ["PATH"]',
-        "reads the environment (os.environ in line 16 of mine.py)",
-    ),
-    "asks the network": (
-        "socket.gethostname()",
-        "uses the network (socket.gethostname in line 16 of mine.py)",
+        "fails when it is asked again, without environment variables: plugin",
     ),
 }
 """What a plugin calls, and what is said of it."""
@@ -200,6 +191,22 @@ BROKEN = {
         """,
         "answers",
         "the value of A is 0, expected text",
+    ),
+    "gives a port where a tuple is expected": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(ports=(Port("p", 80)))
+        """,
+        "answers",
+        "failed with TypeError: 'Port' object is not iterable",
+    ),
+    "labels with a number": (
+        """\
+        def pod_edits(self, job, values, task, index):
+            return PodEdits(labels={"index": index})
+        """,
+        "edits",
+        "a value of the wrong type: TypeError(",
     ),
     "opens an impossible port": (
         """\

@@ -12,7 +12,7 @@ from pumice.cli.plugin_modules import load
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
 from pumice.testing import ContractError, check_job_plugin, job_plugin_results
-from pumice.testing.wanted import KINDS
+from pumice.testing.contract import KINDS
 from tests.unit.testing.broken_plugins import BROKEN, HEAD
 
 

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.api import reviews
+from pumice.api import kinds, reviews
 from pumice.api.queues import Queue
 from pumice.api.reviews import GroupVersionResource, Request
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.answers import responded
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -45,7 +46,10 @@ def test_a_request_and_a_review_are_answered_alike() -> None:
         ("/jobs/validate", job(queue="gone")),
         ("/jobs/validate", merged(job(), {"spec": {"tasks": 5}})),
     ):
-        response = admission().admit(path, raw_request(path, obj))
+        asked = raw_request(path, obj)
+        kind = kinds.of_object(obj)
+        assert kind is not None
+        response = responded(kind, asked.name, admission().judge(path, asked))
         assert json.loads(reviews.encode(UID, response))["response"] == answer(
             admission(), path, request(path, obj)
         )
@@ -56,7 +60,6 @@ def test_an_unknown_path_is_said_with_the_known_ones() -> None:
     assert found.malformed == 404
     assert json.loads(found.body)["response"]["uid"] == UID
     assert "/jobs/mutate" in found.body.decode()
-    assert admission().admit("/jobs", Request()).status is not None
 
 
 def test_what_a_server_wants_to_know_comes_with_the_answer() -> None:

@@ -9,14 +9,13 @@ import pytest
 from pumice.api.fields import FieldError
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission, Crash
-from pumice.webhook.levels import read_level, upstream
 from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.sections import SECTIONS, section_of, sections
-from pumice.webhook.settings import AdmissionSettings, SettingError
+from pumice.webhook.settings import AdmissionSettings, SettingError, read_level, upstream
 from pumice.webhook.view import Snapshot
 from tests.kit import tables
 from tests.kit.builders import job, queue

@@ -9,7 +9,7 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.queues import Queue, QueueSpec
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.checks import validate_create, validate_update
+from pumice.webhook.rules.queues.checks import validate
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -104,10 +104,10 @@ def test_a_circle_of_thousands_is_looked_at_once() -> None:
     ring = [made(f"q{index}", f"q{(index + 1) % 3000}", cpu=9) for index in range(3000)]
     view = Watched([made("root"), *ring])
     case = Case(AdmissionSettings(), view, builtin())
-    validate_create(case, made("new", "q0", cpu=1))
+    validate(case, made("new", "q0", cpu=1), None)
     assert [error.code for error in case.errors] == ["Q-CYCLE", "Q-SIB-DES"]
     assert len(case.errors[0].message) < 200
-    validate_update(case, made("q5", "q9", cpu=8), ring[5])
+    validate(case, made("q5", "q9", cpu=8), ring[5])
     assert view.asked["queue"] < 5 * 3000
     assert view.asked["children"] < 5 * 3000
 
@@ -125,11 +125,11 @@ def test_a_leaf_among_a_thousand_queues_costs_its_way_up() -> None:
             )
     view = Watched(queues)
     case = Case(AdmissionSettings(), view, builtin())
-    validate_update(case, made("d4-4-4", "d4-4", cpu=19), made("d4-4-4", "d4-4", cpu=10))
+    validate(case, made("d4-4-4", "d4-4", cpu=19), made("d4-4-4", "d4-4", cpu=10))
     assert case.errors == []
     assert view.asked["queues"] == 0
     assert view.asked["queue"] + view.asked["children"] <= 25
 
-    validate_update(case, made("d4-4-4", "d4-4", cpu=21), made("d4-4-4", "d4-4", cpu=10))
+    validate(case, made("d4-4-4", "d4-4", cpu=21), made("d4-4-4", "d4-4", cpu=10))
     assert [error.code for error in case.errors] == ["Q-SIB-DES"]
     assert view.asked["queue"] + view.asked["children"] <= 60

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from pumice.api import keys
-from pumice.webhook.groups.model import ResourceGroup, ResourceGroups
 from pumice.webhook.registrations import REGISTRATIONS, configuration, configurations, enabled_paths
+from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
 
 SETTINGS = AdmissionSettings(scheduler_names=("volcano", "other"))

@@ -7,14 +7,14 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.names import qualified_name_problem
 from pumice.api.schedules import ScheduleError, parse_schedule
 from pumice.api.time_zones import time_zone_problem
-from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import Place, judge_job
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.labels import annotation_problems, label_problems
 from pumice.webhook.rules.rule import Rule, rules_in
-from pumice.webhook.rules.updates import judge_update
+from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate"]
 
 NAME_LENGTH = 52
 """A Job's name has at most 63 characters, of which Kubernetes reserves 11 for the time of the run."""
@@ -143,16 +143,9 @@ CHECKS: tuple[Check[CronJob], ...] = (
 """What is judged about a CronJob, in the order in which problems are told."""
 
 
-def validate_create(case: Case, cron_job: CronJob) -> None:
-    """Judge a new CronJob."""
-    run(case, CHECKS, cron_job)
-
-
-def validate_update(case: Case, cron_job: CronJob, old: CronJob) -> None:
-    """Judge a change of a CronJob; every part of its spec may change."""
-    if cron_job.metadata.deletion_timestamp or cron_job.spec == old.spec:
-        return
-    # Two bad schedules may be told of in the same words; the new one is wrong nevertheless.
-    same = cron_job.spec.schedule == old.spec.schedule
+def validate(case: Case, cron_job: CronJob, old: CronJob | None) -> None:
+    """Judge a CronJob; every part of its spec may change."""
+    # Two bad schedules may be reported in the same words; the new one is wrong nevertheless.
+    same = old is not None and cron_job.spec.schedule == old.spec.schedule
     standing = CHECKS if same else [check for check in CHECKS if check[1] is not _schedule]
-    judge_update(case, CHECKS, cron_job, old, standing=standing)
+    judge(case, CHECKS, cron_job, old, standing=standing)

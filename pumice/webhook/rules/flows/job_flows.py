@@ -2,14 +2,14 @@
 
 from pumice.api.jobflows import Flow, JobFlow, job_name
 from pumice.api.names import dns_subdomain_problem, qualified_name_problem
-from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import Place, judge_partial_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.rule import Rule, rules_in
-from pumice.webhook.rules.updates import judge_update
+from pumice.webhook.rules.updates import judge, leaves_spec
 
-__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate"]
 
 FLOW_UNDEFINED = Rule(
     "FLOW-UNDEFINED",
@@ -133,15 +133,11 @@ CHECKS: tuple[Check[JobFlow], ...] = (
 """What is judged about a JobFlow, in the order in which problems are told."""
 
 
-def validate_create(case: Case, job_flow: JobFlow) -> None:
-    """Judge a new JobFlow."""
-    run(case, CHECKS, job_flow)
-
-
-def validate_update(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
-    """Judge a change of a JobFlow, and say that it has no effect."""
-    if job_flow.metadata.deletion_timestamp or job_flow.spec == old.spec:
-        return
-    message = "has no effect on a JobFlow that runs; delete it and make it anew to have other Jobs"
-    case.report(FLOW_UPDATE, "spec", f"a change {message}")
-    judge_update(case, CHECKS, job_flow, old)
+def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:
+    """Judge a JobFlow, and say that a change has no effect."""
+    if old is not None and not leaves_spec(job_flow, old):
+        message = (
+            "has no effect on a JobFlow that runs; delete it and make it anew to have other Jobs"
+        )
+        case.report(FLOW_UPDATE, "spec", f"a change {message}")
+    judge(case, CHECKS, job_flow, old)

@@ -24,17 +24,9 @@ from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.references import JOB
 from pumice.webhook.rules.rule import Level, Rule, rules_in
-from pumice.webhook.rules.updates import judge_update
+from pumice.webhook.rules.updates import judge
 
-__all__ = [
-    "CHECKS",
-    "RULES",
-    "Place",
-    "judge_job",
-    "judge_partial_job",
-    "validate_create",
-    "validate_update",
-]
+__all__ = ["CHECKS", "RULES", "Place", "judge_job", "judge_partial_job", "validate"]
 
 Raw = dict[str, Any]
 
@@ -110,7 +102,7 @@ def judge_job(case: Case, job: Job, place: Place, part: Raw | None = None) -> No
     judging.creating = True  # the Jobs will be new, whatever becomes of the object
     job_defaults(defaulting, draft_of(raw))
     whole = msgspec.convert(applied(raw, defaulting.patch.operations), Job)
-    job_checks.validate_create(judging, whole)
+    run(judging, job_checks.CHECKS, whole)
     case.crashes.extend(judging.crashes)
     case.missing_queues.extend(judging.missing_queues)
     refusing = [(each, True) for each in judging.errors]
@@ -174,13 +166,6 @@ CHECKS: tuple[Check[JobTemplate], ...] = ((job_names.JOB_NAME, _job),)
 """What is judged about a JobTemplate."""
 
 
-def validate_create(case: Case, template: JobTemplate) -> None:
-    """Judge a new JobTemplate."""
-    run(case, CHECKS, template)
-
-
-def validate_update(case: Case, template: JobTemplate, old: JobTemplate) -> None:
-    """Judge a change of a JobTemplate; Jobs that were made of it stay as they are."""
-    if template.metadata.deletion_timestamp or template.spec == old.spec:
-        return
-    judge_update(case, CHECKS, template, old)
+def validate(case: Case, template: JobTemplate, old: JobTemplate | None) -> None:
+    """Judge a JobTemplate; Jobs that were made of it stay as they are."""
+    judge(case, CHECKS, template, old)

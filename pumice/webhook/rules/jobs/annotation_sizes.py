@@ -36,9 +36,6 @@ _ROOM_IN_PODS = 2 * 1024
 _ROOM_IN_GROUP = 64
 """Bytes of what the controller adds to those of a PodGroup."""
 
-_FEW = (_LARGEST - _ROOM_IN_PODS) // 4
-"""Characters that are far from the limit, of which each has 4 bytes in UTF-8 at most."""
-
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl's copy of the Job, which its PodGroup does not get."""
 
@@ -53,14 +50,14 @@ _COPIED = (
 
 def handed_on(case: Case, job: Job) -> None:
     """Check that annotations fit into what is made of a Job."""
-    own = job.metadata.annotations or {}
-    length = _length(own)
-    if length > _FEW:
+    copied: dict[str, str] = {}
+    if own := job.metadata.annotations:
         _of_group(case, own)
+        copied = {key: own[key] for key in _COPIED if key in own}
     for position, task in enumerate(job.tasks):
         found = task.pod_metadata().get("annotations")
-        if (found or length) and length + _length(found) > _FEW:
-            _of_pods(case, position, found if isinstance(found, dict) else {}, own)
+        if found or copied:
+            _of_pods(case, position, found if isinstance(found, dict) else {}, copied)
 
 
 def _of_group(case: Case, own: Mapping[str, str]) -> None:
@@ -73,8 +70,9 @@ def _of_group(case: Case, own: Mapping[str, str]) -> None:
         case.report(JOB_ANNOTATIONS, "metadata.annotations", message, excess=size)
 
 
-def _of_pods(case: Case, position: int, found: Mapping[str, Any], own: Mapping[str, str]) -> None:
-    copied = {key: own[key] for key in _COPIED if key in own}
+def _of_pods(
+    case: Case, position: int, found: Mapping[str, Any], copied: Mapping[str, str]
+) -> None:
     size = _size({**found, **copied}.items())
     if size <= (most := _LARGEST - _ROOM_IN_PODS):
         return
@@ -89,17 +87,7 @@ def _of_pods(case: Case, position: int, found: Mapping[str, Any], own: Mapping[s
     case.report(JOB_ANNOTATIONS, path, message, excess=size)
 
 
-def _length(annotations: Any) -> int:
-    """Characters of keys and values; more than a few where something else stands there."""
-    if not annotations:
-        return 0
-    try:
-        return sum(map(len, annotations)) + sum(map(len, annotations.values()))
-    except (AttributeError, TypeError):
-        return _FEW + 1
-
-
 def _size(annotations: Iterable[tuple[str, Any]]) -> int:
-    """Bytes of keys and values; what is no text counts as nothing."""
+    """Bytes of keys and values; what is not a string counts as nothing."""
     texts = (text for pair in annotations for text in pair if isinstance(text, str))
     return sum(len(text.encode(errors="surrogatepass")) for text in texts)

@@ -24,9 +24,9 @@ from pumice.webhook.rules.templates.containers import TPL_CONTAINERS
 from pumice.webhook.rules.templates.plain import without_plain
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.site import Site
-from pumice.webhook.rules.updates import judge_update
+from pumice.webhook.rules.updates import judge_update, leaves_spec
 
-__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate"]
 
 
 RULES: tuple[Rule, ...] = (
@@ -49,15 +49,14 @@ RULES: tuple[Rule, ...] = (
 
 
 def _pod_templates(case: Case, job: Job) -> None:
-    """Check the pod template of every task."""
     # Namespaces with levels of their own see other problems, so what is in order for one is not for all.
     known = case.known if case.levels is case.settings.cluster_levels else None
     for index, task in enumerate(job.tasks):
-        path = f"spec.tasks[{index}].template"
         template = without_plain(task.template or {})
         key = known.key(template) if known is not None else b""
         if known is not None and key in known:
             continue
+        path = f"spec.tasks[{index}].template"
         before = len(case.errors) + len(case.warnings)
         pod_template(Site(case, path), template)
         volcano_template(case, path, template)
@@ -84,18 +83,12 @@ CHECKS: tuple[Check[Job], ...] = (
 """What is judged about a Job, in the order in which problems are told."""
 
 
-def validate_create(case: Case, job: Job) -> None:
-    """Judge a new Job."""
-    run(case, CHECKS, job)
-
-
-def validate_update(case: Case, job: Job, old: Job) -> None:
-    """Judge a change of a Job.
-
-    A Job that is being deleted, and one whose spec does not change, may change as it likes: finalizers
-    must go and annotations come, whatever rules there are by now.
-    """
-    if job.metadata.deletion_timestamp or job.spec == old.spec:
+def validate(case: Case, job: Job, old: Job | None) -> None:
+    """Judge a Job; two Jobs are compared with their defaults written."""
+    if old is None:
+        run(case, CHECKS, job)
+        return
+    if leaves_spec(job, old):
         return
     before, after = updates.normal(case, old), updates.normal(case, job, old)
     if after.spec == before.spec:

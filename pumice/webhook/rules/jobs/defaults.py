@@ -56,7 +56,8 @@ def job_defaults(case: Case, job: DraftJob, old: DraftJob | None = None) -> None
         kept = stored.scheduler_name if stored is not None else None
         patch.set("/spec/schedulerName", kept or case.settings.scheduler_names[0])
     if not spec.max_retry and (stored is None or stored.max_retry):
-        _zero(case, "spec.maxRetry", spec.max_retry, DEFAULT_RETRIES)
+        if spec.max_retry == 0:
+            _zero(case, "spec.maxRetry", DEFAULT_RETRIES)
         patch.set("/spec/maxRetry", DEFAULT_RETRIES)
     tasks = spec.tasks or ()
     before: Sequence[DraftTask] | None = None if stored is None else stored.tasks or ()
@@ -83,7 +84,8 @@ def _min_available(case: Case, job: DraftJob, stored: DraftSpec | None, minimum:
             case.patch.set("/spec/minAvailable", default)
     # A stored 0 is either what tasks without pods add up to, or older than admission.
     elif stored is None or stored.min_available not in (None, spec.min_available):
-        _zero(case, "spec.minAvailable", spec.min_available, default)
+        if spec.min_available == 0 and default:
+            _zero(case, "spec.minAvailable", default)
         case.patch.set("/spec/minAvailable", default)
 
 
@@ -105,7 +107,8 @@ def _task(
     if task.min_available is None and (was is None or was.min_available is not None):
         patch.set(f"/spec/tasks/{index}/minAvailable", minimum)
     if not task.max_retry and (was is None or was.max_retry):
-        _zero(case, f"spec.tasks[{index}].maxRetry", task.max_retry, DEFAULT_RETRIES)
+        if task.max_retry == 0:
+            _zero(case, f"spec.tasks[{index}].maxRetry", DEFAULT_RETRIES)
         patch.set(f"/spec/tasks/{index}/maxRetry", DEFAULT_RETRIES)
     return minimum
 
@@ -149,9 +152,8 @@ def _names(tasks: Sequence[DraftTask]) -> list[str] | None:
     return names
 
 
-def _zero(case: Case, path: str, value: int | None, default: int) -> None:
-    if value == 0 and default:
-        case.report(JOB_ZERO, path, f"0 counts as not set and becomes {default}")
+def _zero(case: Case, path: str, default: int) -> None:
+    case.report(JOB_ZERO, path, f"0 counts as not set and becomes {default}")
 
 
 def _plugins(case: Case, spec: DraftSpec, stored: DraftSpec | None, patch: Patch) -> None:

@@ -115,7 +115,6 @@ def counts(case: Case, job: Job) -> None:
 
 
 def _totals(case: Case, job: Job, total: int, least: int) -> None:
-    """Check the Job's numbers against what its tasks add up to."""
     if total > MAX_INT32 >= max(task.size for task in job.tasks):
         message = f"must have at most {MAX_INT32} replicas together, found {total}"
         case.report(JOB_OVERFLOW, "spec.tasks", message, excess=total)

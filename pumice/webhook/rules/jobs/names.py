@@ -120,7 +120,6 @@ def _length(name: str) -> Reason | None:
 
 
 def _last_pod(case: Case, job: str, task: str, position: int, replicas: int) -> None:
-    """Check the longest name of a task's pods."""
     name = pod_name(job, task, max(replicas - 1, 0))
     if len(name) <= LABEL_LENGTH:  # of good names and a number only the length can be wrong
         return

@@ -60,15 +60,15 @@ def partitions(case: Case, job: Job) -> None:
 def _partition(case: Case, task: Task, policy: PartitionPolicy, path: str) -> None:
     total, size, least = policy.total_partitions, policy.partition_size, policy.min_partitions
     within = f"{path}.partitionPolicy"
-    if total <= 0:
-        message = f"must be at least 1, found {total}"
-        case.report(PART_TOTAL, f"{within}.totalPartitions", message, excess=1 - total)
-    else:
-        bounds(case, f"{within}.totalPartitions", total)
-    if size <= 0:
-        case.report(PART_SIZE, f"{within}.partitionSize", f"must be at least 1, found {size}")
-    else:
-        bounds(case, f"{within}.partitionSize", size)
+    for rule, field, number in (
+        (PART_TOTAL, "totalPartitions", total),
+        (PART_SIZE, "partitionSize", size),
+    ):
+        if number <= 0:
+            message = f"must be at least 1, found {number}"
+            case.report(rule, f"{within}.{field}", message, excess=1 - number)
+        else:
+            bounds(case, f"{within}.{field}", number)
     bounds(case, f"{within}.minPartitions", least)
     if total <= 0 or size <= 0 or max(total, size, least) > MAX_INT32:
         return

@@ -124,7 +124,6 @@ def _moved(before: list[str], after: list[str]) -> list[str]:
 
 
 def _frozen(job: Job) -> Raw:
-    """The part of a spec that must not change."""
     spec: Raw = msgspec.to_builtins(job.spec)
     for name in ("minAvailable", "priorityClassName"):
         spec.pop(name, None)

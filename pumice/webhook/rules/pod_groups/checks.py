@@ -7,7 +7,7 @@ from pumice.api.jobs import NetworkTopology
 from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, SubGroupPolicy
 from pumice.api.quantities import MILLI, parse_milli
-from pumice.webhook.rules.case import Case, Check, run
+from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.labels import selector_problems
 from pumice.webhook.rules.references import (
     POD_GROUP,
@@ -18,9 +18,9 @@ from pumice.webhook.rules.references import (
 )
 from pumice.webhook.rules.resource_names import is_integer, misspelt
 from pumice.webhook.rules.rule import Rule, rules_in
-from pumice.webhook.rules.updates import judge_update
+from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "validate_create", "validate_update"]
+__all__ = ["CHECKS", "RULES", "validate"]
 
 INT32_MAX = 2**31 - 1
 
@@ -218,17 +218,10 @@ CHECKS: tuple[Check[PodGroup], ...] = (
 """What is judged about a PodGroup, in the order in which problems are told."""
 
 
-def validate_create(case: Case, group: PodGroup) -> None:
-    """Judge a new PodGroup."""
-    run(case, CHECKS, group)
+def validate(case: Case, group: PodGroup, old: PodGroup | None) -> None:
+    """Judge a PodGroup; its status is not looked at.
 
-
-def validate_update(case: Case, group: PodGroup, old: PodGroup) -> None:
-    """Judge a change of a PodGroup; its status is no business of admission.
-
-    Volcano judges none, so with `strict-upstream` what is wrong only warns.
+    Volcano judges no updates, so with `strict-upstream` what is wrong there only warns.
     """
-    if group.metadata.deletion_timestamp or group.spec == old.spec:
-        return
-    case.stricter = True
-    judge_update(case, CHECKS, group, old)
+    case.stricter = old is not None
+    judge(case, CHECKS, group, old)

@@ -7,7 +7,7 @@ from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.rule import Rule, rules_in
 
-__all__ = ["CHECKS", "RULES", "validate_create"]
+__all__ = ["CHECKS", "RULES", "validate"]
 
 POD_JDB_INT = Rule(
     "POD-JDB-INT",
@@ -51,7 +51,6 @@ _KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 
 
 def _disruption_budget(case: Case, pod: Pod) -> None:
-    """Check the budget annotations of a pod."""
     annotations = pod.metadata.annotations or {}
     present = [key for key in _KEYS if key in annotations]
     for key in present:
@@ -88,7 +87,7 @@ CHECKS: tuple[Check[Pod], ...] = ((POD_JDB_INT, _disruption_budget),)
 """What is judged about a Pod, in the order in which problems are told."""
 
 
-def validate_create(case: Case, pod: Pod) -> None:
-    """Judge a new pod; one of a scheduler that is not ours is none of our business."""
+def validate(case: Case, pod: Pod, _: Pod | None) -> None:
+    """Judge a new pod of one of our schedulers; updates of pods are not under review."""
     if pod.spec.scheduler_name in case.settings.scheduler_names:
         run(case, CHECKS, pod)

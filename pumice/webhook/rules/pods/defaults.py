@@ -10,8 +10,8 @@ from pumice.api.keys import QUEUE_ALLOCATION_GATE
 from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
+from pumice.webhook.rules.resource_groups import ResourceGroup
 from pumice.webhook.rules.rule import Rule, rules_in
-from pumice.webhook.rules.terms import Group
 
 __all__ = ["RULES", "pod_defaults"]
 
@@ -38,7 +38,7 @@ _BUILTIN_SCHEDULER = "default-scheduler"
 """What the API server writes where a pod names no scheduler."""
 
 
-def _scheduling_gate(case: Case, pod: DraftPod, group: Group | None) -> None:
+def _scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> None:
     """Hold a pod that asks for it, unless it is held already; its group may give it another scheduler."""
     if (pod.metadata.annotations or {}).get(QUEUE_ALLOCATION_GATE) != "true":
         return
@@ -67,7 +67,7 @@ def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
     """
     annotations = pod.metadata.annotations
     gating = case.settings.scheduling_gates_queue_admission and annotations is not None
-    group = case.groups.find(namespace, annotations or {}) if case.groups else None
+    group = case.groups.find(namespace, annotations or {})
     if not gating and group is None:
         return
     if pod.spec is None:
@@ -78,8 +78,7 @@ def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
         _resource_group(case, pod, group)
 
 
-def _resource_group(case: Case, pod: DraftPod, group: Group) -> None:
-    """Write what a group gives to a pod into the case's patch."""
+def _resource_group(case: Case, pod: DraftPod, group: ResourceGroup) -> None:
     spec, patch = pod.spec or _NO_SPEC, case.patch
     _node_selector(case, spec, group)
     if group.affinity is not None and spec.affinity is None:
@@ -95,7 +94,7 @@ def _resource_group(case: Case, pod: DraftPod, group: Group) -> None:
             case.report(POD_GROUP_SCHEDULER, "spec.schedulerName", message)
 
 
-def _node_selector(case: Case, spec: DraftPodPlace, group: Group) -> None:
+def _node_selector(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> None:
     """Select the group's nodes; of two values for a label the group's counts."""
     selector = spec.node_selector
     if selector is None:
@@ -107,7 +106,7 @@ def _node_selector(case: Case, spec: DraftPodPlace, group: Group) -> None:
             case.patch.set(f"/spec/nodeSelector/{escape(key)}", value)
 
 
-def _tolerations(case: Case, spec: DraftPodPlace, group: Group) -> None:
+def _tolerations(case: Case, spec: DraftPodPlace, group: ResourceGroup) -> None:
     if spec.tolerations is None:
         if group.tolerations:
             case.patch.set("/spec/tolerations", list(group.tolerations))

@@ -23,7 +23,6 @@ __all__ = [
     "amounts",
     "guaranteed",
     "milli",
-    "milli_of",
     "order",
     "read",
     "readable",
@@ -96,11 +95,6 @@ def guaranteed(queue: Queue) -> Amounts:
     return (guarantee.resource if guarantee is not None else None) or {}
 
 
-def milli_of(found: Amounts, name: str) -> int | None:
-    """An amount in milli-units; None when it is not there or cannot be read."""
-    return milli(found.get(name))
-
-
 def milli(value: str | int | None) -> int | None:
     """A quantity in milli-units; None when there is none or it cannot be read."""
     if value is None:
@@ -115,19 +109,26 @@ def readable(found: Amounts | None) -> dict[str, int]:
     """Those amounts that can be read, in milli-units."""
     if not found:
         return {}
-    return {name: amount for name in found if (amount := milli_of(found, name)) is not None}
+    return {name: amount for name, value in found.items() if (amount := milli(value)) is not None}
 
 
 def amounts(case: Case, queue: Queue) -> None:
     """Check capability, deserved and guarantee, each for itself."""
-    capability = queue.spec.capability
-    _each(case, "spec.capability", capability)
-    _each(case, "spec.deserved", queue.spec.deserved)
-    _each(case, "spec.guarantee.resource", guaranteed(queue))
-    for name, amount in sorted(readable(capability).items()):
+    for path, found in _by_path(queue).items():
+        _each(case, path, found)
+    for name, amount in sorted(readable(queue.spec.capability).items()):
         if amount == 0:
             message = "0 means none here; Volcano takes 0 cpu or memory for unlimited, so leave it out if that is meant"
             case.report(Q_CAP_ZERO, f"spec.capability.{name}", message)
+
+
+def _by_path(queue: Queue) -> dict[str, Amounts]:
+    spec = queue.spec
+    return {
+        "spec.capability": spec.capability or {},
+        "spec.deserved": spec.deserved or {},
+        "spec.guarantee.resource": guaranteed(queue),
+    }
 
 
 def order(_: Case, queue: Queue, _old: Queue | None) -> Iterator[Excess]:
@@ -158,8 +159,8 @@ def _over(
         yield Excess(limiting, amount - limit, rule, path, message)
 
 
-def _each(case: Case, path: str, found: Amounts | None) -> None:
-    for name, value in sorted((found or {}).items()):
+def _each(case: Case, path: str, found: Amounts) -> None:
+    for name, value in sorted(found.items()):
         where = f"{path}.{name}"
         if hint := misspelt(name, case.suggestions):
             case.report(Q_RESOURCE, where, f'resource "{name}" is not known{hint}')
@@ -193,20 +194,17 @@ RULES = rules_in(globals())
 
 def root_frozen(case: Case, queue: Queue, old: Queue) -> None:
     """Check that an update of root leaves its shares alone; another spelling is no change."""
-    for path, new, before in (
-        ("spec.capability", queue.spec.capability, old.spec.capability),
-        ("spec.deserved", queue.spec.deserved, old.spec.deserved),
-        ("spec.guarantee.resource", guaranteed(queue), guaranteed(old)),
-    ):
+    stored = _by_path(old)
+    for path, new in _by_path(queue).items():
+        before = stored[path]
         if _exact(new) != _exact(before):
             found = f"{shown(before or None)} → {shown(new or None)}"
             message = f"of the queue root must not change, found {found}"
             case.report(Q_ROOT_FROZEN, path, message)
 
 
-def _exact(amounts: Amounts | None) -> dict[str, object]:
+def _exact(amounts: Amounts) -> dict[str, object]:
     """Amounts in milli-units, and those that cannot be read as they are."""
     return {
-        name: value if (exact := milli(value)) is None else exact
-        for name, value in (amounts or {}).items()
+        name: value if (exact := milli(value)) is None else exact for name, value in amounts.items()
     }

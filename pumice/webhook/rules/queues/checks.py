@@ -21,7 +21,7 @@ from pumice.webhook.rules.queues.excess import Find, judge
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge_update
 
-__all__ = ["CHECKS", "LIMITS", "validate_create", "validate_delete", "validate_update"]
+__all__ = ["CHECKS", "LIMITS", "validate", "validate_delete"]
 
 CHECKS: tuple[Check[Queue], ...] = (
     (fields.Q_WEIGHT, fields.fields),
@@ -44,17 +44,13 @@ LIMITS: tuple[tuple[Rule, Find], ...] = (
 """What a Queue may have no more of than something else; the rest is told first."""
 
 
-def validate_create(case: Case, queue: Queue) -> None:
-    """Judge a new Queue."""
-    run(case, CHECKS, queue)
-    run(case, _limits(None), queue)
-
-
-def validate_update(case: Case, queue: Queue, old: Queue) -> None:
-    """Judge a change of a Queue, whatever state it is in."""
-    if queue.metadata.deletion_timestamp:
+def validate(case: Case, queue: Queue, old: Queue | None) -> None:
+    """Judge a Queue, whatever state it is in."""
+    if old is None:
+        run(case, CHECKS, queue)
+        run(case, _limits(None), queue)
         return
-    if _judged(queue) == _judged(old):
+    if queue.metadata.deletion_timestamp or _judged(queue) == _judged(old):
         return
     if queue.metadata.name == keys.ROOT_QUEUE and case.settings.enable_root_queue_protection:
         run(case, ((amounts.Q_ROOT_FROZEN, partial(amounts.root_frozen, old=old)),), queue)

@@ -22,7 +22,6 @@ class Tree:
     __slots__ = ("_view", "queue")
 
     def __init__(self, view: AdmissionView, queue: Queue) -> None:
-        """Lay a queue over a view."""
         self.queue = queue
         self._view = view
 
@@ -37,8 +36,11 @@ class Tree:
         above = _parent(self.queue)
         return None if above in ("", self.name) else self._view.queue(above)
 
-    def above(self) -> list[Queue]:
-        """Queues above it, nearest first and root last, as far as the way up is known."""
+    def climb(self) -> tuple[list[Queue], str]:
+        """Queues above it, nearest first and root last, and the name at which the way up ends.
+
+        Unless that is root, or nothing above root, it is a queue that is not known, or one that the way has passed.
+        """
         found: list[Queue] = []
         seen = {self.name, ""}
         name = _parent(self.queue)
@@ -49,20 +51,22 @@ class Tree:
                 break
             found.append(queue)
             name = _parent(queue)
-        return found
+        return found, name
+
+    def above(self) -> list[Queue]:
+        """Queues above it, nearest first and root last, as far as the way up is known."""
+        return self.climb()[0]
 
     def way(self) -> list[str] | None:
         """Names of the queues between it and root, nearest first; None when no way leads to root."""
-        above = [each for each in self.above() if each.metadata.name != keys.ROOT_QUEUE]
-        highest = above[-1] if above else self.queue
-        leads_up = _parent(highest) == keys.ROOT_QUEUE
-        return [each.metadata.name for each in above] if leads_up else None
+        above, end = self.climb()
+        names = [each.metadata.name for each in above if each.metadata.name != keys.ROOT_QUEUE]
+        return names if end in ("", keys.ROOT_QUEUE) else None
 
     def is_in_circle(self) -> bool:
         """Whether the way up comes back to where it has been."""
-        above = self.above()
-        name = _parent(above[-1] if above else self.queue)
-        return name != "" and (name == self.name or self._view.queue(name) is not None)
+        above, end = self.climb()
+        return end != "" and end in (self.name, *(each.metadata.name for each in above))
 
     def children(self, name: str) -> list[Queue]:
         """Queues right below a queue; those without a parent are below root."""

@@ -12,7 +12,7 @@ from pumice.api import keys
 from pumice.api.quantities import format_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.amounts import Amounts, guaranteed, milli, milli_of, readable
+from pumice.webhook.rules.queues.amounts import Amounts, guaranteed, milli, readable
 from pumice.webhook.rules.queues.capability import ruled
 from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
@@ -162,9 +162,9 @@ def _among_children(
 def _limit(share: _Share, queue: Queue, name: str) -> tuple[int, str] | None:
     """How much of a resource the queues below a queue may get in all, and where that stands."""
     if queue.metadata.name != keys.ROOT_QUEUE:
-        return milli_of(share.of(queue), name) or 0, share.path
+        return milli(share.of(queue).get(name)) or 0, share.path
     for path, of in share.of_root:
-        limit = milli_of(of(queue), name)
+        limit = milli(of(queue).get(name))
         if limit is not None:
             return limit, path
     return None
@@ -178,6 +178,6 @@ def _total(found: Iterable[Amounts], name: str) -> int:
 
 def _parts(share: _Share, queues: Iterable[Queue], name: str) -> str:
     """Whose amounts make up a sum, the largest first."""
-    parts = [(milli_of(share.of(each), name), each.metadata.name) for each in queues]
+    parts = [(milli(share.of(each).get(name)), each.metadata.name) for each in queues]
     ordered = sorted((-amount, whose) for amount, whose in parts if amount)
     return listed(f'"{whose}" ({format_milli(-amount)})' for amount, whose in ordered)

@@ -105,47 +105,36 @@ def place(case: Case, queue: Queue) -> None:
     elif name and parent == name:
         case.report(Q_SELF_PARENT, _PATH, f'"{name}" cannot be its own parent')
     elif parent not in ("", keys.ROOT_QUEUE):
-        _way_up(case, name, parent)
+        _way_up(case, queue)
         _parent(case, name, parent)
 
 
-def _way_up(case: Case, name: str, parent: str) -> None:
-    """Check that the queues above lead to root."""
-    above: list[str] = []
-    seen = {name}
-    here = parent
-    while here not in ("", keys.ROOT_QUEUE):
-        if here in seen:
-            circle = chained([name, *above, here], " → ")
-            message = f"queues are below each other in a circle: {circle}"
-            if not case.report(Q_CYCLE, _PATH, message) and not _leads_up_as_stored(case, parent):
-                limit = case.settings.max_queue_depth
-                message = f'no way of at most {limit} levels leads from "{parent}" to root'
-                case.report(Q_DEPTH, _PATH, message)
-            return
-        seen.add(here)
-        queue = case.queue(here)
-        if queue is None:
-            _missing(case, here, above)
-            return
-        above.append(here)
-        here = queue.spec.parent
+def _way_up(case: Case, queue: Queue) -> None:
+    queues, end = Tree(case.view, queue).climb()
+    if end in ("", keys.ROOT_QUEUE):
+        return
+    name, above = queue.metadata.name, [each.metadata.name for each in queues]
+    if end not in (name, *above):
+        _missing(case, end, above)
+        return
+    circle = chained([name, *above, end], " → ")
+    message = f"queues are below each other in a circle: {circle}"
+    parent = queue.spec.parent
+    if not case.report(Q_CYCLE, _PATH, message) and not _leads_up_as_stored(case, parent):
+        limit = case.settings.max_queue_depth
+        message = f'no way of at most {limit} levels leads from "{parent}" to root'
+        case.report(Q_DEPTH, _PATH, message)
 
 
-def _leads_up_as_stored(case: Case, parent: str) -> bool:
+def _leads_up_as_stored(case: Case, name: str) -> bool:
     """Whether a queue has a short way up before the one under judgement moves, which is all that Volcano looks at."""
-    seen: set[str] = set()
-    here = parent
-    while here not in ("", keys.ROOT_QUEUE):
-        queue = case.view.queue(here)
-        if queue is None or here in seen:
-            return False
-        seen.add(here)
-        here = queue.spec.parent
-    return len(seen) < case.settings.max_queue_depth
+    stored = case.view.queue(name)
+    way = Tree(case.view, stored).way() if stored is not None else None
+    return way is not None and len(way) + 1 < case.settings.max_queue_depth
 
 
 def _missing(case: Case, name: str, above: list[str]) -> None:
+    case.missing_queues.append(name)
     where = f'"{above[-1]}" has a parent that does not exist: ' if above else ""
     if case.view.complete:
         hint = case.did_you_mean(name, [queue.metadata.name for queue in case.view.queues()])
@@ -180,7 +169,6 @@ def depth(case: Case, queue: Queue, old: Queue | None) -> Iterator[Excess]:
 
 
 def _height(tree: Tree) -> int:
-    """Levels below a queue."""
     level, height, seen = [tree.name], 0, {tree.name}
     while level:
         below = {

@@ -4,7 +4,6 @@ import json
 import re
 from typing import Any
 
-from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import ANNOTATIONS, annotation
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
 from pumice.webhook.rules.templates.shapes import quoted, refused, relative_path
@@ -18,14 +17,13 @@ TPL_ANNOTATION_VALUE = refused(
     "annotations that Kubernetes reads hold what it can read",
     "annotations: {controller.kubernetes.io/pod-deletion-cost: high}",
 )
-TPL_PROFILE_MATCH = Rule(
+TPL_PROFILE_MATCH = refused(
     "TPL-PROFILE-MATCH",
     "where an annotation and a field both name a profile of seccomp or AppArmor, it is the same one",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     "annotations: {seccomp.security.alpha.kubernetes.io/pod: unconfined}, "
     "securityContext: {seccompProfile: {type: RuntimeDefault}}",
     reason="FieldValueForbidden",
-    stricter=True,
+    later=True,
     compares=True,
 )
 
@@ -45,9 +43,6 @@ _KINDS = {
 _COST = re.compile(r"0|-?[1-9][0-9]*|-0[0-9]*", re.ASCII)
 _COSTS = (-(2**31), 2**31 - 1)
 _local_path = relative_path(TPL_ANNOTATION_VALUE)
-
-Profile = tuple[str, str]
-"""Type of a profile, and the name of a Localhost one."""
 
 
 def annotations(site: Site, found: Raw, spec: Raw) -> None:
@@ -107,11 +102,8 @@ def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
     elif value not in _KINDS:
         message = f"must be {', '.join(_KINDS)} or {_LOCALHOST}PROFILE, found {quoted(value)}"
         site.report(TPL_ANNOTATION_VALUE, message, key)
-    if key == _SECCOMP_POD:
-        owners = [spec]
-    else:
-        name = key.removeprefix(_SECCOMP_CONTAINER)
-        owners = [each for each in _containers(spec) if each.get("name") == name]
+    of_pod = key == _SECCOMP_POD
+    owners = [spec] if of_pod else _named(spec, key.removeprefix(_SECCOMP_CONTAINER))
     fields = [owner.get("securityContext", {}).get("seccompProfile") for owner in owners]
     if not fields or None in fields:
         annotation(site, key, "securityContext.seccompProfile")
@@ -122,44 +114,40 @@ def _seccomp(site: Site, key: str, value: str, spec: Raw) -> None:
 def _apparmor(site: Site, key: str, value: str, spec: Raw) -> None:
     """Check an AppArmor profile, also that its container exists and says the same."""
     name = key.removeprefix(_APPARMOR)
-    owners = [each for each in _containers(spec) if each.get("name", "") == name]
+    owners = _named(spec, name)
     if not owners:
         site.report(TPL_ANNOTATION_VALUE, f"there is no container {quoted(name)}", key)
     good = value in ("runtime/default", "unconfined") or value.startswith(_LOCALHOST)
     if value and not good:
-        message = (
-            f"must be runtime/default, unconfined or {_LOCALHOST}PROFILE, found {quoted(value)}"
-        )
-        site.report(TPL_ANNOTATION_VALUE, message, key)
+        message = f"must be runtime/default, unconfined or {_LOCALHOST}PROFILE"
+        site.report(TPL_ANNOTATION_VALUE, f"{message}, found {quoted(value)}", key)
     if site.pod.os == "windows":
         return
     whole = spec.get("securityContext", {}).get("appArmorProfile")
     for owner in owners:
         own = owner.get("securityContext", {}).get("appArmorProfile")
-        if own is None and (whole is None or not _agrees(value, whole, docker=False)):
-            field = "securityContext.appArmorProfile"
-            annotation(site, key, field, "is deprecated")
-        if own is None and good and value.strip() == value != _LOCALHOST:
-            continue  # Kubernetes writes the annotation into the field
-        _match(site, key, value, whole if own is None else own, docker=False)
+        if own is None and (whole is None or not _agrees(value, whole)):
+            annotation(site, key, "securityContext.appArmorProfile", "is deprecated")
+        # Kubernetes writes the annotation into the field of a container that has none.
+        if own is not None or not good or value.strip() != value or value == _LOCALHOST:
+            _match(site, key, value, whole if own is None else own)
 
 
-def _match(site: Site, key: str, value: str, field: Raw | None, *, docker: bool = True) -> None:
+def _match(site: Site, key: str, value: str, field: Raw | None) -> None:
     """Compare a profile in an annotation with that in a field."""
-    if field is None:
-        return
-    kind = field.get("type", "")
-    if kind in ("Localhost", *_KINDS.values()) and not _agrees(value, field, docker=docker):
+    kind = field.get("type", "") if field else ""
+    if field and kind in ("Localhost", *_KINDS.values()) and not _agrees(value, field):
         message = f"must be the profile that the field names, type {kind}, found {quoted(value)}"
         site.report(TPL_PROFILE_MATCH, message, key)
 
 
-def _agrees(value: str, field: Raw, *, docker: bool) -> bool:
-    kind = field.get("type", "")
-    if kind == "Localhost":
+def _agrees(value: str, field: Raw) -> bool:
+    if field.get("type") == "Localhost":
         return value == f"{_LOCALHOST}{field.get('localhostProfile')}"
-    return _KINDS.get(value) == kind and (docker or not value.startswith("docker"))
+    return value in _KINDS and _KINDS[value] == field.get("type")
 
 
-def _containers(spec: Raw) -> list[Raw]:
-    return [*spec.get("containers", ()), *spec.get("initContainers", ())]
+def _named(spec: Raw, name: str) -> list[Raw]:
+    """The containers of this name."""
+    containers = [*spec.get("containers", ()), *spec.get("initContainers", ())]
+    return [each for each in containers if each.get("name", "") == name]

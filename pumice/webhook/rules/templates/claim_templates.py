@@ -4,13 +4,12 @@ from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.pod_types import pod_types
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.metadata import annotations_of, labels_of
-from pumice.webhook.rules.templates.selectors import LABEL_SELECTOR
+from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of, labels_of
 from pumice.webhook.rules.templates.shapes import NOT_SET, name, one_of, refused, required
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = ["claim_template"]
+__all__ = ["CLAIM"]
 
 TPL_CLAIM_TEMPLATE = refused(
     "TPL-CLAIM-TEMPLATE",
@@ -48,20 +47,16 @@ def _storage(site: Site, resources: Raw, field: str, _: Raw) -> None:
         site.report(TPL_DOUBTFUL, f"{amount} is not a whole number of bytes", where)
 
 
-def _data_sources(site: Site, spec: Raw, field: str, _: Raw) -> None:
-    """Check that the field for what a claim is filled from says the same as its successor."""
-    if "dataSource" not in spec or "dataSourceRef" not in spec:
+def _old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:
+    """Check that `dataSource`, what a claim is filled from, says the same as its successor `dataSourceRef`."""
+    new = spec.get("dataSourceRef")
+    if new is None:
         return
-    old, new = spec["dataSource"], spec["dataSourceRef"]
     if new.get("namespace"):
         message = "must not be set where dataSourceRef has a namespace"
-        site.report(TPL_CLAIM_TEMPLATE, message, f"{field}.dataSource")
-    elif any(
-        old.get(name, default) != new.get(name, default)
-        for name, default in (("apiGroup", None), ("kind", ""), ("name", ""))
-    ):
-        message = "must be the same as dataSourceRef"
-        site.report(TPL_CLAIM_TEMPLATE, message, f"{field}.dataSource")
+        site.report(TPL_CLAIM_TEMPLATE, message, field)
+    elif any(old.get(each) != new.get(each) for each in ("apiGroup", "kind", "name")):
+        site.report(TPL_CLAIM_TEMPLATE, "must be the same as dataSourceRef", field)
 
 
 def _group(site: Site, group: str, field: str, source: Raw) -> None:
@@ -77,27 +72,28 @@ _subdomain = name(TPL_CLAIM_TEMPLATE, dns_subdomain_problem, empty=True)
 _some_modes = required(
     TPL_CLAIM_TEMPLATE, message="must have at least one mode, found none", reason=None
 )
-_DATA = "spec.dataSource|dataSourceRef"
-_judge = compiled(
+_DATA = "dataSource|dataSourceRef"
+_SPEC = compiled(
+    (
+        Row("accessModes", _some_modes, ()),
+        Row("accessModes[]", one_of(TPL_CLAIM_TEMPLATE, _ACCESS_MODES)),
+        Row("accessModes", _access_modes),
+        Row("resources", _storage, {}),
+        Row("storageClassName|volumeAttributesClassName", _subdomain),
+        Row("volumeMode", one_of(TPL_CLAIM_TEMPLATE, ("Block", "Filesystem"))),
+        Row("selector", LABEL_SELECTOR),
+        Row(f"{_DATA}.name|kind", required(TPL_CLAIM_TEMPLATE), ""),
+        Row(f"{_DATA}.apiGroup", _group, ""),
+        Row(f"{_DATA}.namespace", name(TPL_CLAIM_TEMPLATE, dns_label_problem, empty=True)),
+        Row("dataSource", _old_source),
+    )
+)
+CLAIM = compiled(
     (
         Row("metadata", _metadata),
         Row("metadata.annotations", annotations_of(TPL_CLAIM_TEMPLATE)),
         Row("metadata.labels", labels_of(TPL_CLAIM_TEMPLATE)),
-        Row("spec.accessModes", _some_modes, ()),
-        Row("spec.accessModes[]", one_of(TPL_CLAIM_TEMPLATE, _ACCESS_MODES)),
-        Row("spec.accessModes", _access_modes),
-        Row("spec.resources", _storage, {}),
-        Row("spec.storageClassName|volumeAttributesClassName", _subdomain),
-        Row("spec.volumeMode", one_of(TPL_CLAIM_TEMPLATE, ("Block", "Filesystem"))),
-        Row("spec.selector", LABEL_SELECTOR),
-        Row(f"{_DATA}.name|kind", required(TPL_CLAIM_TEMPLATE), ""),
-        Row(f"{_DATA}.apiGroup", _group, ""),
-        Row(f"{_DATA}.namespace", name(TPL_CLAIM_TEMPLATE, dns_label_problem, empty=True)),
-        Row("spec", _data_sources),
+        Row("spec", _SPEC, {}),
     )
 )
-
-
-def claim_template(site: Site, template: Raw, field: str, source: Raw) -> None:
-    """Check a template of claims."""
-    _judge(site, {"spec": {}, **template}, field, source)
+"""Checks a template of claims."""

@@ -7,9 +7,8 @@ from pumice.webhook.rules.templates import (
     environment,
     lifetime,
     mounts,
+    network,
     pod_resources,
-    ports,
-    probes,
     resources,
     security,
 )
@@ -38,10 +37,9 @@ TPL_CONTAINER_DUP = refused(
     "containers: [{name: main, image: a}, {name: main, image: b}]",
     reason="FieldValueDuplicate",
 )
-TPL_TERMINATION = Rule(
+TPL_TERMINATION = refused(
     "TPL-TERMINATION",
     "terminationMessagePolicy is File or FallbackToLogsOnError",
-    "Kubernetes knows no other.",
     "containers: [{name: main, image: busybox, terminationMessagePolicy: Log}]",
     reason="FieldValueNotSupported",
 )
@@ -66,17 +64,15 @@ TPL_IMAGE = refused(
     "containers: [{name: main}]",
     reason="FieldValueRequired",
 )
-TPL_IMAGE_SPACE = Rule(
+TPL_IMAGE_SPACE = refused(
     "TPL-IMAGE-SPACE",
     "images have no white space around them",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     'containers: [{name: main, image: "busybox "}]',
-    stricter=True,
+    later=True,
 )
-TPL_PULL_POLICY = Rule(
+TPL_PULL_POLICY = refused(
     "TPL-PULL-POLICY",
     "imagePullPolicy is Always, IfNotPresent or Never",
-    "Kubernetes knows no other.",
     "containers: [{name: main, image: busybox, imagePullPolicy: Sometimes}]",
     reason="FieldValueNotSupported",
 )
@@ -136,14 +132,18 @@ _COMMON: Iterable[Row] = (
     *resources.ROWS,
     *security.CONTAINER_ROWS,
 )
-_REGULAR = compiled_by_field((*_COMMON, *lifetime.CONTAINER_ROWS, *probes.ROWS, *ports.ROWS))
-_SIDECAR = compiled_by_field((*_COMMON, *lifetime.INIT_ROWS, *probes.ROWS, *ports.INIT_ROWS))
+_REGULAR = compiled_by_field(
+    (*_COMMON, *lifetime.CONTAINER_ROWS, *lifetime.PROBE_ROWS, *network.CONTAINER_ROWS)
+)
+_SIDECAR = compiled_by_field(
+    (*_COMMON, *lifetime.INIT_ROWS, *lifetime.PROBE_ROWS, *network.INIT_ROWS)
+)
 _INIT = compiled_by_field(
     (
         *_COMMON,
         *lifetime.INIT_ROWS,
-        *ports.INIT_ROWS,
-        Row("resizePolicy[]", resources.init_resize_policy),
+        *network.INIT_ROWS,
+        *resources.INIT_ROWS,
         Row("lifecycle|livenessProbe|readinessProbe|startupProbe", _only_for_sidecars),
     )
 )

@@ -18,7 +18,6 @@ __all__ = [
     "TPL_DOUBTFUL",
     "TPL_FEATURE",
     "annotation",
-    "no_selector",
     "node_label",
     "overlaps",
 ]
@@ -79,12 +78,6 @@ def node_label(site: Site, key: str, field: str, _: Raw) -> None:
 def annotation(site: Site, key: str, successor: str, problem: str = "has no effect") -> None:
     """Say that a field has taken the place of an annotation of the pod, which is at the site."""
     site.report(TPL_DEPRECATED, f"{problem}; use {successor} instead", key)
-
-
-def no_selector(site: Site, field: str) -> None:
-    """Say that a term about pods, which is there from the site on, selects none."""
-    message = "is not set, so that no pod is meant; {} stands for all pods"
-    site.report(TPL_DOUBTFUL, message, f"{field}.labelSelector")
 
 
 def overlaps(site: Site, files: list[tuple[str, str]]) -> None:

@@ -16,6 +16,7 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     exactly_one,
+    excludes,
     name,
     quoted,
     refused,
@@ -45,18 +46,11 @@ TPL_ENV_FROM = refused(
 
 _NAMED = itemgetter("name")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-ENV_FIELDS = (
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
-)
-"""What an environment variable can be told, besides single labels and annotations."""
+_FIELDS = (
+    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+    "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+)  # fmt: skip
+"""What an environment variable can hold, besides single labels and annotations."""
 _ALIASES = {"spec.host": "spec.nodeName"}
 _SUBSCRIPT = re.compile(r"(?P<map>[^\[]+)\['(?P<key>.*)'\]", re.DOTALL)
 _MAPS = ("metadata.annotations", "metadata.labels")
@@ -75,7 +69,7 @@ _name = required(TPL_ENV, env_name_problem)
 def _environment(site: Site, found: list[Raw], field: str, _: Raw) -> None:
     if _are_named(found):
         if len({each["name"] for each in found}) != len(found):
-            hidden_variables(site, found)
+            _hidden(site, found)
     else:
         for index, variable in enumerate(found):
             _name(site, variable.get("name"), f"{field}[{index}].name", variable)
@@ -93,7 +87,7 @@ def _are_named(variables: list[Raw]) -> bool:
     return all(names) and env_name_problem("".join(names)) is None
 
 
-def hidden_variables(site: Site, variables: list[Raw]) -> None:
+def _hidden(site: Site, variables: list[Raw]) -> None:
     """Check variables of which some have the same name: a later one hides an earlier, unless it holds it."""
     seen: dict[str, int] = {}
     for index, variable in enumerate(variables):
@@ -104,11 +98,6 @@ def hidden_variables(site: Site, variables: list[Raw]) -> None:
         if "valueFrom" in variable or value == held or held not in str(value):
             message = f"{quoted(name)} is already the name of env[{first}], which it hides"
             site.report(TPL_DOUBTFUL, message, f"env[{index}]")
-
-
-def _no_value(site: Site, source: Raw, field: str, variable: Raw) -> None:
-    if variable.get("value") and not source.keys().isdisjoint(_SOURCES):
-        site.report(TPL_ENV_VALUE, "must not be set together with value", field)
 
 
 def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
@@ -127,82 +116,69 @@ def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
         site.report(TPL_ENV_VALUE, message, field)
 
 
+def _version_problem(found: str) -> str | None:
+    return None if found == "v1" else f'must be "v1", found {quoted(found)}'
+
+
 def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
     """The shape of a reference to a field of the pod, which must be one of the allowed ones."""
-    path_set = required(rule)
 
-    def check(site: Site, ref: Raw, field: str, _: Raw) -> None:
-        version, path = ref.get("apiVersion") or "v1", ref.get("fieldPath", "")
-        if version != "v1":
-            site.report(rule, f'must be "v1", found {quoted(version)}', f"{field}.apiVersion")
+    def path(site: Site, found: str, field: str, _: Raw) -> None:
+        if not found or _ALIASES.get(found, found) in allowed:
             return
-        if not path:
-            path_set(site, path, f"{field}.fieldPath", ref)
-            return
-        if _ALIASES.get(path, path) in allowed:
-            return
-        match = _SUBSCRIPT.fullmatch(path)
+        match = _SUBSCRIPT.fullmatch(found)
         if match and match["map"] in _MAPS:
             # Kubernetes compares keys of annotations in lower case, here and nowhere else.
             key = match["key"].lower() if match["map"] == "metadata.annotations" else match["key"]
             problem = qualified_name_problem(key)
         else:
-            hint = site.case.did_you_mean(path, allowed)
-            problem = f"must be a field that a container can be told, found {quoted(path)}{hint}"
+            hint = site.case.did_you_mean(found, allowed)
+            problem = f"must be a field that a container can be told, found {quoted(found)}{hint}"
         if problem:
-            site.report(rule, problem, f"{field}.fieldPath")
+            site.report(rule, problem, field)
 
-    return check
+    return compiled(
+        (
+            Row("apiVersion", name(rule, _version_problem, empty=True)),
+            Row("fieldPath", required(rule), ""),
+            Row("fieldPath", path),
+        )
+    )
 
 
 def resource_field_ref(rule: Rule) -> Check:
     """The shape of a reference to a request or limit of a container."""
-    resource_set = required(rule)
 
-    def check(site: Site, ref: Raw, field: str, _: Raw) -> None:
-        resource = ref.get("resource")
-        if not resource:
-            resource_set(site, resource, f"{field}.resource", ref)
-        elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
-            hint = site.case.did_you_mean(resource, _RESOURCES)
+    def resource(site: Site, found: str, field: str, ref: Raw) -> None:
+        if found in _RESOURCES or found.startswith(_HUGE_PAGES):
+            _divisor(site, rule, ref, f"{field.removesuffix('resource')}divisor")
+        elif found:
+            hint = site.case.did_you_mean(found, _RESOURCES)
             hint = hint or f", known are {', '.join(_RESOURCES)}"
-            site.report(rule, f"there is no {quoted(resource)}{hint}", f"{field}.resource")
-        elif "divisor" in ref:
-            _divisor(site, rule, resource, ref["divisor"], f"{field}.divisor")
+            site.report(rule, f"there is no {quoted(found)}{hint}", field)
 
-    return check
+    return compiled((Row("resource", required(rule), ""), Row("resource", resource)))
 
 
-def _divisor(site: Site, rule: Rule, resource: str, divisor: object, field: str) -> None:
-    try:
-        milli = parse_milli(divisor)
-    except ValueError as error:
-        site.report(rule, str(error), field)
-        return
-    if milli == 0:
-        return
-    written = str(divisor)
-    # Kubernetes compares what is written: it takes 1000m and 1.0 for 1, and leaves +1, 01 and 1e0 alone.
-    usual = _USUAL.fullmatch(written) and is_whole_milli(written)
-    if resource.endswith(".cpu"):
+def _divisor(site: Site, rule: Rule, ref: Raw, field: str) -> None:
+    written = str(ref.get("divisor", 0))
+    milli = parse_milli(written)
+    units, part = divmod(milli, MILLI)
+    if ref["resource"].endswith(".cpu"):
         good, wanted = milli in (1, MILLI), "1m or 1"
     else:
-        good, wanted = _is_unit(milli, written), "1, or 1 with a suffix such as k, M, Ki or Mi"
-    if not usual or not good:
+        known = _BINARY if written.endswith("i") else _DECIMAL
+        good, wanted = not part and units in known, "1, or 1 with a suffix such as k, M, Ki or Mi"
+    # Kubernetes compares what is written: it takes 1000m and 1.0 for 1, and leaves +1, 01 and 1e0 alone.
+    if milli and not (good and _USUAL.fullmatch(written) and is_whole_milli(written)):
         site.report(rule, f"must be {wanted}, found {written}", field)
-
-
-def _is_unit(milli: int, written: str) -> bool:
-    """Whether a divisor is 1 of some unit of bytes."""
-    units, part = divmod(milli, MILLI)
-    return part == 0 and (units == 1 or units in (_BINARY if written.endswith("i") else _DECIMAL))
 
 
 _VALUE_FROM = compiled(
     (
         Row("", exactly_one(TPL_ENV_VALUE, _SOURCES)),
-        Row("", _no_value),
-        Row("fieldRef", field_ref(TPL_ENV_VALUE, ENV_FIELDS)),
+        Row("", excludes(TPL_ENV_VALUE, "value")),
+        Row("fieldRef", field_ref(TPL_ENV_VALUE, _FIELDS)),
         Row("resourceFieldRef", resource_field_ref(TPL_ENV_VALUE)),
         Row(
             "configMapKeyRef|secretKeyRef.name", required(TPL_ENV_VALUE, dns_subdomain_problem), ""

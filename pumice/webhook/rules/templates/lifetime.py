@@ -1,30 +1,41 @@
-"""How long pods and containers run, whether they start again, and what a pod may push aside."""
+"""How long pods and containers run, whether they start again, probes and hooks, and what a pod may push aside."""
 
+from pumice.api.names import header_name_problem, port_name_problem
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates import requirements
-from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import at_most, one_of, present, refused, within
+from pumice.webhook.rules.templates import resources
+from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
+from pumice.webhook.rules.templates.network import LARGEST_PORT
+from pumice.webhook.rules.templates.shapes import (
+    at_most,
+    exactly_one,
+    name,
+    needs,
+    one_of,
+    present,
+    refused,
+    remark,
+    required,
+    within,
+)
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled
+from pumice.webhook.rules.templates.table import Row, below, compiled
 
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "ROWS"]
+__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "PROBE_ROWS", "ROWS"]
 
 TPL_RESTART = refused(
     "TPL-RESTART",
     "restartPolicy of a container is Always, Never or OnFailure; an init container with rules has one",
     "initContainers: [{name: proxy, image: envoy, restartPolicy: Sometimes}]",
 )
-TPL_RESTART_RULES = Rule(
+TPL_RESTART_RULES = refused(
     "TPL-RESTART-RULES",
     "restartPolicyRules go by exit codes, and come with a restartPolicy",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     "containers: [{name: main, image: busybox, restartPolicyRules: [{action: Restart}]}]",
-    stricter=True,
+    later=True,
 )
-TPL_RESTART_POLICY = Rule(
+TPL_RESTART_POLICY = refused(
     "TPL-RESTART-POLICY",
     "restartPolicy is Always, OnFailure or Never",
-    "Kubernetes knows no other.",
     "restartPolicy: Sometimes",
     reason="FieldValueNotSupported",
 )
@@ -33,10 +44,9 @@ TPL_DEADLINE = refused(
     "activeDeadlineSeconds is from 1 to 2147483647",
     "activeDeadlineSeconds: 0",
 )
-TPL_PREEMPTION = Rule(
+TPL_PREEMPTION = refused(
     "TPL-PREEMPTION",
     "preemptionPolicy is PreemptLowerPriority or Never",
-    "Kubernetes knows no other.",
     "preemptionPolicy: Sometimes",
     reason="FieldValueNotSupported",
 )
@@ -47,36 +57,33 @@ TPL_PRIORITY = Rule(
     "priority: 1000",
     level="warn",
 )
-TPL_OVERHEAD = Rule(
+TPL_OVERHEAD = refused(
     "TPL-OVERHEAD",
     "overhead comes from a runtime class",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     "overhead: {cpu: 250m}",
     reason="FieldValueForbidden",
-    stricter=True,
+    later=True,
     compares=True,
+)
+TPL_PROBE = refused(
+    "TPL-PROBE",
+    "numbers of probes are 0 or more, and one success is enough where a failure restarts the container",
+    "livenessProbe: {tcpSocket: {port: 80}, successThreshold: 2}",
+)
+TPL_HANDLER = refused(
+    "TPL-HANDLER",
+    "a probe or a hook does exactly one thing, and says all that it takes",
+    "livenessProbe: {httpGet: {path: /healthz}}",
 )
 
 _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
-_USUAL_PREEMPTION = "PreemptLowerPriority"
-_LONGEST = 2**31 - 1
-_ACTIONS = ("Restart", "RestartAllContainers")
-_MOST_RULES = 20
-_MOST_CODES = 255
+_GRACE_WORDS = "0 or more (below, it counts as 1)"
+_RESTARTS = ("Restart", "RestartAllContainers")
 
 
 def _preemption(site: Site, policy: str, field: str, _: Raw) -> None:
-    if policy in _PREEMPTION_POLICIES and policy != _USUAL_PREEMPTION:
-        message = f"{policy} must be the policy of the pod's priority class; leave it to the class"
-        site.report(TPL_PRIORITY, message, field)
-
-
-def _priority(site: Site, priority: int, field: str, _: Raw) -> None:
-    """Check `priority`: without a priority class it is 0, and with one that of the class."""
-    if priority:
-        message = (
-            f"{priority} must be the value of the pod's priority class; name the class instead"
-        )
+    if policy == "Never":
+        message = "Never must be the policy of the pod's priority class; leave it to the class"
         site.report(TPL_PRIORITY, message, field)
 
 
@@ -85,53 +92,89 @@ def _overhead(site: Site, found: Raw, field: str, spec: Raw) -> None:
     if not spec.get("runtimeClassName"):
         message = "must not be set without runtimeClassName, whose overhead it is"
         site.report(TPL_OVERHEAD, message, field)
-    limits = requirements.amounts(site, found, field, requirements.of_container)
-    for rule, _, message in requirements.conflicts(limits, {}):
+    limits = resources.amounts(site, found, field, resources.of_container)
+    for rule, _, message in resources.conflicts(limits, {}):
         site.report(rule, message, field)
-
-
-def _grace_period(site: Site, seconds: int, field: str, _: Raw) -> None:
-    if seconds < 0:
-        site.report(TPL_DOUBTFUL, f"counts as 1 where it is below 0, found {seconds}", field)
-
-
-def _with_policy(rule: Rule) -> Check:
-    """Restart rules that must have a policy, to which they are exceptions."""
-
-    def check(site: Site, rules: list[Raw], _: str, container: Raw) -> None:
-        if rules and "restartPolicy" not in container:
-            site.report(rule, "must be set where there are rules, found none", "restartPolicy")
-
-    return check
 
 
 _exit_codes = compiled(
     (
         Row("operator", one_of(TPL_RESTART_RULES, ("In", "NotIn")), ""),
-        Row("values", at_most(TPL_RESTART_RULES, _MOST_CODES)),
+        Row("values", at_most(TPL_RESTART_RULES, 255)),
     )
 )
 
 
 ROWS = (
     Row("restartPolicy", one_of(TPL_RESTART_POLICY, ("Always", "OnFailure", "Never"), empty=True)),
-    Row("activeDeadlineSeconds", within(TPL_DEADLINE, 1, _LONGEST)),
-    Row("terminationGracePeriodSeconds", _grace_period),
+    Row("activeDeadlineSeconds", within(TPL_DEADLINE, 1, 2**31 - 1)),
+    Row("terminationGracePeriodSeconds", within(TPL_DOUBTFUL, 0, words=_GRACE_WORDS)),
     Row("preemptionPolicy", one_of(TPL_PREEMPTION, _PREEMPTION_POLICIES)),
     Row("preemptionPolicy", _preemption),
-    Row("priority", _priority),
+    Row("priority", within(TPL_PRIORITY, 0, 0, "left to the pod's priority class")),
     Row("overhead", _overhead),
 )
 """Fields of a pod's spec."""
 
 _RULE_ROWS = (
     Row("restartPolicy", one_of(TPL_RESTART, ("Always", "Never", "OnFailure"))),
-    Row("restartPolicyRules", at_most(TPL_RESTART_RULES, _MOST_RULES)),
-    Row("restartPolicyRules[].action", one_of(TPL_RESTART_RULES, _ACTIONS), ""),
+    Row("restartPolicyRules", at_most(TPL_RESTART_RULES, 20)),
+    Row("restartPolicyRules[].action", one_of(TPL_RESTART_RULES, _RESTARTS), ""),
     Row("restartPolicyRules[].exitCodes", present(TPL_RESTART_RULES, _exit_codes), None),
 )
-CONTAINER_ROWS = (Row("restartPolicyRules", _with_policy(TPL_RESTART_RULES)), *_RULE_ROWS)
+CONTAINER_ROWS = (Row("restartPolicyRules", needs(TPL_RESTART_RULES, "restartPolicy")), *_RULE_ROWS)
 """Fields of a regular container."""
 
-INIT_ROWS = (Row("restartPolicyRules", _with_policy(TPL_RESTART)), *_RULE_ROWS)
+INIT_ROWS = (Row("restartPolicyRules", needs(TPL_RESTART, "restartPolicy")), *_RULE_ROWS)
 """Fields of an init container, of whose rules Volcano, too, wants a `restartPolicy`."""
+
+
+_OF_PROBES = ("exec", "httpGet", "tcpSocket", "grpc")
+_OF_HOOKS = ("exec", "httpGet", "tcpSocket", "sleep")
+_GRACE = "terminationGracePeriodSeconds"
+_PROBES = "livenessProbe|readinessProbe|startupProbe"
+_RESTARTING = "livenessProbe|startupProbe"
+_HOOKS = "lifecycle.postStart|preStop"
+
+
+_port_name = name(TPL_HANDLER, port_name_problem)
+_port_number = within(TPL_HANDLER, 1, LARGEST_PORT)
+
+
+def _number_or_name(site: Site, port: int | str, field: str, owner: Raw) -> None:
+    (_port_name if isinstance(port, str) else _port_number)(site, port, field, owner)
+
+
+def _sleep(site: Site, seconds: int, field: str, _: Raw) -> None:
+    grace = site.pod.grace
+    if not 0 <= seconds <= grace:
+        message = f"must be from 0 to terminationGracePeriodSeconds ({grace}), found {seconds}"
+        site.report(TPL_HANDLER, message, field)
+
+
+_SOCKET_HOOK = "is not supported, the hook fails; use exec or httpGet instead"
+_READINESS_GRACE = "must not be set: a container that is not ready goes on running"
+_port = present(TPL_HANDLER, _number_or_name, "FieldValueRequired")
+_ACTIONS = (
+    Row("exec.command", required(TPL_HANDLER), ()),
+    Row("httpGet|tcpSocket.port", _port, None),
+    Row("httpGet.scheme", one_of(TPL_HANDLER, ("HTTP", "HTTPS"), empty=True)),
+    Row("httpGet.httpHeaders[].name", name(TPL_HANDLER, header_name_problem), ""),
+)
+PROBE_ROWS = (
+    Row(_PROBES, exactly_one(TPL_HANDLER, _OF_PROBES, never=("sleep",))),
+    Row(_HOOKS, exactly_one(TPL_HANDLER, _OF_HOOKS, never=("grpc",))),
+    *below(_PROBES, _ACTIONS),
+    *below(_HOOKS, _ACTIONS),
+    Row(f"{_PROBES}.grpc.port", _port, None),
+    Row(f"{_HOOKS}.tcpSocket", remark(TPL_DEPRECATED, _SOCKET_HOOK)),
+    Row(f"{_HOOKS}.sleep.seconds", _sleep),
+    Row(
+        f"{_PROBES}.initialDelaySeconds|timeoutSeconds|periodSeconds|successThreshold|failureThreshold",
+        within(TPL_PROBE, 0),
+    ),
+    Row(f"{_RESTARTING}.successThreshold", within(TPL_PROBE, 0, 1, "1")),
+    Row(f"{_RESTARTING}.{_GRACE}", within(TPL_PROBE, 1)),
+    Row(f"readinessProbe.{_GRACE}", remark(TPL_PROBE, _READINESS_GRACE)),
+)
+"""Fields of a container that keeps running."""

@@ -1,20 +1,33 @@
-"""What a template gives its pods beside their spec: labels and annotations; labels in selectors and claims, too.
+"""Labels, annotations and finalizers of a template; and selectors: of pods, namespaces and nodes by labels.
 
 Name, namespace and owner of a pod are the controller's, whatever the template says.
 """
 
+from collections import Counter
 from functools import lru_cache
 
-from pumice.api.names import dns_label_problem, label_value_problem, qualified_name_problem
+from pumice.api.names import (
+    dns_label_problem,
+    dns_subdomain_problem,
+    label_value_problem,
+    qualified_name_problem,
+)
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.shapes import Problem, quoted, refused
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
+from pumice.webhook.rules.templates.shapes import Problem, name, one_of, quoted, refused
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
 __all__ = [
+    "LABEL_SELECTOR",
     "METADATA",
+    "NODE_PREFERENCE",
+    "NODE_TERM",
+    "TPL_LABEL_KEYS",
+    "TPL_LABEL_KEYS_TWICE",
     "annotations_of",
     "key_problem",
+    "label_keys",
     "label_problem",
     "labels_of",
     "value_problem",
@@ -35,6 +48,24 @@ TPL_FINALIZER = Rule(
     "finalizers of a template are qualified names with a domain",
     "No pod can have another one. Pods of a Job get none of their template's anyway.",
     "template: {metadata: {finalizers: [cleanup]}}",
+    stricter=True,
+)
+TPL_SELECTOR = refused(
+    "TPL-SELECTOR",
+    "selectors have labels for keys and values, an operator that exists, and as many values as it takes",
+    "matchExpressions: [{key: app, operator: In}]",
+)
+TPL_LABEL_KEYS = Rule(
+    "TPL-LABEL-KEYS",
+    "matchLabelKeys and mismatchLabelKeys hold keys of labels, beside a selector, and none in both",
+    "For every pod Kubernetes adds its own values of these labels to the selector.",
+    "topologyKey: zone, matchLabelKeys: [rev]",
+)
+TPL_LABEL_KEYS_TWICE = Rule(
+    "TPL-LABEL-KEYS-TWICE",
+    "matchLabelKeys hold no label that the selector beside them names",
+    "Kubernetes takes the template, adds the pod's label to the selector, and then refuses the pod.",
+    "labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [app]",
     stricter=True,
 )
 
@@ -117,3 +148,105 @@ METADATA = compiled(
     )
 )
 """Checks a template's metadata."""
+
+
+_SETS = ("In", "NotIn")
+_PRESENCES = ("Exists", "DoesNotExist")
+_BOUNDS = ("Gt", "Lt")
+_NODE_NAME = "metadata.name"
+
+
+def label_keys(named: Rule) -> Check:
+    """The shape of what has `matchLabelKeys`, `mismatchLabelKeys` and a selector beside them.
+
+    A key that the selector names already breaks the rule `named`. Of labels that the pod will have, Kubernetes
+    adds the values to the selector.
+    """
+
+    def check(site: Site, holder: Raw, field: str, _: Raw) -> None:
+        matching, others = holder.get("matchLabelKeys", ()), holder.get("mismatchLabelKeys", ())
+        for each, keys in (("matchLabelKeys", matching), ("mismatchLabelKeys", others)):
+            if keys and "labelSelector" not in holder:
+                message = "must not be set without labelSelector"
+                site.report(TPL_LABEL_KEYS, message, f"{field}.{each}")
+            for index, key in enumerate(keys):
+                if problem := key_problem(key):
+                    site.report(TPL_LABEL_KEYS, problem, f"{field}.{each}[{index}]")
+        if not matching:
+            return
+        selector, mismatching = holder.get("labelSelector", {}), frozenset(others)
+        expressions = (each.get("key", "") for each in selector.get("matchExpressions", ()))
+        selected = [*selector.get("matchLabels", ()), *expressions]
+        added = [key for key in matching if key in site.pod.labels and "labelSelector" in holder]
+        count = Counter((*selected, *added))
+        for index, key in enumerate(matching):
+            where = f"{field}.matchLabelKeys[{index}]"
+            if key in mismatching:
+                site.report(TPL_LABEL_KEYS, f"{quoted(key)} is in mismatchLabelKeys too", where)
+            elif count[key] > 1:
+                message = f"{quoted(key)} is in labelSelector already, or here twice"
+                rule = named if key in selected else TPL_LABEL_KEYS_TWICE
+                site.report(rule, message, where)
+
+    return check
+
+
+def _count(site: Site, requirement: Raw, field: str, _: Raw) -> None:
+    """Check that an operator has as many values as it takes."""
+    operator, count = requirement.get("operator", ""), len(requirement.get("values", ()))
+    message = ""
+    if operator in _SETS and not count:
+        message = f"must be set for {operator}, found none"
+    elif operator in _PRESENCES and count:
+        message = f"must not be set for {operator}, found {count}"
+    elif operator in _BOUNDS and count != 1:
+        message = f"must be a single value for {operator}, found {count}"
+    if message:
+        site.report(TPL_SELECTOR, message, f"{field}.values")
+
+
+def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
+    """Check a requirement on a field of the node, of which there is only its name."""
+    values, key = requirement.get("values", []), requirement.get("key", "")
+    if requirement.get("operator") in _SETS and len(values) != 1:
+        message = f"must be a single value, found {len(values)}"
+        site.report(TPL_SELECTOR, message, f"{field}.values")
+    if key != _NODE_NAME:
+        message = f"must be {_NODE_NAME}, found {quoted(key)}"
+        site.report(TPL_SELECTOR, message, f"{field}.key")
+        return
+    for index, value in enumerate(values):
+        if problem := dns_subdomain_problem(value):
+            site.report(TPL_SELECTOR, problem, f"{field}.values[{index}]")
+
+
+def _requirements(*operators: str, values: Rule = TPL_SELECTOR) -> tuple[Row, ...]:
+    return (
+        Row("matchExpressions[]", _count),
+        Row("matchExpressions[].operator", one_of(TPL_SELECTOR, operators), ""),
+        Row("matchExpressions[].key", name(TPL_SELECTOR, key_problem), ""),
+        Row("matchExpressions[].values[]", name(values, value_problem)),
+    )
+
+
+def _node_term(values: Rule) -> Check:
+    return compiled(
+        (
+            *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
+            Row("matchExpressions[].key", node_label),
+            Row("matchFields[]", _field),
+            Row("matchFields[].operator", one_of(TPL_SELECTOR, _SETS), ""),
+        )
+    )
+
+
+LABEL_SELECTOR = compiled(
+    (Row("matchLabels", labels_of(TPL_SELECTOR)), *_requirements(*_SETS, *_PRESENCES))
+)
+"""Checks a selector by labels."""
+
+NODE_TERM = _node_term(TPL_SELECTOR)
+"""Checks a term that selects nodes."""
+
+NODE_PREFERENCE = _node_term(TPL_DOUBTFUL)
+"""Checks one that no node has to meet; its values may then be any string, though no node has others."""

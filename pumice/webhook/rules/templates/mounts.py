@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.shapes import (
+    excludes,
     one_of,
     quoted,
     refused,
@@ -89,13 +90,10 @@ def _claim(site: Site, found: str, field: str, _: Raw) -> None:
 
 
 def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
-    """Check parts and modes of mounts that do not go together."""
+    """Check modes of mounts that do not go together."""
     privileged = container.get("securityContext", {}).get("privileged")
     for index, mount in enumerate(mounts):
         propagation, recursion = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            message = "must not be set together with subPath"
-            site.report(TPL_MOUNT, message, f"{field}[{index}].subPathExpr")
         if propagation == "Bidirectional" and not privileged:
             message = "Bidirectional is for privileged containers only"
             site.report(TPL_MOUNT_MODE, message, f"{field}[{index}].mountPropagation")
@@ -109,22 +107,15 @@ def _modes(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
 
 
 def _beside_mounts(site: Site, devices: list[Raw], field: str, container: Raw) -> None:
-    """Check devices against each other and the mounts of the container."""
+    """Check that devices are no mounts of the container, too, and that its users are those of the node."""
     mounts = container.get("volumeMounts", ())
     for member, of_mounts in (("name", "name"), ("devicePath", "mountPath")):
-        elsewhere = {mount.get(of_mounts) for mount in mounts}
-        seen: dict[str, int] = {}
+        mounted = {mount.get(of_mounts) for mount in mounts}
         for index, device in enumerate(devices):
             found = device.get(member)
-            if not found:
-                continue
-            if (first := seen.setdefault(found, index)) != index:
-                message = f"{quoted(found)} is already at {site.path}.{field}[{first}]"
-            elif found in elsewhere:
+            if found and found in mounted:
                 message = f"{quoted(found)} is already in {site.path}.volumeMounts"
-            else:
-                continue
-            site.report(TPL_MOUNT_DUP, message, f"{field}[{index}].{member}")
+                site.report(TPL_MOUNT_DUP, message, f"{field}[{index}].{member}")
     if devices and not site.pod.host_users:
         site.report(TPL_DEVICE, "must not be set where hostUsers is false", field)
 
@@ -135,8 +126,9 @@ _MOUNTS = compiled(
         Row("[].name", required(TPL_MOUNT, message=_NO_VOLUME), ""),
         Row("[].name", _volume),
         Row("[].mountPath", required(TPL_MOUNT), ""),
-        Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of", whole=True)),
+        Row("", unique(TPL_MOUNT_DUP, "mountPath", words="is already the path of")),
         Row("[].subPath|subPathExpr", relative_path(TPL_MOUNT)),
+        Row("[].subPathExpr", excludes(TPL_MOUNT, "subPath")),
         Row("[].mountPropagation", one_of(TPL_MOUNT_MODE, _PROPAGATIONS)),
         Row("[].recursiveReadOnly", one_of(TPL_MOUNT_MODE, ("Disabled", "Enabled", "IfPossible"))),
         Row("", _modes),
@@ -149,6 +141,8 @@ ROWS = (
     Row("volumeDevices[].name", _claim),
     Row("volumeDevices[].devicePath", required(TPL_DEVICE), ""),
     Row("volumeDevices[].devicePath", without_backsteps(TPL_DEVICE)),
+    Row("volumeDevices", unique(TPL_MOUNT_DUP, "name", words="is already at")),
+    Row("volumeDevices", unique(TPL_MOUNT_DUP, "devicePath", words="is already at")),
     Row("volumeDevices", _beside_mounts),
 )
 """Fields of a container."""

@@ -9,9 +9,10 @@ from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
 from pumice.webhook.rules.templates.environment import field_ref, resource_field_ref
-from pumice.webhook.rules.templates.metadata import annotations_of
-from pumice.webhook.rules.templates.selectors import LABEL_SELECTOR
+from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of
 from pumice.webhook.rules.templates.shapes import (
+    excludes,
+    name,
     one_of,
     one_of_two,
     quoted,
@@ -49,28 +50,13 @@ TPL_CERTIFICATES = Rule(
 )
 
 _PROJECTIONS = (
-    "clusterTrustBundle",
-    "configMap",
-    "downwardAPI",
-    "podCertificate",
-    "secret",
-    "serviceAccountToken",
-)
-_SHORTEST_TOKEN = 600
-_LONGEST_TOKEN = 2**32
+    "clusterTrustBundle", "configMap", "downwardAPI", "podCertificate", "secret", "serviceAccountToken",
+)  # fmt: skip
 _KEY_TYPES = ("ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096")
 _CERTIFICATE_FILES = ("credentialBundlePath", "keyPath", "certificateChainPath")
-_SHORTEST_CERTIFICATE = 3600
-_LONGEST_CERTIFICATE = 91 * 24 * 3600
-_LONGEST_OF_KUBERNETES = 24 * 3600
 _LONGEST_SIGNER = 253 + 1 + 253 + 1 + 63
-_LARGEST_MODE = 0o777
-_POD_FIELDS = (
-    "metadata.annotations",
-    "metadata.labels",
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
+_POD_FIELDS = tuple(
+    f"metadata.{name}" for name in ("annotations", "labels", "name", "namespace", "uid")
 )
 """What a file can hold of its pod, besides single labels and annotations."""
 
@@ -82,11 +68,10 @@ def _own_names(site: Site, path: str, field: str, _: Raw) -> None:
         site.report(TPL_VOLUME_FILE, message, field)
 
 
-def _apart(site: Site, source: Raw, field: str, _: Raw) -> None:
+def _apart(site: Site, items: list[Raw], field: str, _: Raw) -> None:
     """Check that no file is where another is."""
-    items = enumerate(source.get("items", ()))
     overlaps(
-        site, [(each.get("path", ""), f"{field}.items[{index}].path") for index, each in items]
+        site, [(item.get("path", ""), f"{field}[{index}].path") for index, item in enumerate(items)]
     )
 
 
@@ -100,10 +85,10 @@ def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
         if len(found) > 1:
             message = f"must have one source, found {' and '.join(found)}"
             site.report(TPL_PROJECTION, message, where)
-        for name in found:
-            paths = [path for path in _files(name, each[name]) if path]
+        for kind in found:
+            paths = [path for path in _files(kind, each[kind]) if path]
             for path in sorted({path for path in paths if paths.count(path) > 1}):
-                site.report(TPL_PROJECTION, f"{quoted(path)} is written twice", f"{where}.{name}")
+                site.report(TPL_PROJECTION, f"{quoted(path)} is written twice", f"{where}.{kind}")
             for path in paths:
                 if (first := written.setdefault(path, where)) != where:
                     message = f"{quoted(path)} is already written by {first}"
@@ -117,8 +102,6 @@ def _projected(site: Site, projected: Raw, field: str, _: Raw) -> None:
 
 def _files(kind: str, source: Raw) -> list[str]:
     """Paths of the files of a source of a projected volume that must be its alone."""
-    if kind == "serviceAccountToken":
-        return []
     if kind == "clusterTrustBundle":
         return [source.get("path", "")]
     if kind == "podCertificate":
@@ -126,42 +109,15 @@ def _files(kind: str, source: Raw) -> list[str]:
     return [item.get("path", "") for item in source.get("items", ())]
 
 
-def _trust_bundle(site: Site, source: Raw, field: str, _: Raw) -> None:
-    """Check the name of certificates to trust, or their signer."""
-    if ("name" in source) is ("signerName" in source):
-        seen = "both" if "name" in source else "neither"
-        site.report(TPL_CERTIFICATES, f"must have name or signerName, found {seen}", field)
-    elif "signerName" in source:
-        _signer(site, source["signerName"], f"{field}.signerName", source)
-        if "labelSelector" in source:
-            LABEL_SELECTOR(site, source["labelSelector"], f"{field}.labelSelector", source)
-    else:
-        signed, colon, rest = source["name"].rpartition(":")
-        if problem := dns_subdomain_problem(source["name"] if colon and not signed else rest):
-            site.report(TPL_CERTIFICATES, problem, f"{field}.name")
-        if "labelSelector" in source:
-            message = "must not be set together with name"
-            site.report(TPL_CERTIFICATES, message, f"{field}.labelSelector")
+def _bundle_name(site: Site, name: str, field: str, _: Raw) -> None:
+    """Check the name of certificates to trust; before a colon stands the signer whose they are."""
+    signed, colon, rest = name.rpartition(":")
+    if problem := dns_subdomain_problem(name if colon and not signed else rest):
+        site.report(TPL_CERTIFICATES, problem, field)
 
 
-def _pod_certificate(site: Site, source: Raw, field: str, _: Raw) -> None:
-    domain = source.get("signerName", "").partition("/")[0]
-    is_of_kubernetes = f".{domain}".endswith(".kubernetes.io")
-    longest = _LONGEST_OF_KUBERNETES if is_of_kubernetes else _LONGEST_CERTIFICATE
-    seconds = source.get("maxExpirationSeconds", longest)
-    if not _SHORTEST_CERTIFICATE <= seconds <= longest:
-        message = f"must be from {_SHORTEST_CERTIFICATE} to {longest}, found {seconds}"
-        site.report(TPL_CERTIFICATES, message, f"{field}.maxExpirationSeconds")
-    for key in source.get("userAnnotations", ()):
-        if "/" not in key:
-            message = f"the key must have a domain, found {quoted(key)}"
-            site.report(TPL_CERTIFICATES, message, f"{field}.userAnnotations.{key}")
-    if not any(source.get(name) for name in _CERTIFICATE_FILES):
-        site.report(TPL_CERTIFICATES, f"must have {either(_CERTIFICATE_FILES)}, found none", field)
-
-
-def _signer(site: Site, name: str, field: str, _: Raw) -> None:
-    """Check the name of a signer: a domain, a slash, and a path."""
+def _signer_problem(name: str) -> str | None:
+    """Say why a text is no name of a signer, which is a domain, a slash, and a path, or None when it is."""
     domain, slash, path = name.partition("/")
     good = (
         slash
@@ -171,12 +127,15 @@ def _signer(site: Site, name: str, field: str, _: Raw) -> None:
         and all(dns_label_problem(label) is None for label in domain.split("."))
         and all(dns_subdomain_problem(label) is None for label in path.split("."))
     )
-    if not good:
-        message = f"must be a signer such as example.com/signer, found {quoted(name)}"
-        site.report(TPL_CERTIFICATES, message, field)
+    return None if good else f"must be a signer such as example.com/signer, found {quoted(name)}"
 
 
-_mode = within(TPL_VOLUME_FILE, 0, _LARGEST_MODE, "from 0 to 0777 (511)")
+def _some_file(site: Site, source: Raw, field: str, _: Raw) -> None:
+    if not any(source.get(name) for name in _CERTIFICATE_FILES):
+        site.report(TPL_CERTIFICATES, f"must have {either(_CERTIFICATE_FILES)}, found none", field)
+
+
+_mode = within(TPL_VOLUME_FILE, 0, 0o777, "from 0 to 0777 (511)")
 _required = required(TPL_VOLUME_FILE)
 _PATH = (Row("", relative_path(TPL_VOLUME_FILE)), Row("", _own_names))
 _FILE = (Row("path", _required, ""), *below("path", _PATH))
@@ -192,7 +151,7 @@ _DOWNWARD = (
 _SOURCES = "projected.sources[]"
 ROWS = (
     Row("configMap|secret|downwardAPI|projected.defaultMode", _mode),
-    Row("configMap|secret|downwardAPI", _apart),
+    Row("configMap|secret|downwardAPI.items", _apart),
     *below("configMap|secret", _CONFIG),
     *below("downwardAPI", _DOWNWARD),
     Row("projected", _projected),
@@ -203,14 +162,22 @@ ROWS = (
             *below("configMap|secret", _CONFIG),
             *below("downwardAPI", _DOWNWARD),
             *below("serviceAccountToken|clusterTrustBundle", _FILE),
+            Row("serviceAccountToken.expirationSeconds", within(TPL_PROJECTION, 600, 2**32)),
             Row(
-                "serviceAccountToken.expirationSeconds",
-                within(TPL_PROJECTION, _SHORTEST_TOKEN, _LONGEST_TOKEN),
+                "clusterTrustBundle",
+                one_of_two(TPL_CERTIFICATES, "name", "signerName", empty=False),
             ),
-            Row("clusterTrustBundle", _trust_bundle),
-            Row("podCertificate", _pod_certificate),
+            Row("clusterTrustBundle.name", _bundle_name),
+            Row("clusterTrustBundle.signerName", name(TPL_CERTIFICATES, _signer_problem)),
+            Row("clusterTrustBundle.labelSelector", excludes(TPL_CERTIFICATES, "name")),
+            Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
+            Row("podCertificate", _some_file),
+            Row(
+                "podCertificate.maxExpirationSeconds",
+                within(TPL_CERTIFICATES, 3600, 91 * 24 * 3600),
+            ),
             *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
-            Row("podCertificate.signerName", _signer, ""),
+            Row("podCertificate.signerName", name(TPL_CERTIFICATES, _signer_problem), ""),
             Row("podCertificate.keyType", one_of(TPL_CERTIFICATES, _KEY_TYPES), ""),
             Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
         ),

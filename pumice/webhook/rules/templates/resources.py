@@ -1,13 +1,88 @@
-"""What a container asks for: requests and limits, claims, and what a change of them does."""
+"""What containers ask for: requests and limits, claims, and what a change of them does.
 
-from pumice.api.names import dns_label_problem
-from pumice.webhook.rules.templates import requirements
-from pumice.webhook.rules.templates.shapes import NOT_SET, one_of, quoted, refused, required, unique
+Pods as a whole, and runtime classes, say requests and limits in the same form.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from pumice.api.names import dns_label_problem, dns_subdomain_problem
+from pumice.api.quantities import MILLI, format_milli, parse_milli
+from pumice.webhook.rules.resource_names import (
+    HUGE_PAGES,
+    SPELLING,
+    container_resource_problem,
+    hint,
+    is_integer,
+    is_shared,
+    is_vendors,
+    page_size,
+)
+from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
+from pumice.webhook.rules.templates.shapes import (
+    NOT_SET,
+    name,
+    one_of,
+    one_of_two,
+    quoted,
+    refused,
+    required,
+    unique,
+)
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row
+from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = ["ROWS", "init_resize_policy"]
+__all__ = [
+    "INIT_ROWS",
+    "ROWS",
+    "SPEC_ROWS",
+    "Amounts",
+    "Problem",
+    "amounts",
+    "conflicts",
+    "judge_by",
+    "milli",
+    "of_container",
+    "requirements",
+]
 
+TPL_RESOURCE = Rule(
+    "TPL-RESOURCE",
+    "resources are cpu, memory, ephemeral-storage, hugepages-SIZE or VENDOR/NAME",
+    "No node has another, so the pod would never be created.",
+    "resources: {limits: {gpu: 1}}",
+)
+TPL_RESOURCE_NAME = Rule(
+    "TPL-RESOURCE-NAME",
+    "names of devices are spelt right",
+    "No node has a device of another name, so the pod waits for ever.",
+    "resources: {limits: {nvdia.com/gpu: 1}}",
+    level="warn",
+)
+TPL_QUANTITY = refused(
+    "TPL-QUANTITY",
+    "amounts are quantities of 0 or more, whole numbers where things are counted",
+    "resources: {limits: {nvidia.com/gpu: 500m}}",
+)
+TPL_LIMIT = Rule(
+    "TPL-LIMIT",
+    "requests are at most the limits",
+    "The container could never have what it asks for.",
+    "resources: {requests: {cpu: 2}, limits: {cpu: 1}}",
+)
+TPL_LIMIT_EQUAL = Rule(
+    "TPL-LIMIT-EQUAL",
+    "for huge pages and extended resources the request is the limit",
+    "They are handed out whole; there is no more and no less to be had at times.",
+    "resources: {requests: {nvidia.com/gpu: 1}}",
+)
+TPL_HUGEPAGES = refused(
+    "TPL-HUGEPAGES",
+    "huge pages come as whole pages, and with cpu or memory",
+    "resources: {limits: {memory: 1Gi, hugepages-2Mi: 3Mi}}",
+    compares=True,
+)
 TPL_CLAIM = refused(
     "TPL-CLAIM",
     "resources.claims names claims of the pod, each request once",
@@ -19,65 +94,191 @@ TPL_RESIZE = refused(
     "resizePolicy is about cpu and memory, once each, and restarts only what is restarted anyway",
     "restartPolicy: Never, containers: [{resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
 )
+TPL_POD_CLAIM = refused(
+    "TPL-POD-CLAIM",
+    "a resource claim has a name of its own, and comes from one ResourceClaim or one template",
+    "resourceClaims: [{name: gpu}]",
+)
 
-_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
+_NONE: Raw = {}
+_MOST_COUNTED = 2**63 - 1
+"""The largest count, in milli-units; of a larger one Kubernetes cannot tell whether it is a whole number."""
+_MOST_BINARY = _MOST_COUNTED * MILLI
+"""In milli-units; what is larger and written in powers of 1024 counts as this to Kubernetes."""
+
+Amounts = dict[str, int]
+"""Amounts in milli-units by name of the resource."""
+
+Written = tuple[tuple[str, str | float], ...]
+"""Amounts as they are written, by name of the resource."""
+
+Problem = tuple[Rule, str, str]
+"""A rule that is broken, the field, and what is wrong."""
+
+Judge = Callable[[str, object, bool], tuple[int, tuple[tuple[Rule, str], ...]]]
+"""Judges a resource by its name and amount; with a hint at the name that was meant, or without.
+
+Returns the amount in milli-units, and what is wrong with it and its name.
+"""
+
+
+def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
+    """A judge that refuses these names. It remembers: in a Job, and among Jobs, most amounts are alike."""
+
+    @lru_cache(maxsize=4096)
+    def judge(name: str, value: object, hinted: bool) -> tuple[int, tuple[tuple[Rule, str], ...]]:
+        amount, problems = milli(value), []
+        if problem := name_problem(name, hinted):
+            problems.append((TPL_RESOURCE, problem))
+        elif "/" in name and (meant := hint(name, hinted)):
+            problems.append((TPL_RESOURCE_NAME, f'resource "{name}" is not known{meant}'))
+        size = page_size(name) if name.startswith(HUGE_PAGES) else 0
+        if amount < 0:
+            problems.append((TPL_QUANTITY, f"must be 0 or more, found {value}"))
+        elif amount % MILLI and is_integer(name):
+            problems.append((TPL_QUANTITY, f"must be a whole number, found {value}"))
+        elif amount % MILLI and name in ("memory", "ephemeral-storage"):
+            problem = "is not a whole number of bytes; m is for thousandths, M and Mi for millions"
+            problems.append((TPL_DOUBTFUL, f"{value} {problem}"))
+        elif amount > _MOST_COUNTED and is_integer(name):
+            problem = f"must be at most {_MOST_COUNTED // MILLI}, found {value}"
+            problems.append((TPL_QUANTITY, problem))
+        elif size and -(-amount // MILLI) % size:
+            page = format_milli(size * MILLI)
+            problems.append((TPL_HUGEPAGES, f"must be whole pages of {page}, found {value}"))
+        return amount, tuple(problems)
+
+    return judge
+
+
+of_container = judge_by(container_resource_problem)
+"""Judges a resource of a container."""
+
+
+def milli(value: object) -> int:
+    """An amount in milli-units, as Kubernetes compares it."""
+    amount = parse_milli(value)
+    return min(amount, _MOST_BINARY) if type(value) is str and value.endswith("i") else amount
+
+
+def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
+    """Amounts by name; what is wrong with each for itself is reported."""
+    read: Amounts = {}
+    hinted = site.case.hinting
+    for resource, value in found.items():
+        read[resource], problems = judge(resource, value, hinted)
+        if (problems or "/" in resource) and hinted and (problems or is_vendors(resource)):
+            site.case.suggestions.charge(SPELLING)
+            hinted = not site.case.suggestions.spent
+        for rule, message in problems:
+            site.report(rule, message, f"{field}.{resource}")
+    return read
+
+
+def conflicts(limits: Amounts, requests: Amounts) -> Iterator[Problem]:
+    """What does not go together; fields are those of the object that has limits and requests."""
+    for resource, asked in requests.items():
+        limit, shared = limits.get(resource), is_shared(resource)
+        if asked == limit or (shared and (limit is None or asked < limit)):
+            continue
+        rule, most = (TPL_LIMIT, "at most ") if shared else (TPL_LIMIT_EQUAL, "")
+        if limit is None:
+            message = f"must be set, to what is requested ({format_milli(asked)})"
+            yield rule, f"limits.{resource}", message
+        else:
+            most += f"the limit of {format_milli(limit)}"
+            yield rule, f"requests.{resource}", f"must be {most}, found {format_milli(asked)}"
+    names = (*limits, *requests)
+    has_others = "cpu" in names or "memory" in names
+    if not has_others and any(each.startswith(HUGE_PAGES) for each in names):
+        yield TPL_HUGEPAGES, "", "huge pages need cpu or memory beside them, found neither"
+
+
+def requirements(
+    site: Site, found: Raw, field: str, judge: Judge = of_container
+) -> tuple[Amounts, Amounts]:
+    """Limits and requests; what is wrong with each for itself is reported."""
+    limits = amounts(site, found.get("limits", {}), f"{field}.limits", judge)
+    return limits, amounts(site, found.get("requests", {}), f"{field}.requests", judge)
+
+
+@lru_cache(maxsize=1024)
+def _are_plain(limits: Written, requests: Written) -> bool:
+    """Whether nothing is wrong with limits and requests of a container, of which no name needs a budget to judge."""
+    readable: list[Amounts] = []
+    for written in (limits, requests):
+        judged = {name: of_container(name, value, False) for name, value in written}
+        if any(problems or is_vendors(name) for name, (_, problems) in judged.items()):
+            return False
+        readable.append({name: amount for name, (amount, _) in judged.items()})
+    return next(conflicts(*readable), None) is None
 
 
 def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
-    limits, requests = requirements.read(site, found, field, requirements.of_container)
-    for rule, member, message in requirements.conflicts(limits, requests):
-        site.report(rule, message, f"{field}.{member}" if member else field)
-    if "claims" in found:
-        _claims(site, found["claims"], f"{field}.claims")
+    limits, requests = found.get("limits", _NONE), found.get("requests", _NONE)
+    if not _are_plain(tuple(limits.items()), tuple(requests.items())):
+        for rule, member, message in conflicts(*requirements(site, found, field)):
+            site.report(rule, message, f"{field}.{member}" if member else field)
 
 
-def _resize_restart(site: Site, policy: str, field: str, _: Raw) -> None:
-    if policy == "RestartContainer" and site.pod.restart_policy == "Never":
-        message = "must be NotRequired where the pod's restartPolicy is Never"
-        site.report(TPL_RESIZE, message, field)
-
-
-def init_resize_policy(site: Site, policy: Raw, field: str, _: Raw) -> None:
-    """Check `resizePolicy` of an init container, which runs to its end and is not restarted for this."""
-    restart = policy.get("restartPolicy")
-    if restart == "RestartContainer" and site.pod.restart_policy != "Never":
-        message = "must be NotRequired for an init container without restartPolicy Always"
-        site.report(TPL_RESIZE, message, f"{field}.restartPolicy")
-
-
-def _claims(site: Site, claims: list[Raw], field: str) -> None:
+def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:
+    """Check that claims are the pod's, and that no request of one is claimed twice, nor beside the whole."""
     known = {claim.get("name", "") for claim in site.pod.spec.get("resourceClaims", ())} - {""}
-    whole: set[str] = set()
-    parts: dict[str, set[str]] = {}
+    claimed: dict[str, set[str]] = {}
     for index, claim in enumerate(claims):
-        name, part = claim.get("name", ""), claim.get("request", "")
+        called, part = claim.get("name", ""), claim.get("request", "")
         where = f"{field}[{index}].name"
-        if not name:
+        if not called:
             site.report(TPL_CLAIM, NOT_SET, where, "FieldValueRequired")
             continue
-        if part and (problem := dns_label_problem(part)):
-            site.report(TPL_CLAIM, problem, f"{field}[{index}].request")
-        overlaps = part in parts.get(name, ()) if part else name in parts
-        if name in whole or overlaps:
-            message = f"{quoted(name)} is already claimed"
+        parts = claimed.setdefault(called, set())
+        if parts and not (part and parts.isdisjoint((part, ""))):
+            message = f"{quoted(called)} is already claimed"
             site.report(TPL_CLAIM, message, where, "FieldValueDuplicate")
-        if part:
-            parts.setdefault(name, set()).add(part)
-        else:
-            whole.add(name)
-        if name not in known:
-            hint = site.case.did_you_mean(name, known)
-            message = f"the pod has no resource claim {quoted(name)}{hint}"
+        parts.add(part)
+        if called not in known:
+            hint = site.case.did_you_mean(called, known)
+            message = f"the pod has no resource claim {quoted(called)}{hint}"
             site.report(TPL_CLAIM, message, where, "FieldValueNotFound")
 
 
-_one_policy = unique(TPL_RESIZE, "resourceName", words="has a policy already at", whole=True)
+def _restart(site: Site, policy: str, field: str, _: Raw) -> None:
+    if policy == "RestartContainer" and site.pod.restart_policy == "Never":
+        site.report(TPL_RESIZE, "must be NotRequired where the pod's restartPolicy is Never", field)
+
+
+def _restart_of_init(site: Site, policy: str, field: str, _: Raw) -> None:
+    """Check a policy of an init container, which runs to its end and is not restarted for this."""
+    if policy == "RestartContainer" and site.pod.restart_policy != "Never":
+        message = "must be NotRequired for an init container without restartPolicy Always"
+        site.report(TPL_RESIZE, message, field)
+
+
+_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
+_one_policy = unique(TPL_RESIZE, "resourceName", words="has a policy already at")
 ROWS = (
     Row("resources", _resources),
+    Row("resources.claims[].request", name(TPL_CLAIM, dns_label_problem, empty=True)),
+    Row("resources.claims", _claims),
     Row("resizePolicy", _one_policy),
     Row("resizePolicy[].resourceName|restartPolicy", required(TPL_RESIZE), ""),
     Row("resizePolicy[].resourceName", one_of(TPL_RESIZE, ("cpu", "memory"), empty=True)),
     Row("resizePolicy[].restartPolicy", one_of(TPL_RESIZE, _RESIZE_POLICIES, empty=True)),
-    Row("resizePolicy[].restartPolicy", _resize_restart),
+    Row("resizePolicy[].restartPolicy", _restart),
 )
 """Fields of a container."""
+
+INIT_ROWS = (Row("resizePolicy[].restartPolicy", _restart_of_init),)
+"""Further ones of an init container that runs to its end."""
+
+_SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
+_one_source = one_of_two(TPL_POD_CLAIM, *_SOURCES, f"one of {' and '.join(_SOURCES)}", empty=False)
+_claim = compiled(
+    (
+        Row("name", required(TPL_POD_CLAIM, dns_label_problem, reason=None), ""),
+        Row("", _one_source),
+        Row("|".join(_SOURCES), name(TPL_POD_CLAIM, dns_subdomain_problem)),
+    )
+)
+SPEC_ROWS = (Row("resourceClaims", unique(TPL_POD_CLAIM, "name", then=_claim)),)
+"""Fields of a pod's spec."""

@@ -1,27 +1,36 @@
-"""Where pods may run: node selector, affinity, spread constraints, tolerations and gates."""
+"""Where pods may run: node selector, affinity, spread constraints, tolerations and gates.
+
+And names of objects that a pod refers to; whether these exist is not asked.
+"""
 
 import re
 
-from pumice.api.names import dns_label_problem
+from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import (
     NODE_LABELS,
+    TPL_DEPRECATED,
+    TPL_DOUBTFUL,
     TPL_FEATURE,
-    no_selector,
     node_label,
 )
-from pumice.webhook.rules.templates.metadata import key_problem, labels_of, value_problem
-from pumice.webhook.rules.templates.selectors import (
+from pumice.webhook.rules.templates.metadata import (
     LABEL_SELECTOR,
     NODE_PREFERENCE,
     NODE_TERM,
     TPL_LABEL_KEYS,
+    TPL_LABEL_KEYS_TWICE,
+    key_problem,
     label_keys,
+    labels_of,
+    value_problem,
 )
 from pumice.webhook.rules.templates.shapes import (
-    at_least,
+    excludes,
     name,
     one_of,
+    only_with,
+    present,
     quoted,
     refused,
     required,
@@ -75,14 +84,25 @@ TPL_GATE = refused(
     "gates have qualified names, and no two scheduling gates the same",
     "schedulingGates: [{name: wait for data}]",
 )
-TPL_GATE_NODE = Rule(
+TPL_GATE_NODE = refused(
     "TPL-GATE-NODE",
     "a pod with scheduling gates is on no node yet",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     "nodeName: node-1, schedulingGates: [{name: example.com/wait}]",
     reason="FieldValueForbidden",
-    stricter=True,
+    later=True,
     compares=True,
+)
+TPL_REFERENCE = Rule(
+    "TPL-REFERENCE",
+    "names of service accounts, nodes, priority classes and runtime classes are object names",
+    "No object can have another name.",
+    "serviceAccountName: Job_Runner",
+)
+TPL_SCHEDULING_GROUP = Rule(
+    "TPL-SCHEDULING-GROUP",
+    "schedulingGroup names a PodGroup of Kubernetes",
+    "Where the cluster has the feature GenericWorkload on, Kubernetes refuses the pod otherwise.",
+    "schedulingGroup: {}",
 )
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -101,23 +121,6 @@ def _node_selector(site: Site, found: Raw, field: str, _: Raw) -> None:
             node_label(site, key, f"{field}.{key}", found)
 
 
-def _pod_term(site: Site, term: Raw, field: str, _: Raw) -> None:
-    if "labelSelector" not in term:
-        no_selector(site, field)
-    if "matchLabelKeys" in term or "mismatchLabelKeys" in term:
-        label_keys(site, term, field)
-
-
-def _topology_key(site: Site, key: str, field: str, term: Raw) -> None:
-    if not key:
-        message = "must be set, found none; kubernetes.io/hostname stands for a node"
-        site.report(TPL_AFFINITY_TERM, message, field)
-    elif problem := key_problem(key):
-        site.report(TPL_AFFINITY_TERM, problem, field)
-    else:
-        node_label(site, key, field, term)
-
-
 def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
     kinds: dict[tuple[str, str], int] = {}
     for index, each in enumerate(found):
@@ -125,20 +128,6 @@ def _spread_twice(site: Site, found: list[Raw], field: str, _: Raw) -> None:
         if (first := kinds.setdefault(kind, index)) != index:
             message = f"has the topologyKey and whenUnsatisfiable of {field}[{first}]"
             site.report(TPL_SPREAD_DUP, message, f"{field}[{index}]")
-
-
-def _spread(site: Site, constraint: Raw, field: str, _: Raw) -> None:
-    if "labelSelector" not in constraint:
-        no_selector(site, field)
-    if "matchLabelKeys" in constraint:
-        # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses this.
-        label_keys(site, constraint, field, named=TPL_LABEL_KEYS)
-
-
-def _min_domains(site: Site, _found: int, field: str, constraint: Raw) -> None:
-    if constraint.get("whenUnsatisfiable") != "DoNotSchedule":
-        message = "is only for constraints with whenUnsatisfiable DoNotSchedule"
-        site.report(TPL_SPREAD, message, field)
 
 
 def _toleration(site: Site, toleration: Raw, field: str, _: Raw) -> None:
@@ -173,17 +162,30 @@ def _toleration_seconds(site: Site, _found: int, field: str, toleration: Raw) ->
         site.report(TPL_TOLERATION_EFFECT, message, field.replace("tolerationSeconds", "effect"))
 
 
-def _gated_node(site: Site, found: list[Raw], _field: str, spec: Raw) -> None:
-    if found and spec.get("nodeName"):
-        site.report(TPL_GATE_NODE, "must not be set where there are schedulingGates", "nodeName")
+def _service_account(site: Site, old: str, field: str, spec: Raw) -> None:
+    """Check `serviceAccount`, the old name of `serviceAccountName`, which counts where that is empty."""
+    new = spec.get("serviceAccountName")
+    if not new:
+        _reference(site, old, field, spec)
+    if old and old != new:  # where both are the same, the API server has written the old one
+        site.report(TPL_DEPRECATED, "is deprecated; use serviceAccountName instead", field)
 
 
+_NO_SELECTOR = "is not set, so that no pod is meant; {} stands for all pods"
+_NODE = "must be set, found none; kubernetes.io/hostname stands for a node"
+_selector = present(TPL_DOUBTFUL, LABEL_SELECTOR, message=_NO_SELECTOR)
+_pod_group = name(TPL_SCHEDULING_GROUP, dns_subdomain_problem)
+_reference = name(TPL_REFERENCE, dns_subdomain_problem, empty=True)
 _TERM = compiled(
     (
-        Row("", _pod_term),
-        Row("labelSelector|namespaceSelector", LABEL_SELECTOR),
+        Row("", label_keys(TPL_LABEL_KEYS_TWICE)),
+        Row("labelSelector", _selector, None),
+        Row("namespaceSelector", LABEL_SELECTOR),
         Row("namespaces[]", name(TPL_AFFINITY_TERM, dns_label_problem)),
-        Row("topologyKey", _topology_key, ""),
+        Row(
+            "topologyKey", required(TPL_AFFINITY_TERM, key_problem, message=_NODE, reason=None), ""
+        ),
+        Row("topologyKey", node_label),
     )
 )
 _TERMS = "affinity.podAffinity|podAntiAffinity"
@@ -202,9 +204,10 @@ ROWS = (
     Row(f"{_TERMS}.{_PREFERRED}[].weight", _weight, 0),
     Row(f"{_TERMS}.{_PREFERRED}[].podAffinityTerm", _TERM, {}),
     Row("topologySpreadConstraints", _spread_twice),
-    Row("topologySpreadConstraints[]", _spread),
-    Row("topologySpreadConstraints[].labelSelector", LABEL_SELECTOR),
-    Row("topologySpreadConstraints[].maxSkew", at_least(TPL_SPREAD, 1, "at least 1"), 0),
+    # Volcano's code is that of a Kubernetes which does not add to selectors, and refuses keys that they name.
+    Row("topologySpreadConstraints[]", label_keys(TPL_LABEL_KEYS)),
+    Row("topologySpreadConstraints[].labelSelector", _selector, None),
+    Row("topologySpreadConstraints[].maxSkew", within(TPL_SPREAD, 1, words="at least 1"), 0),
     Row("topologySpreadConstraints[].topologyKey", required(TPL_SPREAD, reason=None), ""),
     Row("topologySpreadConstraints[].topologyKey", node_label),
     Row(
@@ -212,8 +215,11 @@ ROWS = (
         one_of(TPL_SPREAD, ("DoNotSchedule", "ScheduleAnyway")),
         "",
     ),
-    Row("topologySpreadConstraints[].minDomains", at_least(TPL_SPREAD, 1, "at least 1")),
-    Row("topologySpreadConstraints[].minDomains", _min_domains),
+    Row("topologySpreadConstraints[].minDomains", within(TPL_SPREAD, 1, words="at least 1")),
+    Row(
+        "topologySpreadConstraints[].minDomains",
+        only_with(TPL_SPREAD, "whenUnsatisfiable", "DoNotSchedule"),
+    ),
     Row(
         "topologySpreadConstraints[].nodeAffinityPolicy|nodeTaintsPolicy",
         one_of(TPL_SPREAD, ("Honor", "Ignore")),
@@ -222,9 +228,19 @@ ROWS = (
     Row("tolerations[].effect", one_of(TPL_TOLERATION_EFFECT, _EFFECTS, empty=True)),
     Row("tolerations[].tolerationSeconds", _toleration_seconds),
     Row("schedulingGates[].name", name(TPL_GATE, key_problem), ""),
-    Row("schedulingGates", unique(TPL_GATE, "name", unless=key_problem)),
-    Row("schedulingGates", _gated_node),
+    Row("schedulingGates", unique(TPL_GATE, "name")),
+    Row("nodeName", excludes(TPL_GATE_NODE, "schedulingGates")),
     Row("readinessGates[].conditionType", name(TPL_GATE, key_problem), ""),
+    Row("serviceAccountName|nodeName|priorityClassName", _reference),
+    Row("serviceAccount", _service_account),
+    Row("runtimeClassName", name(TPL_REFERENCE, dns_subdomain_problem)),
+    Row("schedulingGroup.podGroupName", present(TPL_SCHEDULING_GROUP, _pod_group), None),
+    Row("imagePullSecrets", unique(TPL_DOUBTFUL, "name")),
+    Row(
+        "imagePullSecrets[].name",
+        required(TPL_DOUBTFUL, message="names no secret", reason=None),
+        "",
+    ),
 )
 """Fields of a pod's spec."""
 

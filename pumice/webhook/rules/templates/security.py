@@ -6,8 +6,12 @@ from pumice.api.names import dns_subdomain_problem
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
 from pumice.webhook.rules.templates.shapes import (
+    at_most,
+    excludes,
     name,
+    not_for,
     one_of,
+    only_with,
     quoted,
     refused,
     relative_path,
@@ -81,28 +85,11 @@ TPL_OS = refused(
 
 _CONTEXT = "securityContext"
 _LARGEST_ID = 2**31 - 1
-_NOT_OF_WINDOWS = (
-    "allowPrivilegeEscalation",
-    "appArmorProfile",
-    "capabilities",
-    "privileged",
-    "procMount",
-    "readOnlyRootFilesystem",
-    "runAsGroup",
-    "runAsUser",
-    "seLinuxOptions",
-    "seccompProfile",
-)
-_NOT_OF = {"windows": _NOT_OF_WINDOWS, "linux": ("windowsOptions",)}
-_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
-_LONGEST_PATH = 4095
-_LARGEST_SPEC = 64 * 1024
 _LONGEST_DOMAIN = 255
 _LONGEST_USER = 104
 _NETBIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
-_DOMAIN = re.compile(
-    r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
-)
+_DOMAIN_LABEL = r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DOMAIN = re.compile(rf"{_DOMAIN_LABEL}(\.{_DOMAIN_LABEL})*")
 _NOT_IN_USERS = frozenset('"/\\:;|=,+*?<>@[]')
 _LONGEST_SYSCTL = 253
 _SEGMENT = r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
@@ -114,63 +101,10 @@ _IPC_SYSCTLS = frozenset(
         "msg", "msgmax", "msgmnb", "msgmni", "sem", "shm", "shm_rmid_forced", "shmall", "shmmax", "shmmni",
     )
 )  # fmt: skip
-_NOT_EVEN_FALSE = ("hostUsers", "shareProcessNamespace")
-_NOT_IN_CONTEXT = {
-    "linux": ("windowsOptions",),
-    "windows": (
-        "appArmorProfile",
-        "fsGroup",
-        "fsGroupChangePolicy",
-        "runAsGroup",
-        "runAsUser",
-        "seLinuxChangePolicy",
-        "seLinuxOptions",
-        "seccompProfile",
-        "supplementalGroups",
-        "supplementalGroupsPolicy",
-    ),
-}
-
-
-def _profile(site: Site, profile: Raw, field: str, _: Raw) -> None:
-    """Check that a profile names one of the node if it is to, and only then."""
-    kind, where = profile.get("type"), f"{field}.localhostProfile"
-    if kind == "Localhost" and "localhostProfile" not in profile:
-        site.report(TPL_PROFILE, "must be set where type is Localhost, found none", where)
-    elif kind and kind != "Localhost" and "localhostProfile" in profile:
-        site.report(TPL_PROFILE, f"must not be set where type is {kind}", where)
-
-
-_local_path = relative_path(TPL_PROFILE)
-
-
-def _seccomp(site: Site, found: str, field: str, profile: Raw) -> None:
-    if profile.get("type") == "Localhost":
-        _local_path(site, found, field, profile)
-
-
-def _apparmor(site: Site, found: str, field: str, profile: Raw) -> None:
-    if profile.get("type") != "Localhost":
-        return
-    if not found.strip() or found != found.strip():
-        site.report(TPL_PROFILE, f'must have no white space around it, found "{found}"', field)
-    if len(found.encode()) > _LONGEST_PATH:
-        message = f"must be at most {_LONGEST_PATH} bytes, found {len(found.encode())}"
-        site.report(TPL_PROFILE, message, field)
-
-
-def _windows_options(site: Site, _found: Raw, _field: str, _: Raw) -> None:
-    site.pod.windows_options = True
-
-
-def _gmsa_spec(site: Site, found: str, field: str, _: Raw) -> None:
-    if not 0 < len(found.encode()) <= _LARGEST_SPEC:
-        message = f"must have 1 to {_LARGEST_SPEC} bytes, found {len(found.encode())}"
-        site.report(TPL_WINDOWS, message, field)
 
 
 def _user_problem(name: str) -> str | None:
-    """Say why nobody on Windows is called so, or None when somebody could be."""
+    """Say why no user of Windows has this name, or None when one could."""
     parts = name.split("\\")
     domain, user = parts[0] if len(parts) > 1 else None, parts[-1]
     if not name or len(parts) > 2:
@@ -188,6 +122,10 @@ def _user_problem(name: str) -> str | None:
     else:
         return None
     return f"{problem}, found {quoted(name)}"
+
+
+def _windows_options(site: Site, _found: Raw, _field: str, _: Raw) -> None:
+    site.pod.windows_options = True
 
 
 def host_processes(site: Site, spec: Raw) -> None:
@@ -217,6 +155,24 @@ def _host_process(owner: Raw) -> bool | None:
     return found
 
 
+def _sysctl_problem(found: str) -> str | None:
+    if len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found):
+        return None
+    return f"must be a name such as net.core.somaxconn, found {quoted(found)}"
+
+
+def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
+    """Check that a sysctl is of a namespace that the pod does not share with its node."""
+    separator = re.search("[./]", found)
+    # With slashes between the parts, as in net/ipv4/conf/eno2.100/rp_filter, dots and slashes swap.
+    plain = found.translate(_SWAPPED) if separator and separator[0] == "/" else found
+    plain = plain.partition("*")[0]
+    is_ipc = plain in _IPC_SYSCTLS or plain.startswith("fs.mqueue.")
+    shared = "hostNetwork" if plain.startswith("net.") else "hostIPC" if is_ipc else ""
+    if site.pod.spec.get(shared):
+        site.report(TPL_SYSCTL, f"{quoted(found)} is the node's where {shared} is true", field)
+
+
 def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
     """Check what in the context of a container does not go together, or not with the pod."""
     if context.get("procMount") == "Unmasked" and site.pod.host_users:
@@ -228,10 +184,28 @@ def _container_context(site: Site, context: Raw, field: str, _: Raw) -> None:
         if "CAP_SYS_ADMIN" in context.get("capabilities", {}).get("add", ()):
             message = "must not be false where capabilities.add has CAP_SYS_ADMIN"
             site.report(TPL_SECURITY, message, where)
-    for each in _NOT_OF.get(site.pod.os, ()):
-        if each in context:
-            message = f"must not be set for a pod of {site.pod.os}"
-            site.report(TPL_SECURITY_OS, message, f"{field}.{each}")
+
+
+def _host_users(site: Site, found: bool, field: str, _: Raw) -> None:
+    """Check that a pod shares a namespace of the node only if it shares its users."""
+    if not found or site.pod.host_users:
+        return
+    if field == "hostNetwork":
+        message = "beside hostUsers: false it needs the feature UserNamespacesHostNetworkSupport"
+        site.report(TPL_FEATURE, message, field)
+    else:
+        site.report(TPL_HOST_USERS, "must not be true where hostUsers is false", field)
+
+
+def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
+    if profile.get("type") == "Localhost" and "localhostProfile" not in profile:
+        message = "must be set where type is Localhost, found none"
+        site.report(TPL_PROFILE, message, f"{field}.localhostProfile")
+
+
+def _trimmed(site: Site, found: str, field: str, _: Raw) -> None:
+    if not found or found != found.strip():
+        site.report(TPL_PROFILE, f'must have no white space around it, found "{found}"', field)
 
 
 def _mount_option(site: Site, policy: str, field: str, _: Raw) -> None:
@@ -239,85 +213,36 @@ def _mount_option(site: Site, policy: str, field: str, _: Raw) -> None:
         site.report(TPL_FEATURE, "MountOption needs the feature SELinuxMount", field)
 
 
-def _sysctl(site: Site, sysctl: Raw, field: str, _: Raw) -> None:
-    found = sysctl.get("name", "")
-    if problem := _sysctl_problem(found):
-        site.report(TPL_SYSCTL, problem, f"{field}.name")
-    shared = _namespace(found)
-    if shared and site.pod.spec.get(shared):
-        message = f"{quoted(found)} is the node's where {shared} is true"
-        site.report(TPL_SYSCTL, message, f"{field}.name")
-
-
-def _sysctl_problem(found: str) -> str | None:
-    if len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found):
-        return None
-    return f"must be a name such as net.core.somaxconn, found {quoted(found)}"
-
-
-def _namespace(name: str) -> str:
-    """The field that says whether a pod shares the namespace of a sysctl with its node, or an empty text."""
-    first = min((name.index(each) for each in "./" if each in name), default=-1)
-    # With slashes between the parts, as in net/ipv4/conf/eno2.100/rp_filter, dots and slashes swap.
-    plain = name.translate(_SWAPPED) if first >= 0 and name[first] == "/" else name
-    plain = plain.partition("*")[0]
-    if plain.startswith("net."):
-        return "hostNetwork"
-    if plain in _IPC_SYSCTLS or plain.startswith("fs.mqueue."):
-        return "hostIPC"
-    return ""
-
-
-def _share_process_namespace(site: Site, found: bool, field: str, spec: Raw) -> None:
-    if found and spec.get("hostPID"):
-        site.report(TPL_SHARE_PROCESSES, "must not be true where hostPID is true", field)
-
-
-def _host_users(site: Site, found: bool, _: str, spec: Raw) -> None:
-    """Check what a pod with users of its own shares with its node."""
-    if found:
-        return
-    if spec.get("hostNetwork"):
-        message = "beside hostUsers: false it needs the feature UserNamespacesHostNetworkSupport"
-        site.report(TPL_FEATURE, message, "hostNetwork")
-    for each in ("hostPID", "hostIPC"):
-        if spec.get(each):
-            site.report(TPL_HOST_USERS, "must not be true where hostUsers is false", each)
-
-
-def _operating_system(site: Site, found: Raw, _: str, spec: Raw) -> None:
-    """Check what the pod says that its operating system does not know."""
-    system, context = found.get("name", ""), spec.get(_CONTEXT, {})
-    fields = []
-    if system == "windows":
-        fields += [each for each in ("hostPID", "hostIPC") if spec.get(each)]
-        fields += [each for each in _NOT_EVEN_FALSE if each in spec]
-    fields += [f"{_CONTEXT}.{each}" for each in _NOT_IN_CONTEXT.get(system, ()) if each in context]
-    if system == "windows" and context.get("sysctls"):
-        fields.append(f"{_CONTEXT}.sysctls")
-    for field in fields:
-        site.report(TPL_OS, f"must not be set for a pod of {system}", field)
-
-
 _PROFILES = "seccompProfile|appArmorProfile"
+_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
+_CREDENTIALS = "windowsOptions.gmsaCredentialSpec"
 _SHARED = (
-    Row(_PROFILES, _profile),
+    Row(_PROFILES, _localhost),
     Row(f"{_PROFILES}.type", required(TPL_PROFILE), ""),
     Row(f"{_PROFILES}.type", one_of(TPL_PROFILE, _TYPES, empty=True)),
-    Row("seccompProfile.localhostProfile", _seccomp),
-    Row("appArmorProfile.localhostProfile", _apparmor),
-    Row("windowsOptions.gmsaCredentialSpecName", name(TPL_WINDOWS, dns_subdomain_problem)),
-    Row("windowsOptions.gmsaCredentialSpec", _gmsa_spec),
+    Row(f"{_PROFILES}.localhostProfile", only_with(TPL_PROFILE, "type", "Localhost")),
+    Row("seccompProfile.localhostProfile", relative_path(TPL_PROFILE)),
+    Row("appArmorProfile.localhostProfile", _trimmed),
+    Row("appArmorProfile.localhostProfile", at_most(TPL_PROFILE, 4095, unit=" characters")),
+    Row(f"{_CREDENTIALS}Name", name(TPL_WINDOWS, dns_subdomain_problem)),
+    Row(_CREDENTIALS, required(TPL_WINDOWS, reason=None)),
+    Row(_CREDENTIALS, at_most(TPL_WINDOWS, 64 * 1024, unit=" characters")),
     Row("windowsOptions.runAsUserName", name(TPL_WINDOWS, _user_problem)),
 )
 CONTAINER_ROWS = below(
     _CONTEXT,
     (
         Row("", _container_context),
+        Row("windowsOptions", _windows_options),
+        Row("windowsOptions", not_for(TPL_SECURITY_OS, "linux")),
+        Row(
+            "allowPrivilegeEscalation|appArmorProfile|capabilities|privileged|procMount|readOnlyRootFilesystem"
+            "|runAsUser|runAsGroup|seLinuxOptions|seccompProfile",
+            not_for(TPL_SECURITY_OS, "windows"),
+        ),
         Row("runAsUser|runAsGroup", within(TPL_SECURITY, 0, _LARGEST_ID)),
         Row("procMount", one_of(TPL_SECURITY, ("Default", "Unmasked"))),
         *_SHARED,
-        Row("windowsOptions", _windows_options),
     ),
 )
 """Fields of a container."""
@@ -327,6 +252,13 @@ ROWS = (
     *below(
         _CONTEXT,
         (
+            Row("windowsOptions", not_for(TPL_OS, "linux")),
+            Row(
+                "appArmorProfile|fsGroup|fsGroupChangePolicy|runAsGroup|runAsUser|seLinuxChangePolicy|seLinuxOptions"
+                "|seccompProfile|supplementalGroups|supplementalGroupsPolicy",
+                not_for(TPL_OS, "windows"),
+            ),
+            Row("sysctls", not_for(TPL_OS, "windows", empty=True)),
             Row("fsGroup|runAsGroup|runAsUser", _id),
             Row("supplementalGroups[]", _id),
             Row("fsGroupChangePolicy", one_of(TPL_POD_SECURITY, ("Always", "OnRootMismatch"))),
@@ -334,13 +266,15 @@ ROWS = (
             Row("seLinuxChangePolicy", _mount_option),
             Row("supplementalGroupsPolicy", one_of(TPL_POD_SECURITY, ("Merge", "Strict"))),
             *_SHARED,
-            Row("sysctls", unique(TPL_SYSCTL, "name", unless=_sysctl_problem)),
-            Row("sysctls[]", _sysctl),
+            Row("sysctls", unique(TPL_SYSCTL, "name")),
+            Row("sysctls[].name", name(TPL_SYSCTL, _sysctl_problem), ""),
+            Row("sysctls[].name", _namespace),
         ),
     ),
-    Row("shareProcessNamespace", _share_process_namespace),
-    Row("hostUsers", _host_users),
-    Row("os", _operating_system),
     Row("os.name", one_of(TPL_OS, ("linux", "windows")), ""),
+    Row("hostUsers|shareProcessNamespace", not_for(TPL_OS, "windows")),
+    Row("hostPID|hostIPC", not_for(TPL_OS, "windows", empty=True)),
+    Row("hostPID|hostIPC|hostNetwork", _host_users),
+    Row("shareProcessNamespace", excludes(TPL_SHARE_PROCESSES, "hostPID")),
 )
 """Fields of a pod's spec."""

@@ -4,6 +4,7 @@ Each shape makes a check from the rule that a bad value breaks and what a good v
 """
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 from pumice.api.fields import Reason
@@ -15,12 +16,15 @@ from pumice.webhook.rules.templates.table import Check
 __all__ = [
     "NOT_SET",
     "Problem",
-    "at_least",
     "at_most",
     "exactly_one",
+    "excludes",
     "name",
+    "needs",
+    "not_for",
     "one_of",
     "one_of_two",
+    "only_with",
     "present",
     "quoted",
     "refused",
@@ -44,11 +48,17 @@ def refused(
     example: str,
     *,
     reason: Reason = "FieldValueInvalid",
+    later: bool = False,
     compares: bool = False,
 ) -> Rule:
-    """A rule of which there is no more to say than that Kubernetes enforces it."""
+    """A rule of which there is no more to say than that Kubernetes enforces it.
+
+    Kubernetes may do so `later`, on the pods and not on the template; then Volcano admits what breaks the rule.
+    """
     why = "Kubernetes refuses the pod otherwise."
-    return Rule(code, title, why, example, reason, compares=compares)
+    if later:
+        why = "Kubernetes takes the template, and then refuses each of its pods."
+    return Rule(code, title, why, example, reason, stricter=later, compares=compares)
 
 
 def required(
@@ -69,12 +79,12 @@ def required(
     return check
 
 
-def present(rule: Rule, then: Check, reason: Reason | None = None) -> Check:
+def present(rule: Rule, then: Check, reason: Reason | None = None, message: str = NOT_SET) -> Check:
     """A value that must be there, even if it is empty; what it is, another check judges."""
 
     def check(site: Site, found: Any, field: str, owner: Raw) -> None:
         if found is None:
-            site.report(rule, NOT_SET, field, reason)
+            site.report(rule, message, field, reason)
         else:
             then(site, found, field, owner)
 
@@ -86,6 +96,47 @@ def remark(rule: Rule, message: str) -> Check:
 
     def check(site: Site, _found: Any, field: str, _: Raw) -> None:
         site.report(rule, message, field)
+
+    return check
+
+
+def excludes(rule: Rule, other: str) -> Check:
+    """A value that must be empty where another member of its object is not."""
+
+    def check(site: Site, found: Any, field: str, owner: Raw) -> None:
+        if found and owner.get(other):
+            site.report(rule, f"must not be set together with {other}", field)
+
+    return check
+
+
+def needs(rule: Rule, other: str) -> Check:
+    """A value that, unless it is empty, must have another member of its object beside it."""
+
+    def check(site: Site, found: Any, field: str, owner: Raw) -> None:
+        if found and other not in owner:
+            around, dot, own = field.rpartition(".")
+            site.report(rule, f"must be set with {own}, found none", f"{around}{dot}{other}")
+
+    return check
+
+
+def only_with(rule: Rule, other: str, value: str) -> Check:
+    """A field that must not be there unless another member of its object has a certain value."""
+
+    def check(site: Site, _found: Any, field: str, owner: Raw) -> None:
+        if owner.get(other) != value:
+            site.report(rule, f"must not be set unless {other} is {value}", field)
+
+    return check
+
+
+def not_for(rule: Rule, system: str, *, empty: bool = False) -> Check:
+    """A field that a pod of an operating system must not have; an empty one it may have if `empty` says so."""
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if site.pod.os == system and (found or not empty):
+            site.report(rule, f"must not be set for a pod of {system}", field)
 
     return check
 
@@ -113,9 +164,9 @@ def one_of(rule: Rule, known: Sequence[str], *, empty: bool = False) -> Check:
     return check
 
 
-def within(rule: Rule, low: int, high: int, words: str = "") -> Check:
+def within(rule: Rule, low: int, high: float = inf, words: str = "") -> Check:
     """A number from `low` to `high`, or as `words` say it."""
-    wanted = words or f"from {low} to {high}"
+    wanted = words or (f"from {low} to {high}" if high < inf else f"{low} or more")
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if not low <= found <= high:
@@ -124,23 +175,12 @@ def within(rule: Rule, low: int, high: int, words: str = "") -> Check:
     return check
 
 
-def at_least(rule: Rule, low: int, words: str = "") -> Check:
-    """A number of `low` or more, or as `words` say it."""
-    wanted = words or f"{low} or more"
-
-    def check(site: Site, found: Any, field: str, _: Raw) -> None:
-        if found < low:
-            site.report(rule, f"must be {wanted}, found {found}", field)
-
-    return check
-
-
-def at_most(rule: Rule, most: int, reason: Reason | None = None) -> Check:
-    """A list whose length is at most this."""
+def at_most(rule: Rule, most: int, reason: Reason | None = None, unit: str = "") -> Check:
+    """A list or string whose length is at most this; messages name the unit."""
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
         if len(found) > most:
-            site.report(rule, f"must have at most {most}, found {len(found)}", field, reason)
+            site.report(rule, f"must have at most {most}{unit}, found {len(found)}", field, reason)
 
     return check
 
@@ -149,32 +189,29 @@ def unique(
     rule: Rule,
     member: str,
     *,
-    unless: Problem | None = None,
     words: str = "is already the name of",
-    whole: bool = False,
+    then: Check | None = None,
 ) -> Check:
     """A list of objects of which no two have the same value in a member.
 
     Args:
         rule: The rule that the second of two breaks.
         member: The member; an empty one is left out.
-        unless: A problem for which a value is left out, because another check reports it.
         words: What messages say between the value and the place of the first.
-        whole: Whether messages say the whole path of the first.
+        then: Judges each object after it is compared with those before it.
     """
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
-        if len(found) < 2:
+        if len(found) < 2 and then is None:
             return
         seen: dict[str, int] = {}
         for index, item in enumerate(found):
-            value = item.get(member)
-            if not value or (unless is not None and unless(value)):
-                continue
-            if (first := seen.setdefault(value, index)) != index:
-                place = f"{site.path}.{field}[{first}]" if whole else f"{field}[{first}]"
-                message = f"{quoted(value)} {words} {place}"
-                site.report(rule, message, f"{field}[{index}].{member}")
+            value, where = item.get(member), f"{field}[{index}]"
+            if value and (first := seen.setdefault(value, index)) != index:
+                message = f"{quoted(value)} {words} {site.path}.{field}[{first}]"
+                site.report(rule, message, f"{where}.{member}")
+            if then is not None:
+                then(site, item, where, found)
 
     return check
 

@@ -7,6 +7,8 @@ reported the others and removed them.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from pumice.api import keys
 from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
@@ -103,22 +105,18 @@ _NO_POD = Pod({})
 """Around fields that are judged without a pod; it has no labels, no volumes and no containers."""
 
 
-class Site:
+class Site(msgspec.Struct, frozen=True):
     """A place in an object under judgement.
 
     Attributes:
         case: The case that is judged: where problems go, and what the settings are.
         path: The place as users write it: `spec.tasks[0].template.spec`.
-        pod: The pod that the place is in.
+        pod: The pod that the place is in; an empty one for fields that are judged without.
     """
 
-    __slots__ = ("case", "path", "pod")
-
-    def __init__(self, case: Case, path: str, pod: Pod | None = None) -> None:
-        """Stand at a path of the case."""
-        self.case = case
-        self.path = path
-        self.pod = pod or _NO_POD
+    case: Case
+    path: str
+    pod: Pod = _NO_POD
 
     def item(self, name: str, index: int) -> "Site":
         """The place of an item of a member that is a list."""

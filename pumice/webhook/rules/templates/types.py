@@ -23,7 +23,7 @@ from pumice.api.mistyped import problem
 from pumice.api.pod_types import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.requirements import TPL_QUANTITY
+from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.site import Raw, Site
 
 __all__ = ["TPL_TYPE", "TPL_UNKNOWN", "alike", "fits", "read"]
@@ -119,21 +119,28 @@ def _read(kind: type, found: Any) -> Any:
     """Read what msgspec does not know.
 
     Raises:
+        TypeError: It is a list or an object.
         ValueError: It cannot be read; the message is not shown.
     """
     if kind is _Quantity:
-        if type(found) not in (str, int, float):
-            raise ValueError
-        parse_milli(found)
-    else:
-        if type(found) is not str or not _TIME.fullmatch(found):
-            raise ValueError
-        # Python knows no year 0, Kubernetes does; it was a leap year.
-        datetime.fromisoformat(_LEAP_YEAR + found[4:] if found.startswith("0000") else found)
-    return _READ[kind]
+        return _quantity(found)
+    if type(found) is not str or not _TIME.fullmatch(found):
+        raise ValueError
+    # Python knows no year 0, Kubernetes does; it was a leap year.
+    datetime.fromisoformat(_LEAP_YEAR + found[4:] if found.startswith("0000") else found)
+    return _A_TIME
 
 
-_READ: dict[type, object] = {kind: kind() for kind in (_Quantity, _Time)}
+@lru_cache(maxsize=1024, typed=True)
+def _quantity(found: Any) -> _Quantity:
+    # In a Job, and among Jobs, most amounts are alike.
+    if type(found) not in (str, int, float):
+        raise ValueError
+    parse_milli(found)
+    return _A_QUANTITY
+
+
+_A_QUANTITY, _A_TIME = _Quantity(), _Time()
 
 
 def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:

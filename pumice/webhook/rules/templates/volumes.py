@@ -1,28 +1,36 @@
-"""Volumes of a pod: names, and where each comes from.
+"""Volumes of a pod: names, and where each comes from; for those of vendors, also what has replaced them.
 
 Most sources only have fields that must not be empty. Whether an object that a source names exists is not asked.
 A volume without a source is an empty directory; one whose source is not known is newer than this version.
 """
 
+import re
 from collections.abc import Mapping
 
-from pumice.api.names import dns_subdomain_problem
+from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import parse_milli
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates import claim_templates, projections, vendor_volumes
+from pumice.webhook.rules.templates import claim_templates, projections
+from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
 from pumice.webhook.rules.templates.metadata import label_problem
 from pumice.webhook.rules.templates.shapes import (
-    NOT_SET,
+    at_most,
+    name,
+    needs,
     one_of,
+    one_of_two,
     present,
     quoted,
     refused,
+    relative_path,
+    remark,
     required,
+    unique,
+    within,
     without_backsteps,
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
-from pumice.webhook.rules.templates.vendor_volumes import TPL_VOLUME_SOURCE
 
 __all__ = ["volumes"]
 
@@ -45,53 +53,61 @@ TPL_VOLUME_SOURCES = Rule(
     "volumes: [{name: data, emptyDir: {}, configMap: {name: data}}]",
     reason="FieldValueForbidden",
 )
-TPL_VOLUME_IMAGE = Rule(
+TPL_VOLUME_IMAGE = refused(
     "TPL-VOLUME-IMAGE",
     "a volume of files from an image names the image",
-    "Kubernetes takes the template, and then refuses each of its pods.",
     "volumes: [{name: model, image: {pullPolicy: Always}}]",
     reason="FieldValueRequired",
-    stricter=True,
+    later=True,
+)
+TPL_VOLUME_SOURCE = refused(
+    "TPL-VOLUME-SOURCE",
+    "the source of a volume says all that it must, within its limits",
+    "volumes: [{name: data, nfs: {server: nas}}]",
 )
 
 _CLAIM = "persistentVolumeClaim"
 _NO_MORE = {2}
 _LONGEST_PORTAL = 64
 _HOST_PATHS = (
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
-)
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_LONGEST_DRIVER = 63
+    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
+)  # fmt: skip
+_TARGETS = {
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.[A-Za-z0-9\-.]+:[^,;*&$|\s]+$", re.ASCII),
+    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$", re.ASCII),
+    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$", re.ASCII),
+}
+_HOST_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):[^:\[\]]*")
+_RESERVED = (".kubernetes.io", ".k8s.io")
+_CLONE = "is deprecated; use an init container that clones into an emptyDir"
+_CSI = "is deprecated; use the CSI driver "
+_GONE = "is no longer in Kubernetes, so no node can mount it; use a CSI driver"
+_REPLACED = {
+    "awsElasticBlockStore": f"{_CSI}ebs.csi.aws.com",
+    "azureDisk": f"{_CSI}disk.csi.azure.com",
+    "azureFile": f"{_CSI}file.csi.azure.com",
+    "cephfs": _GONE,
+    "cinder": f"{_CSI}cinder.csi.openstack.org",
+    "flexVolume": "is deprecated; use a CSI driver",
+    "flocker": _GONE,
+    "gcePersistentDisk": f"{_CSI}pd.csi.storage.gke.io",
+    "gitRepo": _CLONE,
+    "glusterfs": _GONE,
+    "photonPersistentDisk": _GONE,
+    "portworxVolume": f"{_CSI}pxd.portworx.com",
+    "quobyte": _GONE,
+    "rbd": _GONE,
+    "scaleIO": _GONE,
+    "storageos": _GONE,
+    "vsphereVolume": f"{_CSI}csi.vsphere.vmware.com",
+}
+"""Sources of volumes, with what has become of them and what there is instead."""
 
 
 def volumes(site: Site, found: list[Raw]) -> None:
     """Check `volumes` of a pod's spec, where the site is."""
-    if _are_claims(found, site.pod.volumes):
-        return
-    seen: dict[str, int] = {}
-    for index, volume in enumerate(found):
-        name, where = volume.get("name", ""), f"volumes[{index}]"
-        first = seen.setdefault(name, index)
-        if not name:
-            site.report(TPL_VOLUME, NOT_SET, f"{where}.name")
-        elif first != index:
-            message = f"{quoted(name)} is already the name of volumes[{first}]"
-            site.report(TPL_VOLUME_DUP, message, f"{where}.name")
-        elif problem := label_problem(name):
-            site.report(TPL_VOLUME, problem, f"{where}.name")
-        _SOURCE(site, volume, where, volume)
-        if len(volume) > 2 or not name:
-            sources = [source for source in volume if source in _SOURCES]
-            if len(sources) > 1:
-                message = f"must have one source, found {' and '.join(sources)}"
-                site.report(TPL_VOLUME_SOURCES, message, where)
+    if not _are_claims(found, site.pod.volumes):
+        _VOLUMES(site, found, "volumes", {})
 
 
 def _are_claims(found: list[Raw], named: Mapping[str, Raw]) -> bool:
@@ -108,12 +124,11 @@ def _are_claims(found: list[Raw], named: Mapping[str, Raw]) -> bool:
     )
 
 
-def _driver(site: Site, driver: str, field: str, _: Raw) -> None:
-    if len(driver) > _LONGEST_DRIVER:
-        message = f"must be at most {_LONGEST_DRIVER} characters, found {len(driver)}"
-        site.report(TPL_VOLUME_SOURCE, message, field, "FieldValueTooLong")
-    elif driver and (problem := dns_subdomain_problem(driver.lower())):
-        site.report(TPL_VOLUME_SOURCE, problem, field)
+def _one_source(site: Site, volume: Raw, field: str, _: Raw) -> None:
+    sources = [source for source in volume if source in _SOURCES]
+    if len(sources) > 1:
+        message = f"must have one source, found {' and '.join(sources)}"
+        site.report(TPL_VOLUME_SOURCES, message, field)
 
 
 def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
@@ -135,14 +150,83 @@ def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
         site.report(TPL_VOLUME, message, f"{field.removesuffix('iscsi')}name")
 
 
-_NO_IMAGE = "must name an image, found none"
+def _target(site: Site, found: str, field: str, _: Raw) -> None:
+    pattern = _TARGETS.get(found[:3])
+    if (found or not field.endswith(".iqn")) and not (
+        pattern is not None and pattern.search(found) and "\n" not in found
+    ):
+        message = f"must be an iqn, eui or naa name, found {quoted(found)}"
+        site.report(TPL_VOLUME_SOURCE, message, field)
+
+
+def _lun(site: Site, lun: int, field: str, source: Raw) -> None:
+    if source.get("targetWWNs"):
+        _byte(site, lun, field, source)
+
+
+def _registry(site: Site, registry: str, field: str, _: Raw) -> None:
+    if registry and not all(_HOST_PORT.fullmatch(each) for each in registry.split(",")):
+        message = (
+            f"must be HOST:PORT, or several with commas between them, found {quoted(registry)}"
+        )
+        site.report(TPL_VOLUME_SOURCE, message, field)
+
+
+def _dataset(site: Site, found: str, field: str, _: Raw) -> None:
+    if "/" in found:
+        site.report(TPL_VOLUME_SOURCE, f'must not contain "/", found {quoted(found)}', field)
+
+
+def _options(site: Site, options: Raw, field: str, _: Raw) -> None:
+    for key in options:
+        if f".{key.partition('/')[0].lower()}".endswith(_RESERVED):
+            site.report(TPL_VOLUME_SOURCE, "domains of Kubernetes are reserved", f"{field}.{key}")
+
+
+def _disk_uri(site: Site, uri: str, field: str, source: Raw) -> None:
+    kind = source.get("kind", "Shared")
+    start = "/subscriptions/" if kind == "Managed" else "https://"
+    if uri and not uri.startswith(start):
+        message = f"must start with {start} for a disk of kind {kind}, found {quoted(uri)}"
+        site.report(TPL_VOLUME_SOURCE, message, field)
+
+
 _need = required(TPL_VOLUME_SOURCE, reason=None)
+_byte = within(TPL_VOLUME_SOURCE, 0, 255)
+_driver = name(TPL_VOLUME_SOURCE, lambda driver: dns_subdomain_problem(driver.lower()), empty=True)
+_NO_IMAGE = "must name an image, found none"
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_NEEDS = (
+    "configMap.name",
+    "nfs.server|path",
+    "persistentVolumeClaim.claimName",
+    "secret.secretName",
+    "awsElasticBlockStore.volumeID",
+    "azureDisk.diskName|diskURI",
+    "azureFile.secretName|shareName",
+    "cephfs.monitors",
+    "cinder.volumeID",
+    "flexVolume.driver",
+    "gcePersistentDisk.pdName",
+    "gitRepo.repository",
+    "glusterfs.endpoints|path",
+    "iscsi.targetPortal|iqn",
+    "photonPersistentDisk.pdID",
+    "portworxVolume.volumeID",
+    "quobyte.registry|volume",
+    "rbd.monitors|image",
+    "scaleIO.gateway|system|volumeName",
+    "vsphereVolume.volumePath",
+    "cinder|storageos.secretRef.name",
+)
 _SOURCE_ROWS = (
     *projections.ROWS,
-    Row("configMap.name", _need, ""),
-    Row("secret.secretName", _need, ""),
-    Row("persistentVolumeClaim.claimName", _need, ""),
-    Row("nfs.server|path", _need, ""),
+    Row("storageos.volumeName", required(TPL_VOLUME_SOURCE), ""),
+    Row(
+        "storageos.volumeName|volumeNamespace",
+        name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True),
+    ),
+    *(Row(path, _need, "") for path in _NEEDS),
     Row("nfs.path", _nfs_path),
     Row("emptyDir.sizeLimit", _size_limit),
     Row("hostPath.path", required(TPL_VOLUME_SOURCE), ""),
@@ -151,17 +235,37 @@ _SOURCE_ROWS = (
     Row("image.reference", required(TPL_VOLUME_IMAGE, message=_NO_IMAGE, reason=None), ""),
     Row("image.pullPolicy", one_of(TPL_VOLUME_SOURCE, _PULL_POLICIES, empty=True)),
     Row("csi.driver", required(TPL_VOLUME_SOURCE), ""),
+    Row("csi.driver", at_most(TPL_VOLUME_SOURCE, 63, "FieldValueTooLong", " characters")),
     Row("csi.driver", _driver),
     Row("csi.nodePublishSecretRef.name", required(TPL_VOLUME_SOURCE, dns_subdomain_problem), ""),
-    Row(
-        "ephemeral.volumeClaimTemplate",
-        present(TPL_VOLUME_SOURCE, claim_templates.claim_template),
-        None,
-    ),
+    Row("ephemeral.volumeClaimTemplate", present(TPL_VOLUME_SOURCE, claim_templates.CLAIM), None),
+    *(Row(path, remark(TPL_DEPRECATED, f"{way} instead")) for path, way in _REPLACED.items()),
+    Row("awsElasticBlockStore|gcePersistentDisk.partition", _byte),
+    Row("azureDisk.cachingMode", one_of(TPL_VOLUME_SOURCE, ("None", "ReadOnly", "ReadWrite"))),
+    Row("azureDisk.kind", one_of(TPL_VOLUME_SOURCE, ("Dedicated", "Managed", "Shared"))),
+    Row("azureDisk.diskURI", _disk_uri),
+    Row("fc", one_of_two(TPL_VOLUME_SOURCE, "targetWWNs", "wwids")),
+    Row("fc.targetWWNs", needs(TPL_VOLUME_SOURCE, "lun")),
+    Row("fc.lun", _lun),
+    Row("flexVolume.options", _options),
+    Row("flocker", one_of_two(TPL_VOLUME_SOURCE, "datasetName", "datasetUUID")),
+    Row("flocker.datasetName", _dataset),
+    Row("gitRepo.directory", relative_path(TPL_VOLUME_SOURCE)),
     Row("iscsi", _initiator),
-    *vendor_volumes.ROWS,
+    Row("iscsi.iqn|initiatorName", _target),
+    Row("iscsi.lun", _byte),
+    Row("iscsi.chapAuthDiscovery|chapAuthSession", needs(TPL_VOLUME_SOURCE, "secretRef")),
+    Row("quobyte.registry", _registry),
+    Row("quobyte.tenant", at_most(TPL_VOLUME_SOURCE, 64, unit=" characters")),
 )
 _SOURCES = frozenset(
     source for row in _SOURCE_ROWS for source in row.path.partition(".")[0].split("|")
 )
-_SOURCE = compiled(_SOURCE_ROWS)
+_VOLUME = compiled(
+    (
+        Row("name", required(TPL_VOLUME, label_problem, reason=None), ""),
+        *_SOURCE_ROWS,
+        Row("", _one_source),
+    )
+)
+_VOLUMES = unique(TPL_VOLUME_DUP, "name", then=_VOLUME)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
-from pumice.webhook.groups.model import NO_GROUPS, ResourceGroup, ResourceGroups
+from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroup, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit.builders import pod

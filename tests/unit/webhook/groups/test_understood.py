@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pumice.webhook.groups.model import ResourceGroup
 from pumice.webhook.groups.parsing import parse
+from pumice.webhook.rules.resource_groups import ResourceGroup
 
 VOLCANO = b"""
 # As Volcano's documentation has it: keys of tolerations in lower case, affinity as JSON in a text.

@@ -39,7 +39,6 @@ class ResourceGroups:
     __slots__ = ("_by_annotation", "_by_namespace", "groups")
 
     def __init__(self, groups: Iterable[ResourceGroup] = ()) -> None:
-        """Compile groups."""
         self.groups = tuple(groups)
         self._by_namespace: dict[str, int] = {}
         self._by_annotation: dict[str, dict[str, int]] = {}

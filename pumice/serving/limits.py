@@ -1,19 +1,44 @@
-"""The limit of open connections, and a log line when it is reached."""
+"""What clients may take: how many connections may be open, with a log line when they are, and how long each may wait."""
 
 import logging
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-__all__ = ["ConnectionLimit", "affordable"]
+__all__ = ["CONNECTIONS", "KEEPALIVE_SECONDS", "ConnectionLimit", "HttpLimits", "affordable"]
 
 logger = logging.getLogger(__name__)
 
 _SPARE_DESCRIPTORS = 64
 """File descriptors for logs, files and connections to the API server."""
 
+CONNECTIONS = 1000
+"""How many connections may be open on a port."""
+
+KEEPALIVE_SECONDS = 120.0
+"""How long an idle connection is kept. kube-apiserver closes idle connections after 90 s; if the webhook closed them first,
+a review could be on its way."""
+
 _LOG_SECONDS = 60.0
 """The log says at most this often that connections were closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Limits of a server.
+
+    Attributes:
+        connections: How many connections may be open; further ones are closed.
+        first_byte_seconds: How long a TLS handshake and the first byte on a connection may take.
+        head_seconds: How long the head of a request may take from its first byte.
+        idle_seconds: Closing the server ends when no request came for so long.
+    """
+
+    connections: int = CONNECTIONS
+    first_byte_seconds: float = 5.0
+    head_seconds: float = 30.0
+    idle_seconds: float = 0.25
 
 
 class ConnectionLimit:

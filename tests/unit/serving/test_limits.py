@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from pumice.webhook.server.connection_limit import ConnectionLimit, affordable
+from pumice.serving.limits import ConnectionLimit, affordable
 
 
 def test_connections_up_to_the_limit_are_accepted() -> None:

@@ -1,9 +1,11 @@
 """Whether a component is well, and what it has counted: the same three answers from all of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from pumice.serving.errors import HttpError
 
 __all__ = ["Check", "Probes"]
 
@@ -11,11 +13,15 @@ Check = Callable[[], str | None]
 """Says why the component cannot do its work, or None when it can."""
 
 
+_READING = ("GET", "HEAD")
+
+
 class Probes:
     """`/healthz`, `/readyz` and `/metrics`.
 
     Attributes:
         draining: Whether the component is on its way out, and so not ready.
+        paths: The handler of each path.
     """
 
     def __init__(
@@ -32,6 +38,11 @@ class Probes:
             notes: What somebody should look at although the component is ready, by name.
         """
         self.draining = False
+        self.paths: dict[str, Callable[[web.BaseRequest], Awaitable[web.Response]]] = {
+            "/healthz": self.healthz,
+            "/readyz": self.readyz,
+            "/metrics": self.metrics,
+        }
         self._registry = registry
         self._checks = {"draining": self._is_draining, **checks}
         self._notes = dict(notes or {})
@@ -44,6 +55,21 @@ class Probes:
 
     def _is_draining(self) -> str | None:
         return "the process is ending" if self.draining else None
+
+    async def answer(self, request: web.BaseRequest) -> web.Response:
+        """Answer a request.
+
+        Raises:
+            HttpError: The path is none of these, or is not read.
+        """
+        path, method = request.path, request.method
+        if (probe := self.paths.get(path)) is None:
+            known = ", ".join(self.paths)
+            raise HttpError(404, f"there is nothing at {path}, known are {known}")
+        if method not in _READING:
+            allow = {"Allow": ", ".join(_READING)}
+            raise HttpError(405, f"{path} is read by GET, found {method}", allow)
+        return await probe(request)
 
     async def healthz(self, request: web.BaseRequest) -> web.Response:
         """The process runs: that it can answer is the proof."""

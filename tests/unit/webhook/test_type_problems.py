@@ -5,8 +5,7 @@ import pytest
 
 from pumice.api import kinds
 from pumice.api.fields import FieldError
-from pumice.webhook.salvage import trusted, value_at, without
-from pumice.webhook.type_problems import schema, type_problems
+from pumice.webhook.type_problems import schema, trusted, type_problems, value_at, without
 from tests.kit.builders import job
 
 

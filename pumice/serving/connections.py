@@ -1,0 +1,193 @@
+"""The connections of an HTTP server: how long they may wait, and how they close without losing an answer.
+
+aiohttp does not limit the number of connections, and it waits for the first byte and for the rest of a request head as
+long as for the next request of an idle connection. And it closes a connection right after an answer: when the client
+was still sending, unread bytes reset the connection, and the client may not see the answer. `Connection` is a protocol
+in front of aiohttp's own that adds the limits and reads on for a moment.
+"""
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, cast
+
+from pumice.serving.limits import ConnectionLimit, HttpLimits
+
+__all__ = ["LINGER_SECONDS", "Connection", "Connections", "Phase"]
+
+LINGER_SECONDS = 2.0
+"""How long bytes are read and ignored after the last answer of a connection, at most."""
+
+_LINGER_QUIET_SECONDS = 0.5
+"""How long that lasts if no more bytes arrive."""
+
+_LINGER_BYTES = 16 * 1024 * 1024
+"""How many bytes are read and ignored at most."""
+
+
+class Connections:
+    """The open connections of a server.
+
+    Attributes:
+        open: The connections.
+        limits: What each may take.
+        dropped: Counts connections that are closed without an answer, by reason.
+    """
+
+    def __init__(self, limits: HttpLimits, dropped: Callable[[str], None]) -> None:
+        """No connection is open."""
+        self.open: set[Connection] = set()
+        self.limits = limits
+        self.dropped = dropped
+        self._limit = ConnectionLimit(limits.connections, dropped)
+
+    def add(self, connection: "Connection") -> bool:
+        """Add a connection; False if there are too many."""
+        if not self._limit.accepts(len(self.open)):
+            return False
+        self.open.add(connection)
+        return True
+
+
+class Phase(Enum):
+    """What a connection is doing."""
+
+    UNUSED = "no byte has arrived"
+    HEAD = "the head of a request arrives"
+    HANDLING = "a request is answered"
+    IDLE = "the last response kept the connection open"
+    LINGERING = "aiohttp has closed the connection"
+
+
+_DROPPED = {Phase.UNUSED: "quiet", Phase.HEAD: "slow"}
+"""Phases that may end a connection without an answer, and the reason that is counted."""
+
+
+class Connection(asyncio.Protocol):
+    """One connection: gives everything to aiohttp's protocol, and closes the connection if it waits for too long.
+
+    When aiohttp closes the connection after an answer, what the client still sends is read and ignored for a moment.
+
+    Attributes:
+        phase: What the connection is doing.
+    """
+
+    def __init__(self, connections: Connections, http: asyncio.Protocol) -> None:
+        """A connection that is about to open, one of the connections of a server."""
+        self.phase = Phase.UNUSED
+        self._connections = connections
+        self._http: asyncio.Protocol | None = http
+        self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+        self._deadline = 0.0
+        # May end before the deadline and is then set again: most requests arrive long before.
+        self._timer: asyncio.TimerHandle | None = None
+        self._ignored = 0
+        self._lingers_until = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request arrives or is answered."""
+        return self.phase in (Phase.HEAD, Phase.HANDLING)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let aiohttp serve the connection, or close it if there are too many."""
+        # uvloop's transports are of no class of asyncio.
+        self._transport = transport = cast("asyncio.Transport", transport)
+        if self._http is None or not self._connections.add(self):
+            self._http = None
+            transport.abort()
+            return
+        self._http.connection_made(cast("asyncio.Transport", _Lingering(transport, self._linger)))
+        self._enter(Phase.UNUSED, self._connections.limits.first_byte_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        """Give bytes to aiohttp, or ignore them after the last answer."""
+        if self._http is None:
+            return
+        if self.phase is Phase.LINGERING:
+            self._ignored += len(data)
+            if self._ignored > _LINGER_BYTES:
+                self.close()
+            self._deadline = min(self._lingers_until, self._loop.time() + _LINGER_QUIET_SECONDS)
+            return
+        if self.phase is Phase.UNUSED or self.phase is Phase.IDLE:
+            self._enter(Phase.HEAD, self._connections.limits.head_seconds)
+        self._http.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """The client sends no more."""
+        return self._http.eof_received() if self._http is not None else None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is closed."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._connections.open.discard(self)
+        if self._http is not None:
+            self._http.connection_lost(exc)
+        self._http = self._transport = None
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly."""
+        if self._http is not None:
+            self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client has read what was written."""
+        if self._http is not None:
+            self._http.resume_writing()
+
+    def close(self) -> None:
+        """Close the connection now."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def _linger(self) -> None:
+        """Close the connection when the client has closed it or has had the time to read the answer."""
+        transport = self._transport
+        if transport is None or transport.is_closing() or self.phase is Phase.LINGERING:
+            return
+        if not self.busy:
+            transport.close()
+            return
+        self._lingers_until = self._loop.time() + LINGER_SECONDS
+        self._enter(Phase.LINGERING, _LINGER_QUIET_SECONDS)
+        transport.resume_reading()
+        if transport.can_write_eof():  # not with TLS
+            transport.write_eof()
+
+    def _enter(self, phase: Phase, seconds: float) -> None:
+        """Begin a phase that may take so many seconds."""
+        self.phase = phase
+        self._deadline = self._loop.time() + seconds
+        if self._timer is not None and self._timer.when() > self._deadline:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._deadline, self._check_time)
+
+    def _check_time(self) -> None:
+        self._timer = None
+        if self.phase is not Phase.LINGERING and self.phase not in _DROPPED:
+            return
+        if self._loop.time() < self._deadline:
+            self._timer = self._loop.call_at(self._deadline, self._check_time)
+            return
+        if (reason := _DROPPED.get(self.phase)) is not None:
+            self._connections.dropped(reason)
+        self.close()
+
+
+class _Lingering:
+    """A transport that calls another function to close it."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self._transport = transport
+        self.close = close
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._transport, name)
+        setattr(self, name, found)  # so that this is called once per method and connection
+        return found

@@ -1,0 +1,161 @@
+"""An HTTP server with limits, for any handler of requests.
+
+aiohttp reads requests and writes responses; `connections` adds limits. Requests that are not HTTP get aiohttp's own answer, status 400 with a text. A connection that does not send its request
+in time is closed without an answer.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from aiohttp import hdrs, web
+from aiohttp.http import HttpProcessingError
+
+from pumice.serving.connections import LINGER_SECONDS, Connection, Connections, Phase
+from pumice.serving.errors import HttpError
+from pumice.serving.limits import KEEPALIVE_SECONDS, HttpLimits
+
+__all__ = ["Handler", "HttpServer"]
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
+
+logger = logging.getLogger(__name__)
+
+_BACKLOG = 512
+"""Connections that the kernel may queue while reviews are judged."""
+
+_BUFFER = 1 << 16
+"""Bytes that are read ahead of a handler; most reviews fit, and a thousand connections need 64 MiB at most."""
+
+_POLL_SECONDS = 0.02
+"""How often draining looks for open requests."""
+
+
+class HttpServer:
+    """Serves a handler on a port.
+
+    Attributes:
+        port: The port, once it is open.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        limits: HttpLimits,
+        dropped: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Describe a server.
+
+        An `HttpError` that the handler raises is the answer; of other errors the client learns nothing. `dropped`
+        counts connections that are closed without an answer, by reason: `crowded` (above the limit), `quiet` (no byte
+        arrived), `slow` (the head of a request did not arrive).
+        """
+        self.port = 0
+        self._limits = limits
+        self._handler = handler
+        self._connections = Connections(limits, dropped)
+        self._draining = False
+        self._http: web.Server | None = None
+        self._listening: asyncio.Server | None = None
+
+    @property
+    def connections(self) -> int:
+        """Number of open connections."""
+        return len(self._connections.open)
+
+    async def open(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        """Listen on an address and a port, 0 for a free one; by plain HTTP without `tls`.
+
+        Raises:
+            OSError: The port is taken.
+        """
+        self._http = http = web.Server(
+            self._answer,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            lingering_time=LINGER_SECONDS,
+            read_bufsize=_BUFFER,
+            auto_decompress=False,
+            access_log=None,
+            logger=_aiohttp_logger(),
+        )
+        seconds = self._limits.first_byte_seconds if tls is not None else None
+        self._listening = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self._connections, http()),
+            host,
+            port,
+            ssl=tls,
+            ssl_handshake_timeout=seconds,
+            ssl_shutdown_timeout=seconds,
+            backlog=_BACKLOG,
+        )
+        self.port = self._listening.sockets[0].getsockname()[1]
+
+    def start_draining(self) -> None:
+        """From now on close each connection after its next response; new connections are accepted."""
+        self._draining = True
+
+    async def close(self, seconds: float) -> None:
+        """Accept no connections, wait until all requests are answered, and close all connections.
+
+        Clients may choose an idle connection until they learn that it is closed, and aiohttp ignores new requests once
+        it shuts down. So this waits until no request has come for a moment, but not longer than so many seconds.
+        """
+        if self._http is None or self._listening is None:
+            return
+        self._draining = True
+        self._listening.close()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._idle(self._http)
+        finally:
+            self._http.pre_shutdown()  # closes idle connections, which `shutdown` would wait for
+            await self._http.shutdown(1.0)
+            for connection in tuple(self._connections.open):
+                connection.close()
+
+    async def _idle(self, http: web.Server) -> None:
+        now = asyncio.get_running_loop().time
+        since, count = now(), http.requests_count
+        while now() - since < self._limits.idle_seconds:
+            await asyncio.sleep(_POLL_SECONDS)
+            if http.requests_count != count or any(each.busy for each in self._connections.open):
+                since, count = now(), http.requests_count
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        protocol = request.transport.get_protocol() if request.transport is not None else None
+        connection = protocol if isinstance(protocol, Connection) else None
+        if connection is not None:
+            connection.phase = Phase.HANDLING
+        try:
+            response = await self._handler(request)
+        except HttpError as error:
+            response = error.response()
+        except Exception:
+            logger.exception("a request to %r could not be answered", request.path)
+            response = HttpError(500, "internal error; see the log of the server").response()
+        response.headers[hdrs.SERVER] = "pumice"  # aiohttp's default names versions
+        if self._draining or not request.content.is_eof():
+            response.force_close()  # the client need not send the rest of the body
+        if connection is not None and request.keep_alive and response.keep_alive is not False:
+            connection.phase = Phase.IDLE
+        return response
+
+
+def _aiohttp_logger() -> logging.Logger:
+    """Where aiohttp logs; mistakes of clients become one line without a traceback."""
+    found = logging.getLogger(f"{__name__}.aiohttp")
+    found.addFilter(_shortened)
+    return found
+
+
+def _shortened(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, HttpProcessingError | web.RequestPayloadError | ConnectionError):
+        return True
+    # aiohttp keeps the error with the connection, and the traceback would keep both until the next garbage collection.
+    error.with_traceback(None)
+    logger.info("a request cannot be read: %s", " ".join(str(error).split()))
+    return False
