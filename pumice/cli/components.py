@@ -73,6 +73,7 @@ def run_worker(
         UserError: It cannot start as it was asked to.
         typer.Exit: One of its tasks failed, which has been logged.
     """
+    from pumice.cli import lean
     from pumice.cluster.lifecycle import run_until_stopped
 
     async def work() -> None:
@@ -81,7 +82,8 @@ def run_worker(
             async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
                 await run_until_stopped(worker.tasks())
 
-    run(work)
+    with lean.settled():  # a full collection stops the event loop, the longer the more pods there are
+        run(work)
 
 
 @asynccontextmanager
