@@ -15,6 +15,7 @@ __all__ = [
     "controller_of",
     "format_time",
     "parse_time",
+    "version_number",
 ]
 
 
@@ -125,6 +126,11 @@ def format_time(moment: float) -> str:
     """Write UNIX seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
     # strftime would leave out the zeros before a year such as 0001, Go's zero time.
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def version_number(resource_version: str) -> int:
+    """A resourceVersion as a number, by which versions of one kind compare; 0 for a missing one."""
+    return int(resource_version) if resource_version.isdecimal() else 0
 
 
 Raw = dict[str, Any]

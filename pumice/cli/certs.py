@@ -83,7 +83,8 @@ def certs(
                 Eternal("watch of webhook configurations", keeper.injector.run),
                 Eternal("certificates", lambda: run_elected(client, candidacy, keeper.run)),
             ]
-            health = serving_health(metrics_port, CollectorRegistry(), keeper.started.is_set)
+            checks = {"caches": lambda: None if keeper.started.is_set() else "not synced yet"}
+            health = serving_health(metrics_port, CollectorRegistry(), checks)
             async with health:
                 await run_until_stopped(tasks)
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pumice.cluster.client import Client
     from pumice.cluster.elected import ElectedWorker
+    from pumice.serving.probes import Check
 
 __all__ = [
     "connected",
@@ -79,10 +80,13 @@ def run_worker(
     async def work() -> None:
         async with connected(kubeconfig, server) as client:
             worker = make(client)
-            async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
+            registry = worker.metrics.registry
+            async with serving_health(metrics_port, registry, worker.checks, worker.notes):
                 await run_until_stopped(worker.tasks())
 
-    with lean.settled():  # a full collection stops the event loop, the longer the more pods there are
+    with (
+        lean.settled()
+    ):  # a full collection stops the event loop, the longer the more pods there are
         run(work)
 
 
@@ -98,7 +102,10 @@ async def connected(kubeconfig: Path | None, server: str | None) -> "AsyncIterat
 
 @asynccontextmanager
 async def serving_health(
-    port: int | None, registry: "CollectorRegistry", ready: Callable[[], bool]
+    port: int | None,
+    registry: "CollectorRegistry",
+    checks: "Mapping[str, Check]",
+    notes: "Mapping[str, Check] | None" = None,
 ) -> AsyncIterator[None]:
     """Serve health and metrics on a port, where one is given.
 
@@ -110,7 +117,7 @@ async def serving_health(
         return
     from pumice.cli.health import HealthServer
 
-    server = HealthServer(port, registry, ready)
+    server = HealthServer(port, registry, checks, notes)
     try:
         await server.__aenter__()
     except OSError as error:

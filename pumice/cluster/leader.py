@@ -8,7 +8,7 @@ managed to for the renew deadline it stops leading, while others still believe i
     retry period (2 s)  <  renew deadline (10 s)  <  lease duration (15 s)
 
 The difference of the last two is the time that the work has to end after its cancellation. On the
-way out the Lease is given up, so that a successor need not wait.
+way out the Lease is given up; a candidate looks at it every half second, so that it takes over soon.
 
 The official package has `kubernetes.aio.leaderelection`; it is not used because it neither gives up
 the Lease nor ends when its work ends, dies of a broken connection, writes local time as if it were
@@ -51,6 +51,7 @@ class LeaderElection:
         lease_duration: float = 15.0,
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
+        candidate_period: float = 0.5,
         clock: Clock | None = None,
     ) -> None:
         """Describe a candidate; it stands for election in `run`.
@@ -62,7 +63,8 @@ class LeaderElection:
             identity: This process's name; two candidates must never share one.
             lease_duration: Seconds without renewal after which others may take over.
             renew_deadline: Seconds without renewal after which the holder stops leading.
-            retry_period: Seconds between two looks at the Lease.
+            retry_period: Seconds between two renewals.
+            candidate_period: Seconds between two looks at the Lease of another holder.
             clock: Tells the time.
 
         Raises:
@@ -80,6 +82,7 @@ class LeaderElection:
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period
+        self._candidate_period = candidate_period
         self._clock = clock or SystemClock()
         self._lease: Object | None = None
         self._seen_at = 0.0
@@ -95,8 +98,14 @@ class LeaderElection:
 
     @property
     def leading(self) -> bool:
-        """Whether this process leads now."""
-        return self._renewed_at is not None
+        """Whether this process leads, and has renewed the Lease within the renew deadline by its own clock.
+
+        After a standstill of the process (SIGSTOP, a suspended machine) this is False at once, before the work
+        is cancelled: ask before a write that only the leader may send.
+        """
+        if self._renewed_at is None:
+            return False
+        return self._clock.monotonic() < self._renewed_at + self._renew_deadline
 
     @property
     def leader(self) -> str:
@@ -117,7 +126,7 @@ class LeaderElection:
         """
         while True:
             while not await self._try():
-                await self._clock.sleep(self._retry_period)
+                await self._clock.sleep(self._candidate_period)
             logger.info("%s leads %s", self.identity, self._name)
             if await self._lead(while_leading):
                 return

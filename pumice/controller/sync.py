@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pumice.api import keys
-from pumice.api.kinds import JOB, POD, POD_GROUP
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
 from pumice.controller import marks, objects, podgroups, rolling
@@ -44,7 +44,7 @@ from pumice.controller.policies import choose
 from pumice.controller.reasons import Waiting, arrival, why
 from pumice.controller.replicas import Replicas, leaving, mark, removals
 from pumice.controller.situation import Situation
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM, foreign_claims
+from pumice.controller.volumes import foreign_claims
 
 __all__ = ["CONFLICT_SECONDS", "Backoff", "sync"]
 

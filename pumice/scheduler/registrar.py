@@ -6,6 +6,7 @@ from typing import TypeVar
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord
+from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import (
     Extension,
@@ -104,8 +105,16 @@ class Registrar:
         """Say why a queue cannot take a pod."""
         self._add(self._extensions.allocatable, check, "enabledAllocatable")
 
+    def pod_check(self, check: Callable[[PodShape], Reason | None]) -> None:
+        """Say why no node whatever can take pods of a shape; asked once a session for each shape."""
+        self._add(self._extensions.pod_checks, check, "enablePredicate")
+
     def node_filter(self, judge: Judge, *, scope: Scope = "fixed") -> None:
-        """Say which nodes a class of pods may use."""
+        """Say which nodes a class of pods may use.
+
+        While pods of a gang are placed, an answer may only become stricter: a shape that has found no node is not
+        tried again in this turn.
+        """
         self._add(self._extensions.filters, FilterPoint(judge, scope), "enablePredicate")
 
     def node_score(self, score: Score, *, scope: Scope = "fixed", ranked: bool = False) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from pumice.api import keys
-from pumice.api.kinds import JOB, POD, Kind
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.client import Client
 from pumice.cluster.errors import (
@@ -47,7 +47,6 @@ from pumice.controller.plan import (
     UnbuildableError,
     UpdateObject,
 )
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 
 __all__ = ["OUTAGE_SECONDS", "Executor", "Outcome", "patience"]
 

@@ -5,7 +5,15 @@ import logging
 import math
 from contextlib import ExitStack
 
-from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP, QUEUE, Kind
+from pumice.api.kinds import (
+    COMMAND,
+    JOB,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    Kind,
+)
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
@@ -29,7 +37,6 @@ from pumice.controller.podgroups import queue_of
 from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
 from pumice.controller.situation import Limits
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from pumice.plugins import Registry
 
 __all__ = ["Term"]

@@ -16,6 +16,7 @@ from pumice.scheduler.results import PodVerdict
 __all__ = [
     "ALLOCATED_LIKE",
     "NEEDS_ROOM",
+    "PLACED",
     "READY",
     "SCHEDULED",
     "TITLES",
@@ -64,6 +65,9 @@ NEEDS_ROOM = frozenset(
 )
 """Pods that use up their node."""
 
+PLACED = frozenset({Status.BOUND, Status.RUNNING, Status.UNKNOWN})
+"""Pods that the API server shows on a node, and neither terminating nor finished."""
+
 _PHASES = {
     "Running": Status.RUNNING,
     "Succeeded": Status.SUCCEEDED,
@@ -81,7 +85,10 @@ class Task:
         job: Key of the gang it belongs to; empty for pods that Pumice does not schedule.
         role: Name of its task in the job, empty when it says none.
         counts: The job's counters of the role, by status.
-        status: Where it stands, tentative decisions of the running cycle included.
+        uid: uid of the pod.
+        version: resourceVersion of the pod as it was last shown.
+        shown: Status that follows from what the API server last showed.
+        status: Where it stands, what is assumed and tentative decisions of the running cycle included.
         node: Name of the node that it is or will be on; empty when there is none.
         order: What the order falls back to: index in the name, age, name.
         gates: Scheduling gates that hold it back, as text.
@@ -100,8 +107,11 @@ class Task:
         "priority",
         "role",
         "shape",
+        "shown",
         "status",
+        "uid",
         "verdict",
+        "version",
     )
 
     def __init__(self, pod: Pod, shape: PodShape) -> None:
@@ -118,7 +128,9 @@ class Task:
             parse_time(meta.creation_timestamp) or 0.0,
             natural(meta.name),
         )
-        self.status = status_of(pod)
+        self.uid = meta.uid
+        self.version = meta.resource_version
+        self.shown = self.status = status_of(pod)
         self.node = ""
         self.job = ""
         self.counts: list[int] = []

@@ -9,11 +9,19 @@ from prometheus_client import generate_latest
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
-from pumice.api.kinds import CONFIG_MAP, JOB, LEASE, POD, POD_GROUP, PRIORITY_CLASS, SERVICE
+from pumice.api.kinds import (
+    CONFIG_MAP,
+    JOB,
+    LEASE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    SERVICE,
+)
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerWorker
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from pumice.embedded import EmbeddedCluster
 from pumice.embedded.storage import Change
 from pumice.plugins import JobPlugin, PodEdits, Registry, Values, builtin

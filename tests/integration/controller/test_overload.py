@@ -119,9 +119,7 @@ async def _carried_out(client: Client, made: Raw, *stages: list[Step]) -> tuple[
 
 
 @pytest.mark.parametrize("step", [_removal, _mark])
-async def test_no_pod_is_removed_if_the_job_has_changed(
-    empty: ControllerStage, step: Any
-) -> None:
+async def test_no_pod_is_removed_if_the_job_has_changed(empty: ControllerStage, step: Any) -> None:
     async with recorded(empty.cluster.url) as (client, requests):
         made = await empty.client.create(JOB, job("train"))
         found = empty.store.create(pod("train-worker-0"))

@@ -234,3 +234,12 @@ async def test_two_candidates_at_once_give_one_leader(stage: Election) -> None:
 async def test_durations_must_be_in_their_order(client: Client) -> None:
     with pytest.raises(ValueError, match="renew deadline < lease duration"):
         LeaderElection(client, "x", "ns", "a", renew_deadline=20)
+
+
+async def test_after_a_standstill_it_does_not_lead_by_its_own_clock(stage: Election) -> None:
+    """A stopped process goes on with what it was about to write before its renewal notices."""
+    a = stage.enter("a")
+    await until(a.leads)
+    stage.clock.now += 11
+    assert a.log == ["leads"], "the work was not cancelled yet"
+    assert not a.leads()

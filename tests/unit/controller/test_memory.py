@@ -5,11 +5,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from pumice.api.kinds import CONFIG_MAP, POD, Kind
+from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.api.pods import Pod
 from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.memory import FIND_SECONDS, Memory, Write
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from tests.kit.builders import pod
 
 Raw = dict[str, Any]

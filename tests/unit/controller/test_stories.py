@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.api.kinds import POD, POD_GROUP, Kind
+from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind
 from pumice.api.meta import format_time
 from pumice.controller.owners import controller_reference
 from pumice.controller.subject import read
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from tests.kit.builders import job, task
 from tests.kit.tables import table
 from tests.unit.controller.world import START, World

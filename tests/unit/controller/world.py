@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from pumice.api.commands import Command
-from pumice.api.kinds import JOB, POD, POD_GROUP, Kind, of_object
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind, of_object
 from pumice.api.meta import ObjectMeta, format_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
@@ -32,7 +32,6 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 from pumice.controller.reconcile import reconcile
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from pumice.plugins import PluginSettings, Registry, builtin
 
 Raw = dict[str, Any]

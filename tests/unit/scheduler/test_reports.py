@@ -1,0 +1,116 @@
+"""When reasons are written: once for each cause that lasts, and not for each number that moves."""
+
+from typing import Any
+
+from pumice.scheduler.reports import Pace
+from tests.unit.scheduler.scenes import NOW, Scene, node
+
+PACE = Pace(cause=1.0, pods=5.0, numbers=30.0, arrival=3.0)
+CASE: dict[str, Any] = {
+    "nodes": [["n1", 1, "8Gi"]],
+    "podgroups": [["ns", "g", "default", 2, "Inqueue"]],
+    "pod_sets": [{"pg": "g", "count": 2}],
+}
+
+
+def _scene(case: dict[str, Any] = CASE) -> Scene:
+    return Scene(case, pace=PACE)
+
+
+def _message(scene: Scene) -> str | None:
+    conditions = scene.state.statuses["ns/g"].conditions or []
+    return next((each.message for each in conditions if each.type == "Unschedulable"), None)
+
+
+def test_a_cause_is_written_once_it_has_stood_for_a_moment() -> None:
+    scene = _scene()
+    assert scene.cycle(NOW).pod_groups == {}
+    assert scene.cycle(NOW + 0.9).pod_groups == {}
+    late = scene.cycle(NOW + 1.0)
+    assert list(late.pod_groups) == ["ns/g"]
+    assert [event.reason for event in late.events] == ["Unschedulable"]
+    assert scene.cycle(NOW + 2.0).pod_groups == {}
+
+
+def test_a_cause_that_passes_by_itself_is_never_written() -> None:
+    scene = _scene()
+    scene.cycle(NOW)
+    scene.state.set_node(node(["n2", 4, "8Gi"]))
+    result = scene.cycle(NOW + 0.5)
+    assert sorted(result.binds) == ["ns/g-0", "ns/g-1"]
+    assert scene.conditions("ns/g") == {"Scheduled": "True"}
+    assert scene.cycle(NOW + 5).pods == {}
+
+
+def test_changed_numbers_wait_and_make_no_event() -> None:
+    scene = _scene()
+    scene.cycle(NOW)
+    scene.cycle(NOW + 1)
+    assert "0/1 nodes" in (_message(scene) or "")
+    scene.state.set_node(node(["n2", "500m", "8Gi"]))
+    assert scene.cycle(NOW + 2).pod_groups == {}
+    assert scene.cycle(NOW + 30.9).pod_groups == {}
+    result = scene.cycle(NOW + 31)
+    assert "0/2 nodes" in (_message(scene) or "")
+    assert result.events == []
+
+
+def test_another_cause_is_written_soon() -> None:
+    scene = _scene()
+    scene.cycle(NOW)
+    scene.cycle(NOW + 1)
+    scene.state.set_node(node(["n1", 4, "8Gi", {"unschedulable": True}]))
+    scene.cycle(NOW + 2)
+    result = scene.cycle(NOW + 3)
+    assert "unschedulable" in (_message(scene) or "")
+    assert [event.reason for event in result.events] == ["Unschedulable"]
+
+
+def test_pods_are_told_later_than_their_gang() -> None:
+    scene = _scene()
+    assert scene.cycle(NOW).pods == {}
+    assert scene.cycle(NOW + 1).pods == {}
+    (verdict,) = scene.cycle(NOW + 5).pods.values()
+    assert (verdict.reason, verdict.is_new) == ("Unschedulable", True)
+    scene.state.set_node(node(["n2", "500m", "8Gi"]))
+    assert scene.cycle(NOW + 6).pods == {}
+    (verdict,) = scene.cycle(NOW + 35).pods.values()
+    assert ("0/2 nodes" in verdict.message, verdict.is_new) == (True, False)
+
+
+def test_a_gang_whose_pods_are_arriving_is_not_explained() -> None:
+    scene = _scene({**CASE, "pod_sets": [{"pg": "g", "count": 1}]})
+    assert scene.cycle(NOW).pending == {}
+    scene.cycle(NOW + 2.9)
+    assert _message(scene) is None
+    scene.cycle(NOW + 3)
+    scene.cycle(NOW + 4)
+    assert "Not enough valid tasks" in (_message(scene) or "")
+
+
+def test_a_successor_does_not_repeat_what_stands() -> None:
+    scene = _scene()
+    scene.cycle(NOW)
+    scene.cycle(NOW + 1)
+    (row,) = CASE["podgroups"]
+    successor = _scene()
+    job = successor.state.jobs["ns/g"]
+    job.status = scene.state.statuses["ns/g"]
+    assert row[1] == "g"
+    for seconds in range(40):
+        result = successor.cycle(NOW + 100 + seconds)
+        assert (result.pod_groups, result.events) == ({}, [])
+
+
+def test_a_condition_that_is_lost_is_written_again() -> None:
+    scene = _scene()
+    scene.cycle(NOW)
+    scene.cycle(NOW + 1)
+    job = scene.state.jobs["ns/g"]
+    group = job.group
+    assert group is not None
+    scene.state.remove_pod_group("ns", "g")
+    scene.state.set_pod_group(group)
+    scene.cycle(NOW + 2)
+    scene.cycle(NOW + 3)
+    assert _message(scene) is not None
