@@ -11,6 +11,7 @@ from pumice.api.meta import ApiStruct, ObjectMeta
 __all__ = [
     "ACTIONS",
     "EVENTS",
+    "MAX_PODS_PER_JOB",
     "PHASES",
     "DependsOn",
     "Job",
@@ -25,6 +26,9 @@ __all__ = [
     "TaskState",
     "Volume",
 ]
+
+MAX_PODS_PER_JOB = 100_000
+"""Pods of one Job, or of one object of another controller whose pods plugins wire, where no setting says otherwise."""
 
 PHASES = (
     "Pending",
