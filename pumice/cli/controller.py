@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.cli.components import identity, read_lease_times, report_ignored, run_worker
 from pumice.cli.logs import Level
 from pumice.cli.options import (
@@ -47,6 +48,13 @@ def controller(
     workers: Annotated[
         int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
     ] = 8,
+    max_pods_per_job: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Pods that a Job may ask for; nothing is made of one that asks for more.",
+        ),
+    ] = DEFAULT_MAX_PODS,
     check_jobs: Annotated[
         bool,
         typer.Option(
@@ -98,6 +106,7 @@ def controller(
             identity=identity(),
             plugins=chosen,
             check=check,
+            max_pods_per_job=max_pods_per_job,
         )
         return ControllerWorker(client, plugins, process)
 

@@ -15,7 +15,7 @@ from pumice.controller import retries
 from pumice.controller.commands import Order
 from pumice.controller.happenings import happenings
 from pumice.controller.phases import PENDING, RESTARTING, RUNNING, row
-from pumice.controller.policies import Choice, Request, choose
+from pumice.controller.policies import POD_PENDING, Choice, Request, choose, concerns, has_policies
 from pumice.controller.restarts import Restart, restart_for, together
 from pumice.controller.retries import Tally, Unit
 from pumice.controller.situation import Situation
@@ -66,13 +66,16 @@ _Due = tuple[Request, Choice, Restart]
 
 def due(case: Situation) -> tuple[Decision | None, Delayed]:
     """The action that events call for now, and what they will call for."""
-    if case.phase not in (PENDING, RUNNING):
+    if case.phase not in (PENDING, RUNNING) or not has_policies(case.job):
         return None, Delayed()
     wake: float | None = None
     waits: list[tuple[float, Request]] = []
     targeted: list[_Due] = []
     tallies = {} if case.strict else retries.of(case.job, case.roster.names)
-    for request in happenings(case.job, case.pods, case.roster, case.observed.group):
+    pending = concerns(case.job, POD_PENDING)
+    for request in happenings(
+        case.job, case.pods, case.roster, case.observed.group, pending=pending
+    ):
         choice = choose(case.job, request)
         leads_to = row(case.phase, choice.action).to
         if not leads_to:

@@ -26,7 +26,7 @@ __all__ = ["evicted", "happenings"]
 
 
 def happenings(
-    job: Job, pods: Sequence[Pod], roster: Roster, group: Raw | None
+    job: Job, pods: Sequence[Pod], roster: Roster, group: Raw | None, *, pending: bool = True
 ) -> Iterator[Request]:
     """What is true of a Job and may call for an action, pods first.
 
@@ -35,18 +35,21 @@ def happenings(
         pods: Its pods, in order.
         roster: Which pods it has had.
         group: Its PodGroup, when there is one.
+        pending: Whether to yield that pods are pending.
     """
     for pod in pods:
+        if not pending and _waits(pod) and pod.metadata.name not in roster.waiting:
+            continue
         if request := _of_pod(pod):
             yield request
             since = roster.waiting.get(pod.metadata.name)
             if since is not None and pod.status.phase in ("Pending", ""):
                 yield _request("PodEvicted", pod, since, "was removed and does not run again")
     yield from evicted(job, roster)
-    by_task = {
-        task.name: [pod for pod in pods if pod.metadata.annotation(keys.TASK_SPEC) == task.name]
-        for task in job.tasks
-    }
+    by_task: dict[str, list[Pod]] = {task.name: [] for task in job.tasks}
+    for pod in pods:
+        if (found := by_task.get(pod.metadata.annotation(keys.TASK_SPEC))) is not None:
+            found.append(pod)
     lost = roster.lost_by_task
     for task in job.tasks:
         yield from _of_task(task, by_task[task.name], lost.get(task.name, 0))
@@ -71,6 +74,10 @@ def evicted(job: Job, roster: Roster) -> Iterator[Request]:
             gone=True,
             detail=f"pod {name} {does}",
         )
+
+
+def _waits(pod: Pod) -> bool:
+    return pod.status.phase in ("Pending", "") and pod.metadata.deletion_timestamp is None
 
 
 def _of_pod(pod: Pod) -> Request | None:

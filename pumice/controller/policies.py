@@ -11,7 +11,16 @@ from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job, LifecyclePolicy
 from pumice.controller.phases import SYNC_JOB
 
-__all__ = ["ANY_EVENT", "INTERNAL", "Choice", "Request", "choose"]
+__all__ = [
+    "ANY_EVENT",
+    "INTERNAL",
+    "POD_PENDING",
+    "Choice",
+    "Request",
+    "choose",
+    "concerns",
+    "has_policies",
+]
 
 ANY_EVENT = "*"
 POD_PENDING = "PodPending"
@@ -69,6 +78,17 @@ class Choice:
 
 
 _SYNC = Choice(SYNC_JOB)
+
+
+def has_policies(job: Job) -> bool:
+    """True if a Job or one of its tasks has a policy; events of its pods mean nothing otherwise."""
+    return bool(job.spec.policies) or any(task.policies for task in job.tasks)
+
+
+def concerns(job: Job, event: str) -> bool:
+    """True if a policy of a Job or of one of its tasks may answer an event."""
+    lists = (job.spec.policies, *(task.policies for task in job.tasks))
+    return any(_matches(policy, Request(event=event)) for each in lists for policy in each or ())
 
 
 def choose(job: Job, request: Request) -> Choice:

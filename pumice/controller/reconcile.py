@@ -40,7 +40,7 @@ from pumice.controller.plan import (
 )
 from pumice.controller.restarts import Restart, restart_for
 from pumice.controller.retries import Tally, Unit
-from pumice.controller.situation import Situation, situation
+from pumice.controller.situation import LIMITS, Limits, Situation, situation
 from pumice.controller.status import INVALID, START, refused
 from pumice.controller.subject import UnusableError
 from pumice.controller.sync import sync
@@ -60,6 +60,7 @@ def reconcile(
     now: float,
     settings: PluginSettings = DEFAULT,
     check: JobCheck | None = None,
+    limits: Limits = LIMITS,
 ) -> Plan:
     """Plan what is to be done about a Job.
 
@@ -69,6 +70,7 @@ def reconcile(
         now: The moment, in UNIX seconds.
         settings: What the cluster's operator has decided about plugins.
         check: Checks a Job before its first PodGroup is created; None where admission has done so.
+        limits: How much of a Job is handled.
 
     Returns:
         The plan; empty when everything is as it should be.
@@ -78,7 +80,7 @@ def reconcile(
     try:
         if check is not None and _is_new(observed) and (problem := check(observed.job)):
             raise UnusableError(problem)
-        return _reconcile(situation(observed, registry, now, settings))
+        return _reconcile(situation(observed, registry, now, settings, limits))
     except UnusableError as error:
         return _refuse(observed.job, str(error), now)
 

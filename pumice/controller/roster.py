@@ -106,7 +106,7 @@ class Roster:
         had |= {
             name
             for name, pod in self.present.items()
-            if self._is_current(pod) and not removed(name) and self._wants(name)
+            if self._is_current(pod) and not removed(name) and self.wants(name)
         }
         still = {
             name: moment
@@ -127,7 +127,8 @@ class Roster:
         same = pods == stored and podsets.fits(text, self.names)
         return text if same else podsets.write(pods, self.names)
 
-    def _wants(self, name: str) -> bool:
+    def wants(self, name: str) -> bool:
+        """Whether the Job wants a pod of that name."""
         return name in self.had or self.names.wants(name)
 
     def _is_current(self, pod: Pod) -> bool:
@@ -142,7 +143,7 @@ class Roster:
             name
             for name, pod in self.present.items()
             if pod.status.phase == "Succeeded"
-            and self._wants(name)
+            and self.wants(name)
             and not pod.metadata.annotation(keys.OUT_OF_SYNC)
         }
         found |= self.lost

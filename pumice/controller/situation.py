@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pumice.api import keys
-from pumice.api.jobs import Job
+from pumice.api.jobs import DEFAULT_MAX_PODS, Job
 from pumice.api.kinds import POD
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
@@ -28,10 +28,27 @@ from pumice.plugins import (
     problems,
 )
 
-__all__ = ["Situation", "situation", "stumbled"]
+__all__ = ["LIMITS", "Limits", "Situation", "situation", "stumbled"]
 
 _DOUBTS = 10
 """Doubts that a user is told; admission names all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a Job is handled.
+
+    Attributes:
+        max_pods: Pods that a Job may ask for.
+        window: Pods that one pass creates at most.
+    """
+
+    max_pods: int = DEFAULT_MAX_PODS
+    window: int = 500
+
+
+LIMITS = Limits()
+"""Those of a controller without settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +72,7 @@ class Situation:
         plugin_names: Plugins of the Job that this installation has.
         doubts: What is doubtful about its plugins' arguments; asked of a new Job only.
         strict: Whether restarts are counted as Volcano does.
+        limits: How much of a Job is handled.
     """
 
     observed: Observed
@@ -73,6 +91,7 @@ class Situation:
     plugin_names: tuple[str, ...]
     doubts: tuple[str, ...]
     strict: bool
+    limits: Limits
 
     @property
     def phase(self) -> str:
@@ -124,14 +143,18 @@ class Situation:
 
 
 def situation(
-    observed: Observed, registry: Registry, now: float, settings: PluginSettings
+    observed: Observed,
+    registry: Registry,
+    now: float,
+    settings: PluginSettings,
+    limits: Limits = LIMITS,
 ) -> Situation:
     """Make ready what was observed.
 
     Raises:
         UnusableError: No pods can be made from the Job.
     """
-    job = read(observed.job)
+    job = read(observed.job, limits.max_pods)
     pods: list[Pod] = []
     strangers: list[Pod] = []
     for pod in observed.pods:
@@ -175,6 +198,7 @@ def situation(
         ),
         doubts=_doubts(job, registry, settings) if wiring and not job.status.state.phase else (),
         strict=settings.strict_upstream,
+        limits=limits,
     )
 
 

@@ -12,7 +12,8 @@ from pumice.api import keys
 from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
-from pumice.controller import marks, objects, podgroups, pods, replicas, rolling
+from pumice.controller import marks, objects, podgroups, rolling
+from pumice.controller.creations import creations
 from pumice.controller.depends import Held, held_tasks
 from pumice.controller.happenings import evicted
 from pumice.controller.key_secrets import settle_keys
@@ -41,10 +42,9 @@ from pumice.controller.plan import (
 )
 from pumice.controller.policies import choose
 from pumice.controller.reasons import Waiting, arrival, why
-from pumice.controller.replicas import Missing
-from pumice.controller.situation import Situation, stumbled
+from pumice.controller.replicas import Replicas, leaving, mark, removals
+from pumice.controller.situation import Situation
 from pumice.controller.volumes import foreign_claims
-from pumice.plugins import PluginError
 
 __all__ = ["CONFLICT_SECONDS", "Backoff", "sync"]
 
@@ -85,24 +85,31 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
     settled, renewed = _objects(case)
     startable = case.wiring is not None and not settled.conflicts and not renewed
     group = _group(case, held, create=startable)
-    absent = list(replicas.missing(case.job, case.pods, case.roster.lost))
-    free, taken = _names(case, absent)
-    due, problem = _due(case, free, held) if startable and group.admitted else ([], "")
-    conflicts = (*settled.conflicts, *group.conflicts, *taken)
-    short = {each.task.name for each in absent}
+    replicas = Replicas(case.job, case.roster)
+    taken, others = _names(case, replicas)
+    conflicts = (*settled.conflicts, *group.conflicts, *others)
+    waits = {each.task for each in held}
+    free = replicas.window(case.limits.window, held=waits, taken=taken)
+    pods = creations(case, free if startable and group.admitted else (), forwarding=_forwards(case))
+    problem = pods.problem()
+    due = () if problem else pods
     waiting = Waiting(
         conflicts=conflicts,
         problem=case.plugin_problem or problem,
         admitted=group.admitted,
-        held=tuple(each for each in held if each.task in short),
-        missing=len(absent),
+        held=tuple(
+            each
+            for each in held
+            if (task := case.job.task(each.task)) is not None and replicas.lacks(task)
+        ),
+        missing=replicas.missing,
         backoff=backoff.message if backoff else "",
     )
     old = rolling.outdated(case) if startable else []
-    leaving = [*replicas.leaving(case.job, case.pods), *old]
+    surplus = [*leaving(replicas, case.pods), *old]
     evicted = _evicted(case)
     verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
-    controlled = marks.of_living(case, leaving, evicted)
+    controlled = marks.of_living(case, surplus, evicted)
     removing = []
     if verdict.phase in FINISHED:
         controlled = marks.of_passing(case)
@@ -117,9 +124,10 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
         _claims(case) if due or case.observed.group is None else [],
         group.steps,
         due,
-        replicas.mark(leaving),
-        [*replicas.removals(leaving), *_spare(case)],
+        mark(surplus),
+        [*removals(surplus), *_spare(case)],
         [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
+        [RequeueAfter(0.0)] if len(due) >= case.limits.window else [],
     )
 
 
@@ -243,10 +251,10 @@ def _group(case: Situation, held: Sequence[Held], *, create: bool) -> _Group:
     )
 
 
-def _names(case: Situation, absent: Sequence[Missing]) -> tuple[list[Missing], list[Conflict]]:
-    """Divide missing pods into those whose name is free and those whose name somebody else has.
+def _names(case: Situation, replicas: Replicas) -> tuple[frozenset[str], list[Conflict]]:
+    """Names of missing pods that cannot be used now, and those that other objects have.
 
-    A name whose holder is being removed, or turns out to be ours, is neither: it is waited for.
+    A name whose holder is being removed, or turns out to be ours, is no conflict: it is waited for.
     """
     holders: dict[str, str | None] = {}
     for stranger in case.strangers:
@@ -260,31 +268,7 @@ def _names(case: Situation, absent: Sequence[Missing]) -> tuple[list[Missing], l
             ours = controls_raw(case.job.metadata, each)
             leaves = bool(each["metadata"].get("deletionTimestamp"))
             holders[each["metadata"]["name"]] = None if ours or leaves else described(each)
-    free = [each for each in absent if each.name not in holders]
-    taken = [
-        Conflict(POD.kind, each.name, holder)
-        for each in absent
-        if (holder := holders.get(each.name)) is not None
-    ]
-    return free, taken
-
-
-def _due(
-    case: Situation, free: Sequence[Missing], held: Sequence[Held]
-) -> tuple[list[CreateObject], str]:
-    """Pods to create now, and what the plugins have against it."""
-    assert case.wiring is not None
-    waiting = {each.task for each in held}
-    forwarding = _forwards(case)
-    wire = case.wiring.pod
-    try:
-        built = [
-            pods.build(case.job, each.task, each.index, wire, forwarding=forwarding)
-            for each in free
-            if each.task.name not in waiting
-        ]
-    except PluginError as error:
-        return [], str(error)
-    except Exception as error:
-        return [], stumbled(error)
-    return [CreateObject(POD, pod) for pod in built], ""
+    found = {name: holder for name, holder in holders.items() if replicas.is_missing(name)}
+    conflicts = [Conflict(POD.kind, name, holder) for name, holder in found.items() if holder]
+    conflicts.sort(key=lambda each: (len(each.name), each.name))
+    return frozenset(found), conflicts

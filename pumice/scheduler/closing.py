@@ -100,10 +100,9 @@ class Closing:
         if outcome.may_change or any(task.key in self._session.pipelined for task in waiting):
             return None
         if outcome.failed is not None:
+            # Without a pod leaving its node, another row may suit again, or a promise may end.
             if self._is_wide or self._session.pipelined:
-                return (
-                    None  # a row may suit again, or a promise end, without a pod leaving its node
-                )
+                return None
             shapes = {task.shape.number: task.shape for task in waiting if not task.gates}
             job.short = max(1, job.min_member - job.ready - outcome.schedulable)
             job.gained = 0

@@ -98,7 +98,7 @@ def test_pods_that_the_controller_removes_are_taken_out_of_the_note_before() -> 
     plan = world.plan()
     (status,) = [step.status for step in plan.steps if isinstance(step, PatchStatus)]
     assert status["controlledResources"][NOTE] == "worker/0-1"
-    assert isinstance(plan.stages[0][0], PatchStatus)
+    assert isinstance(next(iter(plan.stages[0])), PatchStatus)
     world.look()
     world.job["spec"]["tasks"][0]["replicas"] = 4
     world.settle()
@@ -132,7 +132,7 @@ def test_a_cache_that_is_older_than_the_job_evicts_nothing() -> None:
     hidden = world.objects.pop((POD, "train-worker-1"))
     plan = world.plan()
     assert list(plan.stages[0]) == [RequireAbsent(POD, "default", "train-worker-1")]
-    assert isinstance(plan.stages[1][0], PatchStatus)
+    assert isinstance(next(iter(plan.stages[1])), PatchStatus)
     world.objects[POD, "train-worker-1"] = hidden
     hidden["metadata"]["labels"].pop(keys.JOB_NAME)  # found, but not by the watch
     assert [pod["metadata"]["name"] for pod in world.of(POD)] == [
