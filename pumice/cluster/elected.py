@@ -18,7 +18,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder
-from pumice.cluster.leader import LeaderElection
+from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import Eternal
 
 __all__ = ["Candidacy", "Check", "ElectedMetrics", "ElectedWorker", "run_elected"]
@@ -36,12 +36,14 @@ class Candidacy:
         lease_namespace: Its namespace.
         identity: Name of this process among the candidates.
         leader_elect: Whether to work only while holding the Lease.
+        lease_times: How long the Lease lasts, and how often it is renewed.
     """
 
     lease_name: str
     lease_namespace: str = "default"
     identity: str
     leader_elect: bool = False
+    lease_times: LeaseTimes = DEFAULT_TIMES
 
 
 async def run_elected(
@@ -66,7 +68,12 @@ async def _standing(
     own = Client(client.connection, clock=clock)
     try:
         async with LeaderElection(
-            own, candidacy.lease_name, candidacy.lease_namespace, candidacy.identity, clock=clock
+            own,
+            candidacy.lease_name,
+            candidacy.lease_namespace,
+            candidacy.identity,
+            times=candidacy.lease_times,
+            clock=clock,
         ) as election:
             yield election
     finally:
