@@ -19,7 +19,9 @@ __all__ = [
 ]
 
 
-class ApiStruct(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, frozen=True):
+class ApiStruct(
+    msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, frozen=True, gc=False
+):
     """Base of everything read from an API server: camelCase on the wire, unknown fields ignored.
 
     These structs are a frozen *view*: they name what Pumice reads. Whoever changes an object works on its

@@ -44,6 +44,13 @@ def controller(
     workers: Annotated[
         int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
     ] = 8,
+    max_pods_per_job: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Pods that a Job may ask for; nothing is made of one that asks for more.",
+        ),
+    ] = 100_000,
     check_jobs: Annotated[
         bool,
         typer.Option(
@@ -90,6 +97,7 @@ def controller(
             identity=identity(),
             plugins=chosen,
             check=check,
+            max_pods_per_job=max_pods_per_job,
         )
         return ControllerWorker(client, plugins, process)
 

@@ -375,9 +375,12 @@ class WatchCache(Generic[T]):
     def _read(self, raw: msgspec.Raw) -> _Read[T]:
         """An object, or why it cannot be read."""
         try:
-            return self._decoder.decode(raw)
+            read = self._decoder.decode(raw)
         except msgspec.MsgspecError as error:
             return error.with_traceback(None)  # which would keep the bytes
+        if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
+            meta.pop("managedFields", None)  # never read, and often larger than the rest
+        return read
 
     def _belongs(self, read: _Read[T]) -> bool:
         return self._keep is None or isinstance(read, msgspec.MsgspecError) or self._keep(read)

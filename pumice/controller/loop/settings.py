@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pumice.cluster.elected import Candidacy
 from pumice.controller.reconcile import JobCheck
+from pumice.controller.situation import LIMITS
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = ["ControllerSettings"]
@@ -18,6 +19,8 @@ class ControllerSettings(Candidacy):
         concurrent_writes: Writes of one Job under way at once, pods above all.
         namespace: Look after this namespace only; after all when None.
         plugins: What the cluster's operator has decided about job plugins.
+        max_pods_per_job: Pods that a Job may ask for.
+        window: Pods that one pass over a Job creates at most.
         check: Checks new Jobs, where no webhook has; None otherwise.
     """
 
@@ -27,4 +30,6 @@ class ControllerSettings(Candidacy):
     lease_name: str = "pumice-controller"
     identity: str = "pumice-controller"
     plugins: PluginSettings = DEFAULT
+    max_pods_per_job: int = LIMITS.max_pods
+    window: int = LIMITS.window
     check: JobCheck | None = None

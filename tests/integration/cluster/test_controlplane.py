@@ -50,6 +50,22 @@ async def test_refusals_have_their_classes(real: Client, namespace: str) -> None
         await real.get(CONFIG_MAP, "b", namespace)
 
 
+async def test_writes_may_be_answered_with_the_metadata(real: Client, namespace: str) -> None:
+    """Refusals are answered as always: they have no such form."""
+    made = await real.create(CONFIG_MAP, config_map(namespace, k="v"), metadata_only=True)
+    assert (made["kind"], "data" in made) == ("PartialObjectMetadata", False)
+    with pytest.raises(AlreadyExists, match='"a" already exists'):
+        await real.create(CONFIG_MAP, config_map(namespace), metadata_only=True)
+    changed = await real.patch(CONFIG_MAP, "a", namespace, {"data": {"k": "w"}}, metadata_only=True)
+    assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    old = {"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]}}
+    with pytest.raises(Conflict):
+        await real.patch(CONFIG_MAP, "a", namespace, old | {"data": {}}, metadata_only=True)
+    await real.delete(CONFIG_MAP, "a", namespace, metadata_only=True)
+    with pytest.raises(NotFound):
+        await real.delete(CONFIG_MAP, "a", namespace, metadata_only=True)
+
+
 async def test_who_is_unknown_is_told_so(controlplane: ControlPlane) -> None:
     stranger = controlplane.kubeconfig_for_token("nonsense")
     async with Client.connect(stranger) as client:

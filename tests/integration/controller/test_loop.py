@@ -193,7 +193,8 @@ async def test_a_claim_is_made_once_and_outlives_the_end_of_the_job(
     (pod,) = played.all(POD)
     (volume,) = pod["spec"]["volumes"]
     assert volume["persistentVolumeClaim"]["claimName"] == made["metadata"]["name"]
-    marks = played.job()["status"]["controlledResources"]
+    noted = played.job()["status"]["controlledResources"]
+    marks = {key: text for key, text in noted.items() if not key.startswith("pumice.dev/")}
     assert marks == {f"volume-pvc-{made['metadata']['name']}": made["metadata"]["name"]}
 
 
@@ -236,3 +237,31 @@ async def test_priority_classes_decide_whose_resources_count(
         await stage.submit(job("train", list(tasks), minAvailable=1))
         await stage.until(lambda: bool(stage.all(POD_GROUP)))
     assert stage.all(POD_GROUP)[0]["spec"]["minResources"]["cpu"] == "2"
+
+
+async def test_it_counts_under_volcanos_names_as_long_as_a_job_exists(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
+    stage = ControllerStage(cluster, client)
+    playing = asyncio.create_task(stage.schedule())
+    async with stage.controller() as worker:
+
+        def metrics() -> str:
+            return generate_latest(worker.metrics.registry).decode()
+
+        ends = {keys.RUN_DURATION: "1ms"}
+        fails = ends | {keys.EXIT_CODE: "1"}
+        await stage.submit(job("good", [task(annotations=ends)]))
+        await stage.submit(job("bad", [task(annotations=fails)]))
+        await stage.until(
+            lambda: (stage.phase("good"), stage.phase("bad")) == ("Completed", "Failed")
+        )
+        done = 'volcano_job_completed_phase_count{job_name="default/good",queue_name="default"} 1.0'
+        failed = 'volcano_job_failed_phase_count{job_name="default/bad",queue_name="default"} 1.0'
+        await stage.until(lambda: done in metrics() and failed in metrics())
+        latency = "volcano_controller_job_to_pod_creation_latency_milliseconds_count 2.0"
+        assert latency in metrics()
+        await client.delete(JOB, "good", "default")
+        await stage.until(lambda: done not in metrics())
+        assert failed in metrics()
+    playing.cancel()

@@ -116,6 +116,19 @@ async def test_a_list_that_expires_between_pages_is_read_at_once(
         assert [seen.query.get("limit") for seen in api.requests[:3]] == ["10", "10", None]
 
 
+async def test_raw_objects_are_kept_without_managed_fields(client: Client, api: TinyApi) -> None:
+    listed, followed = thing("a"), thing("b")
+    for each in (listed, followed):
+        each["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    await api.put(PODS, listed)
+    raw: WatchCache[dict[str, Any]] = WatchCache(client, POD, dict)
+    async with running(raw):
+        await api.put(PODS, followed)
+        await until(lambda: len(raw) == 2)
+        assert all("managedFields" not in each["metadata"] for each in raw.values())
+        assert [each["size"] for each in raw.values()] == [1, 1]
+
+
 async def test_late_subscribers_are_told_what_is_known(
     cache: WatchCache[Thing], api: TinyApi
 ) -> None:

@@ -84,7 +84,7 @@ def test_a_write_that_never_shows_is_waited_for_no_longer_than_it_says() -> None
     picture = cast("Caches", Picture(CONFIG_MAP, "5"))
     assert memory.unseen(picture, 4.0) == 6.0
     assert memory.unseen(picture, 10.0) is None
-    assert memory.writes == []
+    assert not memory.writes
 
 
 def test_a_find_is_believed_for_a_while() -> None:
@@ -97,16 +97,13 @@ def test_a_find_is_believed_for_a_while() -> None:
 def test_nothing_is_remembered_of_an_earlier_job_of_the_name() -> None:
     memory = Memory()
     key = ("default", "train")
-    memory.of(key, "u1").failures = 3
-    assert memory.of(key, "u1").failures == 3
-    assert memory.of(key, "u2").failures == 0
+    memory.of(key, "u1").refusals = 3
+    assert memory.of(key, "u1").refusals == 3
+    assert memory.of(key, "u2").refusals == 0
 
 
-def test_removals_are_noted_for_jobs_that_are_known() -> None:
+def test_nothing_is_remembered_of_a_job_that_is_gone() -> None:
     memory = Memory()
-    memory.removed(("default", "train"), _pod("1"))
-    assert memory.of(("default", "train"), "u1").gone == []
-    memory.removed(("default", "train"), _pod("2"))
-    assert len(memory.of(("default", "train"), "u1").gone) == 1
+    memory.of(("default", "train"), "u1").refusals = 3
     memory.forget(("default", "train"))
-    assert memory.of(("default", "train"), "u1").gone == []
+    assert memory.of(("default", "train"), "u1").refusals == 0

@@ -28,7 +28,6 @@ class StoppedWorld(World):
         except StoppedError:
             self.stop_before = None
             self.stopped = True
-            self.gone.clear()
             return super().look()
 
 
