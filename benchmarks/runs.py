@@ -1,0 +1,322 @@
+"""The runs of `benchmarks.end_to_end`: a bare loop, many Jobs, one Job from its submission to its end, one huge Job."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from benchmarks.counters import Counters, Write, count
+from pumice.api.kinds import JOB, POD
+from pumice.api.pods import Pod
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.client import Client, Object
+from pumice.cluster.errors import ApiError
+from tests.support.controlplane.cluster import ControlPlane
+
+__all__ = ["Round", "Runs"]
+
+AT_ONCE = 64
+"""Requests under way at once, in the bare loop and when Jobs are submitted."""
+
+CALM_SECONDS = 2.0
+"""A run has ended when nothing has been written for so long."""
+
+LIMIT_SECONDS = 300.0
+
+ONE_JOB = 20
+"""Pods of the one Job."""
+
+
+@dataclass
+class Round:
+    """Figures of one round.
+
+    Attributes:
+        bare: Pods a second that the loop creates and binds.
+        ours: Pods a second from the submission of the first Job until the last pod is bound.
+        bare_creation: Pods a second that a loop of creates alone achieves.
+        creation: Pods a second that the controller creates for one Job that does not fit.
+        cpu: Processor seconds for 1,000 pods, by process.
+        bare_cpu: Those of the API server in the bare loop.
+        writes: Writes a pod besides its creation and its binding, by resource, verb and code.
+        pod_statuses: Writes of pod statuses by the scheduler.
+        one_job: Writes for one Job of 20 pods, from its submission until it has completed.
+        one_job_writes: The same by resource, verb and code.
+    """
+
+    bare: float = 0.0
+    ours: float = 0.0
+    bare_creation: float = 0.0
+    creation: float = 0.0
+    cpu: dict[str, float] = field(default_factory=dict)
+    bare_cpu: float = 0.0
+    writes: dict[str, float] = field(default_factory=dict)
+    pod_statuses: int = 0
+    one_job: int = 0
+    one_job_writes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """Our pods a second by those of the bare loop."""
+        return self.ours / self.bare
+
+    @property
+    def creation_ratio(self) -> float:
+        """Our creations a second by those of the bare loop."""
+        return self.creation / self.bare_creation
+
+    @property
+    def beside(self) -> float:
+        """Writes a pod besides its creation and its binding."""
+        return sum(self.writes.values())
+
+    @property
+    def our_cpu(self) -> float:
+        """Processor seconds of our three processes for 1,000 pods."""
+        return sum(seconds for name, seconds in self.cpu.items() if name != "kube-apiserver")
+
+
+class Runs:
+    """The runs of one round, on a control plane of its own."""
+
+    def __init__(
+        self, plane: ControlPlane, client: Client, found: Round, jobs: int, size: int
+    ) -> None:
+        """Describe them.
+
+        Args:
+            plane: The control plane.
+            client: An administrator's session with it.
+            found: Where their figures go.
+            jobs: Jobs that are submitted at once.
+            size: Pods of each.
+        """
+        self._plane = plane
+        self._client = client
+        self._found = found
+        self._jobs = jobs
+        self._size = size
+        self._pods = jobs * size
+
+    async def bare(self, nodes: int) -> None:
+        """The loops, while no component runs."""
+        client, pods = self._client, range(self._pods)
+        async with self._namespace("created"):
+            start = time.monotonic()
+            await together(client.create(POD, pod(number), "created") for number in pods)
+            self._found.bare_creation = self._pods / (time.monotonic() - start)
+
+        async def place(number: int) -> None:
+            await client.create(POD, pod(number), "bare")
+            await client.bind("bare", f"pod-{number}", f"node-{number % nodes:05}")
+
+        async with self._namespace("bare"):
+            before = await count(client, {})
+            start = time.monotonic()
+            await together(map(place, pods))
+            self._found.bare = self._pods / (time.monotonic() - start)
+            used = (await self._calm({})).since(before)
+        self._found.bare_cpu = used.cpu["kube-apiserver"] / self._pods * 1000
+
+    async def gangs(self, pids: Mapping[str, int]) -> None:
+        """All Jobs at once.
+
+        Args:
+            pids: The components' processes by name.
+        """
+        client, watch = self._client, PodWatch(self._client, "gangs")
+        async with self._namespace("gangs"), watch.running():
+            await self._first("gangs")
+            await until(lambda: watch.running_pods == 1)
+            before = await self._calm(pids)
+            start = time.monotonic()
+            await together(
+                client.create(JOB, job(f"train-{number}", self._size), "gangs")
+                for number in range(self._jobs)
+            )
+            await until(lambda: len(watch.bound) == self._pods + 1)
+            self._found.ours = self._pods / (max(watch.bound.values()) - start)
+            used = (await self._calm(pids)).since(before)
+        self._found.cpu = {name: each / self._pods * 1000 for name, each in used.cpu.items()}
+        beside = besides(used.writes, self._pods, 1)
+        self._found.writes = {sort: number / self._pods for sort, number in beside.items()}
+        self._found.pod_statuses = used.of("pods/status") - self._pods
+
+    async def one_job(self) -> None:
+        """One Job from its submission until it has completed."""
+        async with self._namespace("one"):
+            before = await self._calm({})
+            await self._client.create(JOB, job("train", ONE_JOB, lasts="3s"), "one")
+            phase = ""
+            async with asyncio.timeout(LIMIT_SECONDS):
+                while phase != "Completed":
+                    await asyncio.sleep(0.1)
+                    found = await self._client.get(JOB, "train", "one")
+                    phase = found.get("status", {}).get("state", {}).get("phase", "")
+            used = (await self._calm({})).since(before)
+        self._found.one_job_writes = dict(besides(used.writes, ONE_JOB, 2))
+        self._found.one_job = ONE_JOB + sum(self._found.one_job_writes.values())
+
+    async def creation(self) -> None:
+        """One Job of as many pods that no node suits, so that nothing else is under way."""
+        watch = PodWatch(self._client, "huge")
+        async with self._namespace("huge"), watch.running():
+            await self._client.create(JOB, job("huge", self._pods, fits=False), "huge")
+            await until(lambda: len(watch.seen) == self._pods)
+            moments = watch.seen.values()
+            self._found.creation = (self._pods - 1) / (max(moments) - min(moments))
+
+    async def _first(self, namespace: str) -> None:
+        """Submit a Job of one pod; it is refused until the API server reaches the webhook and the queues exist."""
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while True:
+                with suppress(ApiError):
+                    await self._client.create(JOB, job("first", 1), namespace)
+                    return
+                await asyncio.sleep(0.1)
+
+    @asynccontextmanager
+    async def _namespace(self, name: str) -> AsyncIterator[None]:
+        """A namespace that pods can be created in; in the end its Jobs and pods are removed."""
+        await asyncio.to_thread(self._plane.add_namespace, name)
+        yield
+        options = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+        for kind in (JOB, POD):
+            await self._client.raw("DELETE", kind.collection(name), options)
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while (await self._client.list(POD, name))["items"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.5)
+
+    async def _calm(self, pids: Mapping[str, int]) -> Counters:
+        """The counters once nothing has been written for a while."""
+        last = await count(self._client, pids)
+        since = time.monotonic()
+        while time.monotonic() - since < CALM_SECONDS:
+            await asyncio.sleep(0.25)
+            found = await count(self._client, pids)
+            if found.writes != last.writes:
+                since = time.monotonic()
+            last = found
+        return last
+
+
+def besides(writes: Counter[Write], pods: int, statuses: int) -> Counter[str]:
+    """Writes besides those of the user, the creation and the binding of pods, and the statuses of kwok.
+
+    Args:
+        writes: All writes.
+        pods: The pods.
+        statuses: Statuses that kwok writes of each.
+    """
+    found = Counter({f"{each.verb} {each.resource} {each.code}": n for each, n in writes.items()})
+    found.subtract({"POST pods 201": pods, "POST pods/binding 201": pods})
+    found.subtract({"PATCH pods/status 200": statuses * pods})
+    del found["POST jobs 201"]
+    return +found
+
+
+class PodWatch:
+    """The pods of a namespace as a watch shows them.
+
+    Attributes:
+        seen: When each pod was first seen.
+        bound: When each pod was first seen on a node.
+    """
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        """Describe the watch.
+
+        Args:
+            client: Session with the API server.
+            namespace: Which pods.
+        """
+        self._cache = WatchCache(client, POD, Pod, namespace=namespace)
+        self._cache.subscribe(self._note)
+        self.seen: dict[str, float] = {}
+        self.bound: dict[str, float] = {}
+
+    @property
+    def running_pods(self) -> int:
+        """Number of pods that run."""
+        return sum(each.status.phase == "Running" for each in self._cache.values())
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Watch within the block."""
+        watching = asyncio.create_task(self._cache.run())
+        try:
+            await self._cache.synced.wait()
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+    def _note(self, change: object, old: Pod | None, new: Pod | None) -> None:
+        del change, old
+        if new is None:
+            return
+        now, name = time.monotonic(), new.metadata.name
+        self.seen.setdefault(name, now)
+        if new.spec.node_name:
+            self.bound.setdefault(name, now)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def together(requests: Iterable[Awaitable[object]]) -> None:
+    """Carry requests out, many at once."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(request: Awaitable[object]) -> None:
+        async with gate:
+            await request
+
+    await asyncio.gather(*map(one, requests))
+
+
+def template() -> Object:
+    """The pod spec of all pods."""
+    requests = {"cpu": "1", "memory": "1Gi"}
+    container = {"name": "main", "image": "busybox:1.36", "resources": {"requests": requests}}
+    return {"containers": [container], "restartPolicy": "Never"}
+
+
+def pod(number: int) -> Object:
+    """A pod of a loop."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"pod-{number}", "labels": {"app": "bare"}},
+        "spec": template() | {"schedulerName": "bare"},
+    }
+
+
+def job(name: str, size: int, *, lasts: str = "", fits: bool = True) -> Object:
+    """A Job of one task.
+
+    Args:
+        name: Its name.
+        size: Its pods.
+        lasts: How long its pods run; for ever if empty.
+        fits: False for one that no node suits.
+    """
+    spec = template() if fits else template() | {"nodeSelector": {"no": "such-node"}}
+    annotations = {"pumice.dev/run-duration": lasts} if lasts else {}
+    task = {
+        "name": "worker",
+        "replicas": size,
+        "template": {"metadata": {"annotations": annotations}, "spec": spec},
+    }
+    return {
+        "apiVersion": JOB.api_version,
+        "kind": JOB.kind,
+        "metadata": {"name": name},
+        "spec": {"minAvailable": size, "schedulerName": "volcano", "tasks": [task]},
+    }
