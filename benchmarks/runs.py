@@ -20,7 +20,7 @@ __all__ = ["Round", "Runs"]
 AT_ONCE = 64
 """Requests under way at once, in the bare loop and when Jobs are submitted."""
 
-CALM_SECONDS = 2.0
+CALM_SECONDS = 3.0
 """A run has ended when nothing has been written for so long."""
 
 LIMIT_SECONDS = 300.0
@@ -194,7 +194,7 @@ class Runs:
         last = await count(self._client, pids)
         since = time.monotonic()
         while time.monotonic() - since < CALM_SECONDS:
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(1.0)
             found = await count(self._client, pids)
             if found.writes != last.writes:
                 since = time.monotonic()

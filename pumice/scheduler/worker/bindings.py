@@ -17,7 +17,6 @@ from pumice.api.nodes import Node
 from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, NotFound
-from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
@@ -128,8 +127,6 @@ class Binder:
         context.metrics.bind_seconds.observe(context.clock.monotonic() - binding.decided)
         self._failures.pop(meta.uid, None)
         self._settle(key, binding)
-        message = f"Successfully assigned {key} to {binding.node}"
-        context.recorder.record(Reference.of(POD, meta), "Normal", "Scheduled", message)
 
     def _failed(self, key: str, binding: _Binding, error: ApiError) -> float:
         uid = binding.pod.metadata.uid
