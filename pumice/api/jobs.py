@@ -10,6 +10,7 @@ from pumice.api.meta import ApiStruct, ObjectMeta
 
 __all__ = [
     "ACTIONS",
+    "DEFAULT_MAX_PODS",
     "EVENTS",
     "PHASES",
     "DependsOn",
@@ -25,6 +26,9 @@ __all__ = [
     "TaskState",
     "Volume",
 ]
+
+DEFAULT_MAX_PODS = 100_000
+"""Pods that a Job may ask for, unless the setting `max-pods-per-job` says otherwise."""
 
 PHASES = (
     "Pending",

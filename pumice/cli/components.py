@@ -74,6 +74,7 @@ def run_worker(
         UserError: It cannot start as it was asked to.
         typer.Exit: One of its tasks failed, which has been logged.
     """
+    from pumice.cli import lean
     from pumice.cluster.lifecycle import run_until_stopped
 
     async def work() -> None:
@@ -83,7 +84,10 @@ def run_worker(
             async with serving_health(metrics_port, registry, worker.checks, worker.notes):
                 await run_until_stopped(worker.tasks())
 
-    run(work)
+    with (
+        lean.settled()
+    ):  # a full collection stops the event loop, the longer the more pods there are
+        run(work)
 
 
 @asynccontextmanager

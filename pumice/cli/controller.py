@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.cli.components import identity, report_ignored, run_worker
 from pumice.cli.logs import Level
 from pumice.cli.options import (
@@ -50,7 +51,7 @@ def controller(
             min=1,
             help="Pods that a Job may ask for; nothing is made of one that asks for more.",
         ),
-    ] = 100_000,
+    ] = DEFAULT_MAX_PODS,
     check_jobs: Annotated[
         bool,
         typer.Option(

@@ -39,10 +39,13 @@ class Names:
     def __init__(self, job: Job) -> None:
         self._job = job.metadata.name
         self._tasks = {f"{self._job}-{task.name}": task.name for task in job.tasks}
+        self._known: dict[str, PodKey] = {}  # to take a name apart costs ten times as much
         self._sizes = {task.name: task.size for task in job.tasks}
 
     def key(self, name: str) -> PodKey | None:
         """Task and index of a pod; None if no task of the Job can have a pod of that name."""
+        if (known := self._known.get(name)) is not None:
+            return known
         prefix, _, last = name.rpartition("-")
         task = self._tasks.get(prefix)
         if task is None or not is_index(last):
@@ -51,7 +54,9 @@ class Names:
 
     def name(self, task: str, index: int) -> str:
         """Name of a pod."""
-        return pod_name(self._job, task, index)
+        name = pod_name(self._job, task, index)
+        self._known[name] = task, index
+        return name
 
     def wants(self, name: str) -> bool:
         """Whether the Job has a pod of that name, by its tasks and their sizes."""

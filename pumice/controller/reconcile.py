@@ -38,7 +38,7 @@ from pumice.controller.plan import (
     RequeueAfter,
     RequireAbsent,
 )
-from pumice.controller.restarts import restart_for
+from pumice.controller.restarts import Restart, restart_for
 from pumice.controller.retries import Tally, Unit
 from pumice.controller.situation import LIMITS, Limits, Situation, situation
 from pumice.controller.status import INVALID, START, refused
@@ -135,29 +135,16 @@ def _obey(case: Situation, order: Order) -> Plan:
 def _turn(case: Situation, decision: Decision) -> Plan:
     """Write an intention down, and nothing else."""
     found = row(case.phase, decision.action)
-    to, under_way, order = found.to or case.phase, decision.restart, decision.order
+    under_way, order = decision.restart, decision.order
     uid = order.command.metadata.uid if order else ""
     retry = found.retry or (case.strict and found.to == RESTARTING)
-    if under_way is None or to != RESTARTING:
+    if under_way is None:
         controlled, removing = marks.of_passing(case, command=uid), _unfinished(case)
     else:
-        tallies = _tallies(case, decision)
-        verdict = judged(case, under_way, case.facts.retry_count + retry, tallies)
-        if (
-            verdict.phase in FINISHED
-        ):  # the next pass finds it out, and removes what is not finished
-            controlled = marks.of_passing(case, command=uid)
-            controlled[restarts.NOTE] = under_way.note()
-            controlled[retries.NOTE] = retries.write(tallies)
-            removing = _unfinished(case)
-        else:
-            controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies)
-            removing = [pod for pod in case.pods if under_way.replaces(pod)]
-        if not under_way.targeted:
-            controlled.pop(START, None)
+        controlled, removing = _of_restart(case, decision, under_way, uid, retry)
     status = case.status(
-        Verdict(to, decision.action, decision.why),
-        {key: text for key, text in controlled.items() if text},
+        Verdict(found.to or case.phase, decision.action, decision.why),
+        controlled,
         removing=removing,
         new_version=under_way is None or not under_way.targeted,
         retry=retry,
@@ -172,14 +159,26 @@ def _turn(case: Situation, decision: Decision) -> Plan:
     return Plan.of(absent, status, [event], deletes)
 
 
-def _tallies(case: Situation, decision: Decision) -> dict[Unit, Tally]:
-    """How often what a targeted restart restarts was restarted, with this restart."""
-    under_way = decision.restart
-    if under_way is None or not under_way.targeted or case.strict:
-        return {}
-    again = retries.units(under_way, case.roster.names)
-    before = retries.of(case.job, case.roster.names)
-    return retries.restarted(before, again, decision.failed)
+def _of_restart(
+    case: Situation, decision: Decision, under_way: Restart, uid: str, retry: bool
+) -> tuple[dict[str, str], list[Pod]]:
+    """What is noted of a restart that begins, and the pods that are removed because of it."""
+    tallies: dict[Unit, Tally] = {}
+    if under_way.targeted and not case.strict:
+        names = case.roster.names
+        again = retries.units(under_way, names)
+        tallies = retries.restarted(retries.of(case.job, names), again, decision.failed)
+    verdict = judged(case, under_way, case.facts.retry_count + retry, tallies)
+    if verdict.phase not in FINISHED:
+        controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies)
+        if not under_way.targeted:
+            controlled.pop(START, None)
+        return controlled, [pod for pod in case.pods if under_way.replaces(pod)]
+    # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
+    controlled = marks.of_passing(case, command=uid) | {restarts.NOTE: under_way.note()}
+    if tallies:
+        controlled[retries.NOTE] = retries.write(tallies)
+    return controlled, _unfinished(case)
 
 
 def _unfinished(case: Situation) -> list[Pod]:

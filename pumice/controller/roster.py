@@ -3,8 +3,8 @@
 A pod that is gone leaves no trace of its own. So the status notes, in `controlledResources`:
 
 * `pumice.dev/pods`: the pods that were seen. What the controller removes is taken out of the note by the
-  write that precedes the removal. A pod that is in the note and does not exist was therefore removed by
-  somebody else: evicted.
+  write that precedes the removal. A pod that is in the note and does not exist was therefore not removed by
+  the controller: it was evicted.
 * `pumice.dev/succeeded`: the pods that succeeded. They count as succeeded also when they exist no longer,
   and are not made again.
 * `pumice.dev/evicted`: evicted pods for which a policy has a `timeout`, each with the moment at which it was
@@ -33,7 +33,7 @@ SUCCEEDED = "pumice.dev/succeeded"
 EVICTED = "pumice.dev/evicted"
 
 _MOMENTS = 100
-"""Moments of evictions that are told apart; later ones share the last, so that the note stays short."""
+"""Bound on distinct moments in the note; later evictions share the last one, so that the note stays short."""
 
 
 def version_of(pod: Pod) -> int:

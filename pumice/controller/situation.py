@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pumice.api import keys
-from pumice.api.jobs import Job
+from pumice.api.jobs import DEFAULT_MAX_PODS, Job
 from pumice.api.kinds import POD
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
@@ -17,7 +17,7 @@ from pumice.controller.plan import PatchStatus
 from pumice.controller.roster import Roster
 from pumice.controller.roster import read as read_roster
 from pumice.controller.status import Counts, compose, count, facts
-from pumice.controller.subject import DEFAULT_MAX_PODS, min_available, read
+from pumice.controller.subject import min_available, read
 from pumice.controller.volumes import wanted_claims
 from pumice.plugins import (
     KeySecret,

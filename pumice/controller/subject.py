@@ -7,14 +7,11 @@ instead of a crash.
 
 import msgspec
 
-from pumice.api.jobs import Job, Task
+from pumice.api.jobs import DEFAULT_MAX_PODS, Job, Task
 from pumice.api.meta import Raw
 from pumice.api.names import default_task_name
 
-__all__ = ["DEFAULT_MAX_PODS", "DEFAULT_MAX_RETRY", "UnusableError", "min_available", "read"]
-
-DEFAULT_MAX_PODS = 100_000
-"""Pods that a Job may ask for, unless the setting `max-pods-per-job` says otherwise."""
+__all__ = ["DEFAULT_MAX_RETRY", "UnusableError", "min_available", "read"]
 
 DEFAULT_MAX_RETRY = 3
 """`spec.maxRetry` when the Job does not say; admission writes the same."""

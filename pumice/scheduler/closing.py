@@ -51,7 +51,7 @@ class Closing:
     def run(self) -> None:
         """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
         state, now = self._state, self._session.now
-        tried = {job.key for job in self._session.view.waiting}
+        tried = {job.key for job in self._session.view.waiting} - self._session.skipped
         fresh = state.dirty.keys() | tried | self._session.outcomes.keys()
         due = {key for key, moment in state.dues.items() if moment <= now}
         for key in sorted(fresh | due):
@@ -94,7 +94,7 @@ class Closing:
             self._write(job, finding)
 
     def _blocked(self, job: Job) -> tuple[PodShape, ...] | None:
-        """What `Job.blocked` is to be until the job is looked at again."""
+        """What `Job.blocked` is to be until the job is looked at again, after setting what goes with it."""
         outcome = self._session.outcomes.get(job.key) or Outcome()
         waiting = [task for task in job.tasks.values() if task.status is Status.PENDING]
         if job.is_pending and not outcome.has_no_queue:
@@ -102,11 +102,12 @@ class Closing:
         if outcome.may_change or any(task.key in self._session.pipelined for task in waiting):
             return None
         if outcome.failed is not None:
+            # Without a pod leaving its node, another row may suit again, or a promise may end.
             if self._is_wide or self._session.pipelined:
-                return (
-                    None  # a row may suit again, or a promise end, without a pod leaving its node
-                )
+                return None
             shapes = {task.shape.number: task.shape for task in waiting if not task.gates}
+            job.short = max(1, job.min_member - job.ready - outcome.schedulable)
+            job.gained = 0
             return tuple(shapes.values())
         if job.group is None or outcome.refusal is not None or outcome.refused is not None:
             return ()

@@ -79,7 +79,7 @@ def _promised(session: Session, job: Job) -> Reason | None:
 
 def _gang(job: Job, outcome: Outcome) -> Reason:
     gated = [task for task in _in_order(job) if task.gates]
-    schedulable = job.ready + len(outcome.tentative)
+    schedulable = job.ready + outcome.schedulable
     total = len(job.tasks)
     pending = _verdict_counts(job, outcome)
     details: dict[str, object] = {
@@ -161,6 +161,6 @@ def _in_order(job: Job) -> list[Task]:
 
 def _verdict_counts(job: Job, outcome: Outcome) -> dict[str, int]:
     gated = sum(1 for task in job.tasks.values() if task.gates and task.status is Status.PENDING)
-    schedulable = len(outcome.tentative)
+    schedulable = outcome.schedulable
     rest = job.counts[Status.PENDING] - gated - schedulable
     return {"Schedulable": schedulable, "SchedulingGated": gated, "Unschedulable": rest}

@@ -74,7 +74,11 @@ class Registrar:
         self._extensions.moving_task_order |= moves and self.is_on("enableTaskOrder")
 
     def job_valid(self, check: Callable[[Job], Reason | None]) -> None:
-        """Say why a job cannot be tried at all. Has no switch."""
+        """Say why a job cannot be tried at all. Has no switch.
+
+        The answer must follow from the job alone: a job that is refused is not asked about again before it changes,
+        or before nodes, queues, priorities or claims do.
+        """
         self._add(self._extensions.job_valid, check)
 
     def job_enqueueable(self, vote: Callable[[Job], Vote | Reason]) -> None:
@@ -113,7 +117,8 @@ class Registrar:
         """Say which nodes a class of pods may use.
 
         While pods of a gang are placed, an answer may only become stricter: a shape that has found no node is not
-        tried again in this turn.
+        tried again in this turn. A gang that has found no node is tried again when pods leave nodes on which it has
+        room; a filter whose answers about a node depend on pods of other nodes must say so by scope `all`.
         """
         self._add(self._extensions.filters, FilterPoint(judge, scope), "enablePredicate")
 

@@ -1,13 +1,18 @@
 """Which gangs a cycle tries: not those that nothing since their last try could have helped.
 
-A gang that found no node remembers the shapes of its waiting pods. It is tried again when it changed itself, when a node
-on which one of these shapes has room now gained room, or when something changed that may help anyone: nodes, queues,
-priorities, claims, the configuration. A gang that cannot become ready whatever the nodes are is tried again when it
-changed itself, or when something changed that may help anyone. Every other gang is tried in every cycle.
+A gang that found no node remembers the shapes of its waiting pods, and if that is one shape, how many places it was
+short of. It is tried again when it changed itself, when nodes gained room for one of these shapes, or for as many pods as
+it was short of, or when something changed that may help anyone: nodes, queues, priorities, claims, the configuration. A
+gang that cannot become ready whatever the nodes are is tried again when it changed itself, or when something changed that
+may help anyone. Every other gang is tried in every cycle.
+
+Pods of one shape take the same room wherever they go, so counting their places is exact; of several shapes a single new
+place may be enough, because it lets others move.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.shapes import PodShape
@@ -21,25 +26,32 @@ class Gains:
 
     Attributes:
         anyone: Whether something changed that may help any gang.
-        nodes: Names of nodes that pods have left, or are about to leave.
+        nodes: Nodes that pods have left, or are about to leave: what was free on them before, by column.
     """
 
-    __slots__ = ("anyone", "nodes")
+    __slots__ = ("_table", "anyone", "nodes")
 
-    def __init__(self) -> None:
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
         self.anyone = True
-        self.nodes: set[str] = set()
+        self.nodes: dict[str, Ints] = {}
 
-    def left(self, old: Task, new: Task | None, node: str) -> None:
-        """Note that a pod changed, or is gone.
+    def about_to_change(self, old: Task, new: Task | None, node: str) -> None:
+        """Note that a pod is about to change, or to go.
 
         Args:
-            old: The pod as it was.
-            new: The pod as it is; None when it is gone.
-            node: Node that it is on now.
+            old: The pod as it is.
+            new: The pod as it will be; None when it goes.
+            node: Node that it will be on.
         """
         if old.node and old.status in NEEDS_ROOM and not _stays(old, new, node):
-            self.nodes.add(old.node)
+            self.about_to_leave(old.node)
+
+    def about_to_leave(self, node: str) -> None:
+        """Note that a pod is about to leave a node."""
+        row = self._table.records[node].row
+        if row >= 0 and node not in self.nodes:
+            self.nodes[node] = self._table.free(row)
 
     def clear(self) -> None:
         """Begin anew; a cycle has seen everything."""
@@ -58,41 +70,47 @@ def _stays(old: Task, new: Task | None, node: str) -> bool:
 
 def to_try(waiting: Iterable[Job], gains: Gains, nodes: NodeTable) -> list[Job]:
     """The waiting gangs that a cycle has to try, in the order of their keys."""
-    if gains.anyone:
-        return sorted(waiting, key=_key)
-    fits = _fitting(gains, nodes)
-    found = [job for job in waiting if job.blocked is None or any(map(fits, job.blocked))]
-    return sorted(found, key=_key)
+    room = None if gains.anyone else _Room(gains, nodes)
+    return sorted((job for job in waiting if _is_worth_it(job, room)), key=lambda job: job.key)
 
 
-def _key(job: Job) -> str:
-    return job.key
+def _is_worth_it(job: Job, room: "_Room | None") -> bool:
+    """Whether to try a gang, given the room that nodes have gained; None when anything may help."""
+    if room is None or job.blocked is None:
+        return True
+    if len(job.blocked) != 1:
+        return any(room.of(shape)[1] for shape in job.blocked)
+    job.gained += room.of(job.blocked[0])[0]
+    return job.gained >= job.short
 
 
-def _fitting(gains: Gains, nodes: NodeTable) -> Callable[[PodShape], bool]:
-    """Whether a shape has room, now or once terminating pods are gone, on one of the nodes that gained some."""
-    names = [name for name in gains.nodes if name in nodes.records]
-    gained = sorted(row for name in names if (row := nodes.records[name].row) >= 0)
-    answers: dict[int, bool] = {}
+class _Room:
+    """What the nodes that gained room have for pods, now or once terminating pods are gone."""
 
-    def fits(shape: PodShape) -> bool:
-        answer = answers.get(shape.number)
+    def __init__(self, gains: Gains, nodes: NodeTable) -> None:
+        records = [nodes.records[name] for name in sorted(gains.nodes) if name in nodes.records]
+        self._changes = [
+            (gains.nodes[record.name].tolist(), nodes.free(record.row).tolist())
+            for record in records
+            if record.row >= 0
+        ]
+        self._answers: dict[int, tuple[int, bool]] = {}
+
+    def of(self, shape: PodShape) -> tuple[int, bool]:
+        """How many more pods of a shape fit than before, and whether any fits."""
+        answer = self._answers.get(shape.number)
         if answer is None:
-            answer = answers[shape.number] = bool(gained) and _has_room(shape, gained, nodes)
+            counts = [
+                (_fitting(shape, before), _fitting(shape, now)) for before, now in self._changes
+            ]
+            more = sum(max(now - before, 0) for before, now in counts)
+            answer = self._answers[shape.number] = more, any(now for _, now in counts)
         return answer
 
-    return fits
 
-
-def _has_room(shape: PodShape, gained: Sequence[int], nodes: NodeTable) -> bool:
-    rows = nodes.rows()
-    return any(
-        all(
-            int(rows.allocatable[row, need.column])
-            - int(rows.used[row, need.column])
-            + int(rows.releasing[row, need.column])
-            >= need.amount
-            for need in shape.needs
-        )
-        for row in gained
+def _fitting(shape: PodShape, free: Sequence[int]) -> int:
+    """Pods of a shape that fit into what is free of each resource; columns opened since count as empty."""
+    return min(
+        max(free[need.column] // need.amount, 0) if need.column < len(free) else 0
+        for need in shape.needs
     )

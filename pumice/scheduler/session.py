@@ -58,18 +58,18 @@ class Outcome:
     Attributes:
         refusal: Why it was not tried, or not let in.
         failed: First pod for which there was no node, and why.
-        tentative: Where pods would have gone, had the whole gang fitted.
+        schedulable: How many pods would have had a place, had the whole gang fitted.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
         has_no_queue: Whether it was refused because its queue does not exist or is not open.
     """
 
-    __slots__ = ("failed", "has_no_queue", "may_change", "refusal", "refused", "tentative")
+    __slots__ = ("failed", "has_no_queue", "may_change", "refusal", "refused", "schedulable")
 
     def __init__(self) -> None:
         self.refusal: Reason | None = None
         self.failed: tuple[Task, FitFailure] | None = None
-        self.tentative: dict[str, str] = {}
+        self.schedulable = 0
         self.refused: Reason | None = None
         self.may_change = False
         self.has_no_queue = False
@@ -90,6 +90,8 @@ class Session:
         pipelined: Pods that are promised a place, and the node.
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were placed, promised a place or refused.
+        places: How many pods of a shape, for a queue, fitted when a gang of that shape alone found too few places.
+        skipped: Jobs that need more than these, as they did before.
     """
 
     def __init__(self, state: ClusterState, actions: frozenset[str], now: float) -> None:
@@ -109,6 +111,8 @@ class Session:
         self.pipelined: dict[str, str] = {}
         self.errors: dict[str, Exception] = {}
         self.decided = 0
+        self.places: dict[tuple[int, str], int] = {}
+        self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, str], Board] = {}

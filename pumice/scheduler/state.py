@@ -90,7 +90,7 @@ class ClusterState:
         self.settled: tuple[int, object] | None = None
         self.config: object = None
         self.pace = pace or Pace()
-        self.gains = Gains()
+        self.gains = Gains(self.nodes)
         self.dues: dict[str, float] = {}
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
@@ -139,7 +139,7 @@ class ClusterState:
         self._widen()
         self.shapes.use(task.shape)
         if old is not None:
-            self.gains.left(old, task, node)
+            self.gains.about_to_change(old, task, node)
             self._drop(old)
         self.tasks[task.key] = task
         if node:
@@ -156,7 +156,7 @@ class ClusterState:
         if task is None:
             return False
         self.assumed.end_pod(task.key)
-        self.gains.left(task, None, "")
+        self.gains.about_to_change(task, None, "")
         self._drop(task)
         return self._changed(True)
 
@@ -171,7 +171,7 @@ class ClusterState:
             return False
         task = self.tasks[key]
         record = self.nodes.records[task.node]
-        self.gains.nodes.add(task.node)
+        self.gains.about_to_leave(task.node)
         self.nodes.discard(task)
         if task.job:
             self.jobs[task.job].move(task, task.shown)

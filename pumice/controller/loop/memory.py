@@ -79,7 +79,7 @@ class Recollection:
         claims: Claims that exist; they are not watched.
         trouble: What the API server refused.
         refusals: How often in a row the API server refused something.
-        outages: How often in a row it did not answer, or had a newer picture.
+        outages: How often in a row it did not answer, or had a newer state.
         creates: Whether the last pass created pods and nothing was refused.
         held: Status that is written later, since only counts have changed.
         overdue: Whether it must be written before anything else: a pod that it counts was removed.

@@ -5,7 +5,15 @@ import logging
 import math
 from contextlib import ExitStack
 
-from pumice.api.kinds import COMMAND, JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, QUEUE, Kind
+from pumice.api.kinds import (
+    COMMAND,
+    JOB,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    Kind,
+)
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod

@@ -30,11 +30,8 @@ def run(session: Session, _arguments: Arguments) -> None:
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
         with session.turn(job):
-            queue = _admitted(session, job)
-            waiting = _candidates(session, job) if queue is not None else []
-            if queue is None or not waiting:
+            if _admitted(session, job) is None or not _candidates(session, job):
                 continue
-            tasks[job.key] = _Tasks(session, waiting)
             line = jobs.setdefault(job.queue, Line(session.job_key))
             line.push(job)
     for name, line in jobs.items():
@@ -49,9 +46,11 @@ def run(session: Session, _arguments: Arguments) -> None:
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
-        waiting_tasks = tasks[job.key]
         with session.turn(job):
-            if _turn(session, queue, job, waiting_tasks) and waiting_tasks:
+            waiting = tasks.get(job.key)
+            if waiting is None and not _needs_more(session, queue, job):
+                waiting = tasks[job.key] = _Tasks(session, _candidates(session, job))
+            if waiting and _turn(session, queue, job, waiting) and waiting:
                 line.push(job)
         queues.push(queue)
 
@@ -83,6 +82,20 @@ def _candidates(session: Session, job: Job) -> list[Task]:
     ]
 
 
+def _needs_more(session: Session, queue: Queue, job: Job) -> bool:
+    """Whether a job that found too few places before needs more than another one of its shape has found now."""
+    shapes = job.blocked or ()
+    places = (
+        session.places.get((shapes[0].number, queue.metadata.name)) if len(shapes) == 1 else None
+    )
+    needed = job.min_member - job.ready
+    if places is None or needed <= places:
+        return False
+    job.short, job.gained = needed - places, 0
+    session.skipped.add(job.key)
+    return True
+
+
 def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
     name = queue.metadata.name
     while line:
@@ -108,6 +121,10 @@ class _Tasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
+    def shapes(self) -> set[int]:
+        """Numbers of their shapes."""
+        return {task.shape.number for task in self._tasks}
+
     def pop(self) -> Task:
         if self._is_moving:
             self._tasks.sort(key=self._key, reverse=True)
@@ -118,6 +135,7 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
+    shapes = tasks.shapes() if job.ready == 0 else set()
     failed_roles: set[str] = set()
     failed_shapes: set[int] = set()
     while tasks:
@@ -145,8 +163,10 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     if session.is_pipelined(job):
         session.keep(statement)
     else:
-        outcome.tentative = dict(statement.placements)
+        outcome.schedulable = len(statement.placements)
         statement.discard()
+        if outcome.refused is None and len(shapes) == 1 and not session.pipelined:
+            session.places[shapes.pop(), queue.metadata.name] = outcome.schedulable
     return False
 
 

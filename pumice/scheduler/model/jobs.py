@@ -38,6 +38,8 @@ class Job:
         pending_empty: Pending pods without requests.
         blocked: Shapes of which one must find room before the job is worth another try, none for a job that only
             a change of its own can help; None when it is to be tried in any case.
+        short: Where that is a single shape, places that it lacked when it was last tried.
+        gained: Places for that shape which nodes have gained since, at most.
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
@@ -50,6 +52,7 @@ class Job:
         "counts",
         "created",
         "finding",
+        "gained",
         "group",
         "key",
         "min_member",
@@ -65,6 +68,7 @@ class Job:
         "ready",
         "report",
         "roles",
+        "short",
         "status",
         "tasks",
     )
@@ -88,6 +92,8 @@ class Job:
         self.ready = 0
         self.pending_empty = 0
         self.blocked: tuple[PodShape, ...] | None = None
+        self.short = 0
+        self.gained = 0
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None

@@ -104,7 +104,7 @@ async def test_a_pod_that_a_quota_refuses_does_not_block_those_behind_it(
     assert "exceeded quota: team" in empty.reason()[1]
     assert {name.rsplit("-", 1)[0] for name in empty.names(POD)} == {"train-modest"}
     refused = [r for r in requests.of("POST", "pods") if "greedy" in r.body["metadata"]["name"]]
-    assert len(refused) < 40, "one pod of a task tells of the others"
+    assert len(refused) < 40, "one refusal is enough for a task"
 
 
 async def test_a_job_of_more_pods_than_the_controller_handles_is_refused(

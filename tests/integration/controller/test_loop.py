@@ -1,6 +1,7 @@
 """The process around `reconcile`: starting, leading, stumbling, being refused."""
 
 import asyncio
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerWorker
 from pumice.embedded import EmbeddedCluster
+from pumice.embedded.storage import Change
 from pumice.plugins import JobPlugin, PodEdits, Registry, Values, builtin
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
@@ -48,6 +50,52 @@ async def test_starting_again_on_settled_jobs_writes_nothing(
         await stage.calm()
     playing.cancel()
     assert cluster.store.storage.revision == before
+
+
+async def test_what_is_evicted_while_no_controller_lives_is_found_by_the_next(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
+    stage = ControllerStage(cluster, client)
+    playing = asyncio.create_task(stage.schedule())
+    policies = [{"event": "PodEvicted", "action": "RestartPod"}]
+    async with stage.controller():
+        await stage.submit(job("train", [task("worker", 3)], policies=policies))
+        await stage.until(lambda: stage.job().get("status", {}).get("running") == 3)
+        await stage.calm()
+    await client.delete(POD, "train-worker-1", "default", grace=0)
+    async with stage.controller():
+        await stage.until(lambda: len(stage.all(POD)) == 3)
+        await stage.until(lambda: stage.job().get("status", {}).get("running") == 3)
+        await stage.calm()
+    playing.cancel()
+    noted = stage.job()["status"]["controlledResources"]
+    assert noted["pumice.dev/retries"] == "pod/worker/1=1/0"
+    assert noted["pumice.dev/pods"] == "worker/0-2"
+
+
+async def test_a_job_of_20_pods_is_noted_by_no_write_of_its_own(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
+    """The notes change with the counts: no status differs from the one before in its notes only."""
+    stage = ControllerStage(cluster, client)
+    statuses: list[Raw] = []
+
+    def listen(change: Change) -> None:
+        if change.new.obj["kind"] == JOB.kind and change.new.obj.get("status"):
+            statuses.append(change.new.obj["status"])
+
+    cluster.store.storage.listen(listen)
+    playing = asyncio.create_task(stage.schedule())
+    async with stage.controller():
+        ends = {keys.RUN_DURATION: "50ms"}
+        await stage.submit(job("train", [task("worker", 20, annotations=ends)]))
+        await stage.until(lambda: stage.phase() == "Completed")
+        await stage.calm()
+    playing.cancel()
+    without = [{**each, "controlledResources": None} for each in statuses]
+    for before, after in itertools.pairwise(without):
+        assert before != after
+    assert stage.job()["status"]["controlledResources"]["pumice.dev/succeeded"] == "worker/0-19"
 
 
 async def test_one_of_two_leads_and_the_other_takes_over(

@@ -119,9 +119,7 @@ async def _carried_out(client: Client, made: Raw, *stages: list[Step]) -> tuple[
 
 
 @pytest.mark.parametrize("step", [_removal, _mark])
-async def test_no_pod_is_removed_on_an_old_picture_of_the_job(
-    empty: ControllerStage, step: Any
-) -> None:
+async def test_no_pod_is_removed_if_the_job_has_changed(empty: ControllerStage, step: Any) -> None:
     async with recorded(empty.cluster.url) as (client, requests):
         made = await empty.client.create(JOB, job("train"))
         found = empty.store.create(pod("train-worker-0"))
@@ -136,7 +134,7 @@ async def test_no_pod_is_removed_on_an_old_picture_of_the_job(
         assert sum(requests.writes.values()) == 1
 
 
-async def test_a_status_that_was_written_proves_the_picture(empty: ControllerStage) -> None:
+async def test_a_status_that_was_written_confirms_the_job(empty: ControllerStage) -> None:
     async with recorded(empty.cluster.url) as (client, requests):
         made = await empty.client.create(JOB, job("train"))
         found = empty.store.create(pod("train-worker-0"))

@@ -86,7 +86,7 @@ def _counts(stage: ControllerStage) -> dict[str, int]:
 
 
 async def _run(stage: ControllerStage) -> None:
-    """Pods run on a node that nobody simulates."""
+    """Pods run on a node without a simulated kubelet."""
     for name in stage.names(POD):
         await stage.client.bind("default", name, "elsewhere")
         pod = stage.find(POD, name)

@@ -100,7 +100,7 @@ async def test_counts_are_written_once_a_second_and_are_right_in_the_end(
     assert len(requests.of("PATCH", "jobs/status")) <= 10, "60 pods started one after the other"
 
 
-async def test_an_address_that_changes_wakes_nobody(scheduled: ControllerStage) -> None:
+async def test_an_address_that_changes_starts_no_pass(scheduled: ControllerStage) -> None:
     async with scheduled.controller() as worker:
         await scheduled.submit(job("train"))
         await scheduled.until(lambda: scheduled.phase() == "Running")

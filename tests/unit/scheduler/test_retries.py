@@ -1,5 +1,6 @@
 """Gangs that wait cost nothing while nothing happens that could help them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,25 +101,62 @@ def test_room_for_no_pod_that_waits_helps_nobody() -> None:
     assert counting.asked_since() == 0
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        lambda state: state.remove_pod("ns", "runs-0"),
-        lambda state: state.set_pod(
-            pod(["ns", "runs-0", "n1", "Running", 1, "1Gi", "runs", {"deleting": True}])
-        ),
-        lambda state: state.set_pod(pod(["ns", "runs-0", "n1", "Succeeded", 1, "1Gi", "runs"])),
-        lambda state: state.set_node(node(["n1", 5, "8Gi"])),
-        lambda state: state.set_node(node(["n3", 1, "8Gi"])),
-    ],
-    ids=["a pod goes", "a pod is about to go", "a pod is done", "a node grows", "a node comes"],
-)
-def test_new_room_lets_all_of_them_try_again(event: Any) -> None:
+def _gone(scene: Scene, number: int) -> None:
+    scene.state.remove_pod("ns", f"runs-{number}")
+
+
+def _going(scene: Scene, number: int) -> None:
+    row = ["ns", f"runs-{number}", "n1", "Running", 1, "1Gi", "runs", {"deleting": True}]
+    scene.state.set_pod(pod(row))
+
+
+def _done(scene: Scene, number: int) -> None:
+    scene.state.set_pod(pod(["ns", f"runs-{number}", "n1", "Succeeded", 1, "1Gi", "runs"]))
+
+
+@pytest.mark.parametrize("event", [_gone, _going, _done])
+def test_gangs_are_tried_again_when_as_many_places_are_free_as_they_were_short_of(
+    event: Callable[[Scene, int], None],
+) -> None:
+    """Of 8 pods 4 have found a place; the nodes gain one place at a time."""
     counting = Counting()
     scene = _cluster(counting, 5)
-    event(scene.state)
+    for number in range(3):
+        event(scene, number)
+        assert scene.cycle().binds == {}
+        assert counting.asked_since() == 0
+    event(scene, 3)
+    result = scene.cycle()
+    assert counting.asked_since() > 0
+    assert (len(result.binds), len(result.pipelined)) == ((0, 4) if event is _going else (8, 0))
+
+
+def test_one_place_may_be_enough_for_pods_of_several_shapes() -> None:
+    counting = Counting()
+    scene = _cluster(counting, 1)
+    scene.add_pod(["ns", "g0-large", "", "Pending", 2, "1Gi", "g0"])
     scene.cycle()
-    assert counting.asked_since() >= 5
+    counting.asked_since()
+    _gone(scene, 0)
+    scene.cycle()
+    assert counting.asked_since() > 0
+
+
+def test_of_many_equal_gangs_the_first_says_for_all_that_there_are_too_few_places() -> None:
+    counting = Counting()
+    scene = _cluster(counting)
+    scene.state.set_node(node(["n3", 1, "8Gi"]))
+    scene.cycle()
+    assert counting.asked_since() < 20
+
+
+@pytest.mark.parametrize("name", ["n1", "n3"], ids=["a node grows", "a node comes"])
+def test_a_change_of_a_node_may_help_all_of_them(name: str) -> None:
+    counting = Counting()
+    scene = _cluster(counting, 5)
+    scene.state.set_node(node([name, 5, "8Gi"]))
+    scene.cycle()
+    assert counting.asked_since() > 0
 
 
 def test_a_gang_that_changes_is_tried_alone() -> None:
