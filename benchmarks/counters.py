@@ -1,18 +1,20 @@
 """What kube-apiserver and our processes have done so far: requests that write, and processor time."""
 
+import asyncio
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pumice.cluster.client import Client
+from tests.support.installation import Installation
 
 __all__ = ["Counters", "Write", "count", "cpu_seconds"]
 
 _SAMPLE = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.M)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
+_POD_STATUS = re.compile(r'^pumice_scheduler_status_writes_total\{kind="pod",.*\} (\S+)$', re.M)
 _CPU = re.compile(r"^process_cpu_seconds_total (\S+)$", re.M)
 _WRITES = {"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 _BY_TIME = {"leases", "nodes"}
@@ -40,32 +42,27 @@ class Counters:
 
     Attributes:
         writes: Requests that write, without those that only time causes (Leases, heartbeats of nodes).
+        pod_statuses: Writes of pod statuses by the scheduler, failed ones included, as it counts them.
         cpu: Processor seconds by process.
     """
 
     writes: Counter[Write] = field(default_factory=Counter)
+    pod_statuses: int = 0
     cpu: dict[str, float] = field(default_factory=dict)
 
     def since(self, before: "Counters") -> "Counters":
         """The difference to an earlier reading."""
         cpu = {name: seconds - before.cpu.get(name, 0.0) for name, seconds in self.cpu.items()}
-        return Counters(self.writes - before.writes, cpu)
-
-    def of(self, resource: str, verb: str = "") -> int:
-        """Writes of a resource, failed ones included."""
-        return sum(
-            number
-            for write, number in self.writes.items()
-            if write.resource == resource and verb in ("", write.verb)
-        )
+        statuses = self.pod_statuses - before.pod_statuses
+        return Counters(self.writes - before.writes, statuses, cpu)
 
 
-async def count(client: Client, pids: Mapping[str, int]) -> Counters:
+async def count(client: Client, installation: Installation | None = None) -> Counters:
     """Read the counters.
 
     Args:
         client: Session with the API server.
-        pids: Our processes by name.
+        installation: The components, if they run.
     """
     text = (await client.raw("GET", "/metrics")).decode()
     found = Counters()
@@ -77,7 +74,11 @@ async def count(client: Client, pids: Mapping[str, int]) -> Counters:
     cpu = _CPU.search(text)
     assert cpu is not None
     found.cpu = {"kube-apiserver": float(cpu[1])}
-    found.cpu |= {name: cpu_seconds(pid) for name, pid in pids.items()}
+    if installation is not None:
+        processes = installation.processes.items()
+        found.cpu |= {name: cpu_seconds(process.pid) for name, process in processes}
+        text = await asyncio.to_thread(installation.metrics, "scheduler")
+        found.pod_statuses = sum(int(float(value)) for value in _POD_STATUS.findall(text))
     return found
 
 

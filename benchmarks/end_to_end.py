@@ -24,7 +24,7 @@ from pumice.cluster.client import Client
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.start import started
-from tests.support.installation import installed
+from tests.support.installation import Installation, installed
 
 
 def measure(options: argparse.Namespace) -> Round:
@@ -33,8 +33,7 @@ def measure(options: argparse.Namespace) -> Round:
         plane.establish()
         asyncio.run(without_pumice(plane, options, found := Round()))
         with installed(plane, Path(folder)) as installation:
-            pids = {name: process.pid for name, process in installation.processes.items()}
-            asyncio.run(with_pumice(plane, options, pids, found))
+            asyncio.run(with_pumice(plane, options, found, installation))
     return found
 
 
@@ -42,16 +41,18 @@ async def without_pumice(plane: ControlPlane, options: argparse.Namespace, found
     """The nodes, and the bare loops."""
     async with Client.connect(plane.kubeconfig) as client:
         await add_nodes(client, options.nodes)
-        await Runs(plane, client, found, options.jobs, options.size).bare(options.nodes)
+        await Runs(plane, client, found, None, jobs=options.jobs, size=options.size).bare(
+            options.nodes
+        )
 
 
 async def with_pumice(
-    plane: ControlPlane, options: argparse.Namespace, pids: dict[str, int], found: Round
+    plane: ControlPlane, options: argparse.Namespace, found: Round, installation: Installation
 ) -> None:
     """What the components do."""
     async with Client.connect(plane.kubeconfig) as client:
-        runs = Runs(plane, client, found, options.jobs, options.size)
-        await runs.gangs(pids)
+        runs = Runs(plane, client, found, installation, jobs=options.jobs, size=options.size)
+        await runs.gangs()
         await runs.one_job()
         await runs.creation()
 

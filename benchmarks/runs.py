@@ -3,24 +3,25 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from benchmarks.counters import Counters, Write, count
+from benchmarks.counters import Counters, count
 from pumice.api.kinds import JOB, POD
 from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.installation import Installation
 
 __all__ = ["Round", "Runs"]
 
 AT_ONCE = 64
 """Requests under way at once, in the bare loop and when Jobs are submitted."""
 
-CALM_SECONDS = 3.0
+CALM_SECONDS = 4.0
 """A run has ended when nothing has been written for so long."""
 
 LIMIT_SECONDS = 300.0
@@ -82,7 +83,14 @@ class Runs:
     """The runs of one round, on a control plane of its own."""
 
     def __init__(
-        self, plane: ControlPlane, client: Client, found: Round, jobs: int, size: int
+        self,
+        plane: ControlPlane,
+        client: Client,
+        found: Round,
+        installation: Installation | None,
+        *,
+        jobs: int,
+        size: int,
     ) -> None:
         """Describe them.
 
@@ -90,12 +98,14 @@ class Runs:
             plane: The control plane.
             client: An administrator's session with it.
             found: Where their figures go.
+            installation: The components, if they run.
             jobs: Jobs that are submitted at once.
             size: Pods of each.
         """
         self._plane = plane
         self._client = client
         self._found = found
+        self._installation = installation
         self._jobs = jobs
         self._size = size
         self._pods = jobs * size
@@ -113,24 +123,21 @@ class Runs:
             await client.bind("bare", f"pod-{number}", f"node-{number % nodes:05}")
 
         async with self._namespace("bare"):
-            before = await count(client, {})
+            before = await count(client)
             start = time.monotonic()
             await together(map(place, pods))
             self._found.bare = self._pods / (time.monotonic() - start)
-            used = (await self._calm({})).since(before)
+            await asyncio.sleep(CALM_SECONDS)
+            used = (await self._calm())[0].since(before)
         self._found.bare_cpu = used.cpu["kube-apiserver"] / self._pods * 1000
 
-    async def gangs(self, pids: Mapping[str, int]) -> None:
-        """All Jobs at once.
-
-        Args:
-            pids: The components' processes by name.
-        """
+    async def gangs(self) -> None:
+        """All Jobs at once."""
         client, watch = self._client, PodWatch(self._client, "gangs")
         async with self._namespace("gangs"), watch.running():
             await self._first("gangs")
             await until(lambda: watch.running_pods == 1)
-            before = await self._calm(pids)
+            _, before = await self._calm()
             start = time.monotonic()
             await together(
                 client.create(JOB, job(f"train-{number}", self._size), "gangs")
@@ -138,16 +145,17 @@ class Runs:
             )
             await until(lambda: len(watch.bound) == self._pods + 1)
             self._found.ours = self._pods / (max(watch.bound.values()) - start)
-            used = (await self._calm(pids)).since(before)
+            await asyncio.sleep(CALM_SECONDS)
+            used = (await self._calm())[0].since(before)
         self._found.cpu = {name: each / self._pods * 1000 for name, each in used.cpu.items()}
-        beside = besides(used.writes, self._pods, 1)
+        beside = besides(used, self._pods)
         self._found.writes = {sort: number / self._pods for sort, number in beside.items()}
-        self._found.pod_statuses = used.of("pods/status") - self._pods
+        self._found.pod_statuses = used.pod_statuses
 
     async def one_job(self) -> None:
         """One Job from its submission until it has completed."""
         async with self._namespace("one"):
-            before = await self._calm({})
+            _, before = await self._calm()
             await self._client.create(JOB, job("train", ONE_JOB, lasts="3s"), "one")
             phase = ""
             async with asyncio.timeout(LIMIT_SECONDS):
@@ -155,8 +163,9 @@ class Runs:
                     await asyncio.sleep(0.1)
                     found = await self._client.get(JOB, "train", "one")
                     phase = found.get("status", {}).get("state", {}).get("phase", "")
-            used = (await self._calm({})).since(before)
-        self._found.one_job_writes = dict(besides(used.writes, ONE_JOB, 2))
+            await asyncio.sleep(CALM_SECONDS)
+            used = (await self._calm())[0].since(before)
+        self._found.one_job_writes = dict(besides(used, ONE_JOB))
         self._found.one_job = ONE_JOB + sum(self._found.one_job_writes.values())
 
     async def creation(self) -> None:
@@ -189,31 +198,34 @@ class Runs:
             while (await self._client.list(POD, name))["items"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.5)
 
-    async def _calm(self, pids: Mapping[str, int]) -> Counters:
-        """The counters once nothing has been written for a while."""
-        last = await count(self._client, pids)
-        since = time.monotonic()
-        while time.monotonic() - since < CALM_SECONDS:
-            await asyncio.sleep(1.0)
-            found = await count(self._client, pids)
-            if found.writes != last.writes:
-                since = time.monotonic()
+    async def _calm(self) -> tuple[Counters, Counters]:
+        """The counters once nothing is written any more: as they were first, and now.
+
+        Reading them costs the API server as much as dozens of writes, so it is done seldom.
+        """
+        last = await count(self._client, self._installation)
+        while True:
+            await asyncio.sleep(CALM_SECONDS)
+            found = await count(self._client, self._installation)
+            if found.writes == last.writes:
+                return last, found
             last = found
-        return last
 
 
-def besides(writes: Counter[Write], pods: int, statuses: int) -> Counter[str]:
-    """Writes besides those of the user, the creation and the binding of pods, and the statuses of kwok.
+def besides(used: Counters, pods: int) -> Counter[str]:
+    """Writes besides those of the user and of kwok, and the creation and the binding of each pod.
 
     Args:
-        writes: All writes.
+        used: What happened.
         pods: The pods.
-        statuses: Statuses that kwok writes of each.
     """
-    found = Counter({f"{each.verb} {each.resource} {each.code}": n for each, n in writes.items()})
+    found = Counter(
+        {f"{each.verb} {each.resource} {each.code}": n for each, n in used.writes.items()}
+    )
     found.subtract({"POST pods 201": pods, "POST pods/binding 201": pods})
-    found.subtract({"PATCH pods/status 200": statuses * pods})
-    del found["POST jobs 201"]
+    for sort in ("POST jobs 201", *(sort for sort in found if " pods/status " in sort)):
+        del found[sort]
+    found["PATCH pods/status"] = used.pod_statuses
     return +found
 
 
