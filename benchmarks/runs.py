@@ -1,16 +1,16 @@
 """The runs of `benchmarks.end_to_end`: a bare loop, many Jobs, one Job from its submission to its end, one huge Job."""
 
 import asyncio
+import json
+import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from benchmarks.counters import Counters, count
 from pumice.api.kinds import JOB, POD
-from pumice.api.pods import Pod
-from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
@@ -25,6 +25,7 @@ CALM_SECONDS = 4.0
 """A run has ended when nothing has been written for so long."""
 
 LIMIT_SECONDS = 300.0
+_BOUND = re.compile(r'^pumice_scheduler_binds_total\{result="bound"\} (\S+)$', re.M)
 
 ONE_JOB = 20
 """Pods of the one Job."""
@@ -133,18 +134,18 @@ class Runs:
 
     async def gangs(self) -> None:
         """All Jobs at once."""
-        client, watch = self._client, PodWatch(self._client, "gangs")
-        async with self._namespace("gangs"), watch.running():
+        client = self._client
+        async with self._namespace("gangs"):
             await self._first("gangs")
-            await until(lambda: watch.running_pods == 1)
+            await self._bound(1)
             _, before = await self._calm()
             start = time.monotonic()
             await together(
                 client.create(JOB, job(f"train-{number}", self._size), "gangs")
                 for number in range(self._jobs)
             )
-            await until(lambda: len(watch.bound) == self._pods + 1)
-            self._found.ours = self._pods / (max(watch.bound.values()) - start)
+            await self._bound(self._pods + 1)
+            self._found.ours = self._pods / (time.monotonic() - start)
             await asyncio.sleep(CALM_SECONDS)
             used = (await self._calm())[0].since(before)
         self._found.cpu = {name: each / self._pods * 1000 for name, each in used.cpu.items()}
@@ -170,12 +171,35 @@ class Runs:
 
     async def creation(self) -> None:
         """One Job of as many pods that no node suits, so that nothing else is under way."""
-        watch = PodWatch(self._client, "huge")
-        async with self._namespace("huge"), watch.running():
+        async with self._namespace("huge"):
             await self._client.create(JOB, job("huge", self._pods, fits=False), "huge")
-            await until(lambda: len(watch.seen) == self._pods)
-            moments = watch.seen.values()
-            self._found.creation = (self._pods - 1) / (max(moments) - min(moments))
+            earlier = await self._exist("huge", 1)
+            start = time.monotonic()
+            found = await self._exist("huge", self._pods)
+            self._found.creation = (found - earlier) / (time.monotonic() - start)
+
+    async def _bound(self, pods: int) -> None:
+        """Wait until the scheduler has bound so many pods in all, as it counts them."""
+        assert self._installation is not None
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while True:
+                text = await asyncio.to_thread(self._installation.metrics, "scheduler")
+                bound = _BOUND.search(text)
+                if bound is not None and float(bound[1]) >= pods:
+                    return
+                await asyncio.sleep(0.1)
+
+    async def _exist(self, namespace: str, pods: int) -> int:
+        """Wait until there are so many pods; how many there are. A page of one tells how many do not fit on it."""
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while True:
+                query = {"limit": "1"}
+                answer = await self._client.raw("GET", POD.collection(namespace), query=query)
+                page = json.loads(answer)
+                found = len(page["items"]) + page["metadata"].get("remainingItemCount", 0)
+                if found >= pods:
+                    return int(found)
+                await asyncio.sleep(0.05)
 
     async def _first(self, namespace: str) -> None:
         """Submit a Job of one pod; it is refused until the API server reaches the webhook and the queues exist."""
@@ -227,59 +251,6 @@ def besides(used: Counters, pods: int) -> Counter[str]:
         del found[sort]
     found["PATCH pods/status"] = used.pod_statuses
     return +found
-
-
-class PodWatch:
-    """The pods of a namespace as a watch shows them.
-
-    Attributes:
-        seen: When each pod was first seen.
-        bound: When each pod was first seen on a node.
-    """
-
-    def __init__(self, client: Client, namespace: str) -> None:
-        """Describe the watch.
-
-        Args:
-            client: Session with the API server.
-            namespace: Which pods.
-        """
-        self._cache = WatchCache(client, POD, Pod, namespace=namespace)
-        self._cache.subscribe(self._note)
-        self.seen: dict[str, float] = {}
-        self.bound: dict[str, float] = {}
-
-    @property
-    def running_pods(self) -> int:
-        """Number of pods that run."""
-        return sum(each.status.phase == "Running" for each in self._cache.values())
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Watch within the block."""
-        watching = asyncio.create_task(self._cache.run())
-        try:
-            await self._cache.synced.wait()
-            yield
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
-
-    def _note(self, change: object, old: Pod | None, new: Pod | None) -> None:
-        del change, old
-        if new is None:
-            return
-        now, name = time.monotonic(), new.metadata.name
-        self.seen.setdefault(name, now)
-        if new.spec.node_name:
-            self.bound.setdefault(name, now)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    async with asyncio.timeout(LIMIT_SECONDS):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 async def together(requests: Iterable[Awaitable[object]]) -> None:
