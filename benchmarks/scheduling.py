@@ -5,6 +5,7 @@
 Placing: 500 gangs of 20 equal pods on empty nodes with the default configuration, one cycle. Two harder
 mixes are shown beside it: every gang of another shape, and gangs with task topology. Idle: 5,000 nodes
 that carry 50,000 running pods, after no event, after the heartbeat of a node, and after the end of a pod.
+Waiting: full nodes for which 500 gangs wait, and one pod ends; with what is written because of it.
 CPU time of the cycle (and of the event) alone; median and range over the runs.
 """
 
@@ -23,6 +24,7 @@ from pumice.api.nodes import Node, NodeStatus
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
 from pumice.api.pods import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from pumice.scheduler import ClusterState, load_config, run_cycle
+from pumice.scheduler.worker.settings import PACE
 
 GANGS, SIZE = 500, 20
 NAMESPACE = "bench"
@@ -40,6 +42,7 @@ class Row:
         milliseconds: CPU time of the cycle, median.
         low: Fastest run.
         high: Slowest run.
+        writes: Writes that follow from the cycle, where that is measured; bindings are not counted.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Row:
     milliseconds: float
     low: float
     high: float
+    writes: int | None = None
 
     @property
     def is_placing(self) -> bool:
@@ -181,6 +185,32 @@ def measure_idle(nodes: int, pods: int, runs: int) -> list[Row]:
     return rows
 
 
+def measure_waiting(nodes: int, size: int, runs: int) -> Row:
+    """Full nodes, 500 gangs that wait, and one pod that ends."""
+    config = load_config()
+    state = running(nodes, nodes * 16)
+    state.pace = PACE
+    for gang in range(GANGS):
+        add_gang(state, f"waiting-{gang}", size)
+        for index in range(size):
+            state.set_pod(pod(f"waiting-{gang}", "worker", index, "2"))
+    now = 0.0
+    for _ in range(5):  # whatever is to be said about them is said
+        run_cycle(state, config, now)
+        now += PACE.numbers
+    times, writes = [], []
+    for run in range(runs):
+        start = time.process_time()
+        state.remove_pod(NAMESPACE, f"gang-{run}-worker-0")
+        result = run_cycle(state, config, now)
+        times.append((time.process_time() - start) * 1000)
+        writes.append(len(result.pod_groups) + len(result.pods) + len(result.events))
+        now += PACE.numbers
+    name = f"{GANGS} gangs of {size} wait"
+    middle = statistics.median(times)
+    return Row(name, nodes, nodes * 16, middle, min(times), max(times), max(writes))
+
+
 def heartbeat(state: ClusterState) -> Node:
     """A node that reports itself once more."""
     node = state.nodes.order[0].node
@@ -204,11 +234,18 @@ def main() -> None:
         for nodes in (1000, 5000)
     ]
     rows += measure_idle(5000, 50_000, options.runs)
-    print(f"{'what':<14} {'nodes':>6} {'pods':>6} {'ms CPU (range)':>24} {'pods/s':>12}")
+    rows += [
+        measure_waiting(nodes, size, options.runs) for size in (SIZE, 1) for nodes in (1000, 5000)
+    ]
+    head = (
+        f"{'what':<22} {'nodes':>6} {'pods':>6} {'ms CPU (range)':>24} {'pods/s':>12} {'writes':>6}"
+    )
+    print(head)
     for row in rows:
         spread = f"{row.milliseconds:.3f} ({row.low:.3f}-{row.high:.3f})"
         rate = f"{row.pods_per_second:,.0f}" if row.is_placing else ""
-        print(f"{row.name:<14} {row.nodes:>6} {row.pods:>6} {spread:>24} {rate:>12}")
+        writes = "" if row.writes is None else row.writes
+        print(f"{row.name:<22} {row.nodes:>6} {row.pods:>6} {spread:>24} {rate:>12} {writes:>6}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"peak memory {peak} MiB, {MACHINE}")
     figures = [asdict(row) | {"pods_per_second": row.pods_per_second} for row in rows]

@@ -184,7 +184,7 @@ class EventRecorder:
             else:
                 return
         try:
-            await self._client.create(EVENT, self._manifest(series))
+            await self._client.create(EVENT, self._manifest(series), metadata_only=True)
         except AlreadyExists:
             await self._count(series)
         series.created = True
@@ -192,7 +192,9 @@ class EventRecorder:
     async def _count(self, series: _Series) -> None:
         repeated = {"count": series.count, "lastTimestamp": format_time(series.last)}
         namespace = series.about.namespace or "default"
-        await self._client.patch(EVENT, series.name, namespace, repeated, content_type=MERGE_PATCH)
+        await self._client.patch(
+            EVENT, series.name, namespace, repeated, content_type=MERGE_PATCH, metadata_only=True
+        )
 
     def _manifest(self, series: _Series) -> Object:
         about = series.about

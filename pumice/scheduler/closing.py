@@ -32,6 +32,7 @@ class Closing:
 
     Attributes:
         statuses: PodGroup statuses that changed.
+        urgent: Keys of those that are to be written at once.
         pods: Verdicts on pods that changed.
         events: What to tell the owners.
     """
@@ -43,6 +44,7 @@ class Closing:
         self._judges = bool(session.extensions.job_ready)
         self._is_wide = any(each.call.scope == "all" for each in session.extensions.filters)
         self.statuses: dict[str, PodGroupStatus] = {}
+        self.urgent: set[str] = set()
         self.pods: dict[str, PodVerdict] = {}
         self.events: list[Event] = session.events
 
@@ -130,6 +132,7 @@ class Closing:
         phase = next_phase(job, "Inqueue" if entered else before.phase, unschedulable=unschedulable)
         conditions = before.conditions or []
         event: Event | None = None
+        is_urgent = phase not in (before.phase, "Completed")
         if phase != "Completed" and not is_releasing(job):
             if finding is not None and unschedulable:
                 is_due, is_new = self._is_due(job, finding)
@@ -138,18 +141,22 @@ class Closing:
                     conditions = next_conditions(
                         conditions, reason, cycle=self._cycle, now=session.now
                     )
+                    is_urgent = True
                     if is_new:
                         event = _event(job, "Warning", "Unschedulable", reason.message)
             elif job.tasks and self._judges and session.is_ready(job):
                 job.report = None
+                if standing_message(conditions)[1] is not None:
+                    event = _event(job, "Normal", "Scheduled", "pod group is ready")
                 conditions = next_conditions(conditions, None, cycle=self._cycle, now=session.now)
-                event = _event(job, "Normal", "Scheduled", "pod group is ready")
         after = with_counters(job, phase, conditions)
         if after == before:
             return
         if event is not None and after.conditions != before.conditions:
             self.events.append(event)
         self.statuses[job.key] = after
+        if is_urgent:
+            self.urgent.add(job.key)
         self._state.assume_status(job, after)
 
     def _is_due(self, job: Job, finding: Finding) -> tuple[bool, bool]:

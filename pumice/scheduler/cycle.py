@@ -92,6 +92,7 @@ def _result(
         pipelined=session.pipelined if session else {},
         evicted=outbox.evicted,
         pod_groups=closing.statuses if closing else {},
+        urgent=closing.urgent if closing else set(),
         all_pod_groups=MappingProxyType(state.statuses),
         pending=MappingProxyType(state.pending),
         pods=closing.pods if closing else {},

@@ -24,12 +24,15 @@ class Pace:
         pods: For which it must stand before it is written on pods.
         numbers: Between two writes of reasons that differ in numbers only.
         arrival: Since the newest pod of a gang arrived, before it is said that the gang lacks pods.
+        counts: Before a PodGroup's status is written that differs in nothing that other programs wait for: numbers of
+            pods, the condition `Scheduled`, the phase `Completed`.
     """
 
     cause: float = 0.0
     pods: float = 0.0
     numbers: float = 0.0
     arrival: float = 0.0
+    counts: float = 0.0
 
 
 class Report:

@@ -1,6 +1,6 @@
 """What a cycle says: who goes where, what becomes of each gang, and why the rest waits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -92,6 +92,7 @@ class CycleResult:
         pipelined: Pods that get a node once terminating pods have left it; nothing to be done yet.
         evicted: Pods to delete so that others fit.
         pod_groups: Statuses that changed and are to be written.
+        urgent: Keys of those that are to be written at once; the others may wait for a moment (`Pace.counts`).
         all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
         pending: Why each waiting gang waits; valid until the state is touched again.
         pods: Conditions of waiting pods that changed.
@@ -107,6 +108,7 @@ class CycleResult:
     pipelined: dict[str, str]
     evicted: list[str]
     pod_groups: dict[str, PodGroupStatus]
+    urgent: Set[str]
     all_pod_groups: Mapping[str, PodGroupStatus]
     pending: Mapping[str, Reason]
     pods: dict[str, PodVerdict]

@@ -124,6 +124,13 @@ class Installation:
         except (urllib.error.URLError, OSError):
             return False
 
+    def metrics(self, component: str) -> str:
+        """What the component counts, as Prometheus reads it."""
+        url = f"http://127.0.0.1:{self._ports[component]}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
+
     def _scheduler_config(self) -> Path:
         found = self.plane.kubectl(
             "get", f"configmap/{RELEASE}-scheduler", "-o", "json", namespace=NAMESPACE

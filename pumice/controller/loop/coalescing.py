@@ -1,4 +1,4 @@
-"""Counts of a Job's pods are written once a second at most, everything else at once.
+"""Counts of a Job's pods are written once they have differed for a second, everything else at once.
 
 Pods of a gang start and end one after the other, and a status for each of them would be as many writes as
 there are pods. Phases, reasons that an event reports, restarts and notes are never held back, but for the
@@ -14,7 +14,7 @@ from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent,
 __all__ = ["COUNT_SECONDS", "counts_only", "without_status"]
 
 COUNT_SECONDS = 1.0
-"""Shortest time between two writes that change nothing but counts."""
+"""How long a change of nothing but counts waits for others to be written with."""
 
 _COUNTS = frozenset(
     ("pending", "running", "succeeded", "failed", "terminating", "unknown", "taskStatusCount")

@@ -12,7 +12,6 @@ somebody else's, or because it is ours and very new.
 *Trouble.* What the API server refused, to tell the user, and how often in a row, to wait longer.
 """
 
-import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -84,7 +83,7 @@ class Recollection:
         held: Status that is written later, since only counts have changed.
         overdue: Whether it must be written before anything else: a pod that it counts was removed.
         cost: Seconds that the last plan took.
-        status_at: Moment (monotonic) of the last write of the Job's status.
+        held_at: Moment (monotonic) when the counts began to differ from those that are stored.
     """
 
     uid: str = ""
@@ -98,7 +97,7 @@ class Recollection:
     held: PatchStatus | None = None
     overdue: bool = False
     cost: float = 0.0
-    status_at: float = -math.inf
+    held_at: float = 0.0
 
     def unseen(self, caches: Caches, now: float) -> float | None:
         """Seconds for which a write may still be waited for; None when all of them show."""

@@ -155,12 +155,15 @@ class Term:
         observed = self._observe(key, job, memory)
         plan = self._plan(observed)
         memory.cost = self._clock.monotonic() - started
-        left = memory.status_at + COUNT_SECONDS - started
         if memory.held is not None and memory.overdue:
             plan = Plan.of([memory.held], [RequeueAfter(0.0)])
-        elif left > 0 and (counts := counts_only(job.get("status") or {}, plan)) is not None:
-            memory.held = counts
-            plan = Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
+        elif (counts := counts_only(job.get("status") or {}, plan)) is not None:
+            if memory.held is None:
+                memory.held_at = started
+            left = memory.held_at + COUNT_SECONDS - started
+            if left > 0:
+                memory.held = counts
+                plan = Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
         memory.creates = outcome.complete and any(
@@ -293,7 +296,7 @@ class Term:
             version = made["metadata"]["resourceVersion"] if made else ""
             memory.writes.append(Write(kind, namespace, name, version, uid, now + WRITE_SECONDS))
         if outcome.wrote_status:
-            memory.status_at, memory.held, memory.overdue = now, None, False
+            memory.held, memory.overdue = None, False
         if outcome.trouble is not None:
             memory.trouble = outcome.trouble
 

@@ -17,7 +17,6 @@ from pumice.api.nodes import Node
 from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, NotFound
-from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
@@ -123,13 +122,11 @@ class Binder:
         self._context.metrics.binds.labels(result).inc()
 
     def _confirmed(self, key: str, binding: _Binding) -> None:
-        context, meta = self._context, binding.pod.metadata
+        context = self._context
         self._count("bound")
         context.metrics.bind_seconds.observe(context.clock.monotonic() - binding.decided)
         self._failures.pop(key, None)
         self._settle(key, binding)
-        message = f"Successfully assigned {key} to {binding.node}"
-        context.recorder.record(Reference.of(POD, meta), "Normal", "Scheduled", message)
 
     def _failed(self, key: str, binding: _Binding, error: ApiError) -> float:
         # Failures of pods that are gone are forgotten here, with those of earlier pods of the same name.

@@ -76,7 +76,13 @@ class PodConditions:
             "status": {"conditions": [self._condition(standing, verdict)]},
         }
         await self._client.patch(
-            POD, name, namespace, patch, content_type=STRATEGIC_PATCH, subresource="status"
+            POD,
+            name,
+            namespace,
+            patch,
+            content_type=STRATEGIC_PATCH,
+            subresource="status",
+            metadata_only=True,
         )
         self._queue.count("written")
         if verdict.reason == "Unschedulable" and verdict.is_new:

@@ -170,7 +170,7 @@ class _Term:
     def _hand_on(self, result: CycleResult) -> None:
         self._binder.bind(result.binds)
         self._evictor.evict(result.evicted)
-        self._statuses.put(result.pod_groups)
+        self._statuses.put(result.pod_groups, result.urgent)
         self._conditions.put(result.pods)
         for event in result.events:
             self._record(event)

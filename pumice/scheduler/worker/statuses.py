@@ -5,7 +5,7 @@ since (the Job controller has reset it to Pending, for example), the API server 
 ends when the watch shows the change: the next cycle decides on the PodGroup as it is then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 import msgspec
 
@@ -26,12 +26,18 @@ class PodGroupStatuses:
         """Make a writer; `run` must run."""
         self._client = context.client
         self._assumed = context.state.assumed
+        self._delay = context.state.pace.counts
         self._queue = WriteQueue("podgroup", self._write, context.metrics)
 
-    def put(self, keys: Iterable[str]) -> None:
-        """Have the assumed statuses of PodGroups written, by `namespace/name`."""
+    def put(self, keys: Iterable[str], urgent: Set[str]) -> None:
+        """Have the assumed statuses of PodGroups written.
+
+        Args:
+            keys: Which, by `namespace/name`.
+            urgent: Those that are written at once; the others wait, so that later changes are written with them.
+        """
         for key in keys:
-            self._queue.add(key)
+            self._queue.add(key, 0.0 if key in urgent else self._delay)
 
     async def run(self, workers: int) -> None:
         """Write until cancelled."""
@@ -47,7 +53,9 @@ class PodGroupStatuses:
             "status": _status_patch(assumed.status),
         }
         try:
-            written = await self._client.patch(POD_GROUP, name, namespace, patch)
+            written = await self._client.patch(
+                POD_GROUP, name, namespace, patch, metadata_only=True
+            )
         except NotFound:
             return
         self._queue.count("written")

@@ -39,9 +39,9 @@ class WriteQueue:
         self._backoff = Backoff(base=0.2, cap=30.0, seed=name)
         self._failures: dict[str, int] = {}
 
-    def add(self, key: str) -> None:
-        """Have an object written."""
-        self._queue.add(key)
+    def add(self, key: str, seconds: float = 0.0) -> None:
+        """Have an object written after so many seconds, or earlier if that was asked for before."""
+        self._queue.add_after(key, seconds)
 
     def count(self, result: str) -> None:
         """Count a write by its result."""

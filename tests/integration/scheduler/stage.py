@@ -58,6 +58,10 @@ class SchedulerStage(Stage):
     def phase(self, name: str) -> str:
         return str((self.find(POD_GROUP, name).get("status") or {}).get("phase", ""))
 
+    def find_running(self, name: str) -> int:
+        """Running pods as the status of a PodGroup says."""
+        return int((self.find(POD_GROUP, name).get("status") or {}).get("running", 0))
+
     def conditions(self, name: str) -> dict[str, Raw]:
         """Conditions of a PodGroup by type."""
         found = (self.find(POD_GROUP, name).get("status") or {}).get("conditions") or []

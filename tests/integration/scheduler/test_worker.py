@@ -24,9 +24,6 @@ async def test_a_gang_is_bound_and_its_group_follows(stage: SchedulerStage) -> N
         await stage.until(lambda: stage.phase("train") == "Running")
         assert stage.nodes_of("train") == ["node1"] * 3
         assert stage.conditions("train")["Scheduled"]["status"] == "True"
-        await stage.until(lambda: len(stage.events("Scheduled")) >= 3)
-        messages = {each["message"] for each in stage.events("Scheduled")}
-        assert "Successfully assigned default/train-0 to node1" in messages
         bound = worker.metrics.registry.get_sample_value(
             "pumice_scheduler_binds_total", {"result": "bound"}
         )

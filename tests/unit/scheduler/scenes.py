@@ -271,6 +271,15 @@ class Scene:
                 self.state.remove_pod(*key.split("/"))
                 del self.pods[key]
 
+    def show_all(self, group: str, phase: str) -> None:
+        """Let all bound pods of a PodGroup have a phase."""
+        for key, manifest in self.pods.items():
+            node_name = self.state.tasks[key].node
+            if node_name and key.rpartition("-")[0] == group:
+                manifest["spec"]["nodeName"] = node_name
+                manifest["status"]["phase"] = phase
+                self.state.set_pod(msgspec.convert(manifest, Pod))
+
     def phase(self, key: str) -> str:
         """Phase of a PodGroup."""
         return self.state.statuses[key].phase

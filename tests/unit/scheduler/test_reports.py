@@ -187,3 +187,38 @@ def test_finished_gangs_cost_no_cycles() -> None:
     cycles = scene.state.cycles
     scene.cycle(NOW + 100)
     assert scene.state.cycles == cycles
+
+
+def test_only_phases_and_reasons_are_urgent() -> None:
+    """Numbers of pods, the condition `Scheduled` and the end of a gang may wait for a moment."""
+    scene = _scene()
+    scene.cycle(NOW)
+    late = scene.cycle(NOW + 1)
+    assert late.urgent == {"ns/g"}, "the reason"
+    scene.state.set_node(node(["n2", 4, "8Gi"]))
+    placed = scene.cycle(NOW + 2)
+    assert scene.conditions("ns/g")["Scheduled"] == "True"
+    assert (list(placed.pod_groups), placed.urgent) == (["ns/g"], set())
+    scene.show_all("ns/g", "Pending")
+    bound = scene.cycle(NOW + 3)
+    assert scene.phase("ns/g") == "Running"
+    assert (list(bound.pod_groups), bound.urgent) == (["ns/g"], {"ns/g"})
+    scene.show_all("ns/g", "Running")
+    counted = scene.cycle(NOW + 3)
+    assert (list(counted.pod_groups), counted.urgent) == (["ns/g"], set())
+    scene.show_all("ns/g", "Succeeded")
+    ended = scene.cycle(NOW + 4)
+    assert scene.phase("ns/g") == "Completed"
+    assert (list(ended.pod_groups), ended.urgent) == (["ns/g"], set())
+
+
+def test_an_event_tells_that_a_gang_got_its_place_only_if_one_told_that_it_waits() -> None:
+    warned, quiet = _scene(), _scene()
+    for moment in (NOW, NOW + 1):
+        warned.cycle(moment)
+    quiet.cycle(NOW)
+    for scene, reasons in ((warned, ["Scheduled"]), (quiet, [])):
+        scene.state.set_node(node(["n2", 4, "8Gi"]))
+        result = scene.cycle(NOW + 2)
+        assert len(result.binds) == 2
+        assert [event.reason for event in result.events] == reasons
