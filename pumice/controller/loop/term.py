@@ -84,6 +84,7 @@ class Term:
             self._recorder,
             self._metrics,
             concurrent=settings.concurrent_writes,
+            leads=worker.leads,
         )
 
     async def run(self) -> None:
