@@ -115,7 +115,6 @@ class Executor:
         concurrent: int = 16,
         kind: Kind = JOB,
         make_keys: KeyMaker = make_keys,
-        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         """Make an executor.
 
@@ -126,8 +125,6 @@ class Executor:
             concurrent: Requests of one plan under way at once.
             kind: Kind of what plans are for.
             make_keys: Makes the key pairs of Secrets.
-            leads: Whether this process may write. One that was stopped for longer than its lease must not
-                carry out the rest of a plan: its successor has gone on from what it had written.
         """
         self._client = client
         self._recorder = recorder
@@ -135,7 +132,6 @@ class Executor:
         self._concurrent = concurrent
         self._kind = kind
         self._make_keys = make_keys
-        self._leads = leads
 
     async def carry_out(self, plan: Plan, job: Raw, *, wide: bool = False) -> Outcome:
         """Carry a plan out as far as the server lets it.
@@ -279,9 +275,6 @@ class Executor:
         task: str = "",
     ) -> None:
         result = "done"
-        if not self._leads():
-            outcome.outdated = True
-            return
         try:
             await write()
         except Conflict as error:

@@ -125,7 +125,6 @@ class NativeTerm:
                 worker.metrics,
                 concurrent=settings.concurrent_writes,
                 kind=kind,
-                leads=worker.leads,
             )
             for kind in NATIVE
         }

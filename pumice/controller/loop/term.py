@@ -84,7 +84,6 @@ class Term:
             self._recorder,
             self._metrics,
             concurrent=settings.concurrent_writes,
-            leads=worker.leads,
         )
 
     async def run(self) -> None:
