@@ -25,6 +25,9 @@ TIMES = (
     "--leader-elect-retry-period=200ms",
 )
 
+_TORN = "Fatal error on SSL protocol"
+"""What uvloop logs when a connection with unsent data is closed, as those of a stopped process are."""
+
 
 class Member:
     """One process.
@@ -120,6 +123,6 @@ class Component:
             if not member.process.running:
                 yield f"{member.process.name} ended by itself:\n{member.process.tail()}"
         for process in (*self._ended, *(each.process for each in self._members)):
-            text = process.log.read_text(errors="replace")
-            if "Traceback" in text:
-                yield f"{process.name} logged an exception:\n{text[text.index('Traceback') :][:3000]}"
+            for line in process.log.read_text(errors="replace").splitlines():
+                if "Traceback" in line and _TORN not in line:
+                    yield f"{process.name} logged an exception: {line[:3000]}"

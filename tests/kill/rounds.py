@@ -144,16 +144,13 @@ async def run(
         report: Takes a line for each round.
     """
     summary = Summary(rounds, seed)
-    room = {name: parse_milli(amount) for name, amount in ROOM.items()}
-    names = [f"kill-{number}" for number in range(NODES)]
-    for name in names:
-        await asyncio.to_thread(plane.add_node, name, ROOM["cpu"], ROOM["memory"], ROOM["pods"])
-    await asyncio.to_thread(plane.add_namespace, NAMESPACE)
-    async with Client.connect(plane.kubeconfig) as client, AsyncExitStack() as stack:
+    async with _cluster(plane) as names, AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client.connect(plane.kubeconfig))
         await _collects(client)
         pods = WatchCache(client, POD, Pod)
         jobs: WatchCache[Raw] = WatchCache(client, JOB, dict, namespace=NAMESPACE)
         leases: WatchCache[Raw] = WatchCache(client, LEASE, dict, namespace="default")
+        room = {name: parse_milli(amount) for name, amount in ROOM.items()}
         books = Books(pods, dict.fromkeys(names, room))
         scene = Scene(client, NAMESPACE, jobs, books)
         components = [Component(name, plane.kubeconfig, plane.folder) for name in COMPONENTS]
@@ -274,6 +271,22 @@ async def _left_behind(client: Client, seconds: float) -> list[str]:
         if not found or time.monotonic() > deadline:
             return found
         await asyncio.sleep(0.5)
+
+
+@asynccontextmanager
+async def _cluster(plane: ControlPlane) -> AsyncIterator[list[str]]:
+    """Have nodes and a namespace within the block; gives the names of the nodes."""
+    names = [f"kill-{number}" for number in range(NODES)]
+    try:
+        for name in names:
+            amounts = (ROOM["cpu"], ROOM["memory"], ROOM["pods"])
+            await asyncio.to_thread(plane.add_node, name, *amounts)
+        await asyncio.to_thread(plane.add_namespace, NAMESPACE)
+        yield names
+    finally:
+        await asyncio.to_thread(plane.remove_namespace, NAMESPACE)
+        for name in names:
+            await asyncio.to_thread(plane.remove_node, name)
 
 
 @asynccontextmanager
