@@ -20,6 +20,7 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.transport import may_write
 
 __all__ = ["Candidacy", "Check", "ElectedMetrics", "ElectedWorker", "run_elected"]
 
@@ -182,6 +183,7 @@ class ElectedWorker(ABC, Generic[S, M]):
         return "; ".join(problem for problem in problems if problem) or None
 
     async def _lead(self) -> None:
+        may_write.set(self.leads)
         # What the last leader wrote must be seen before anything is decided.
         await asyncio.gather(*(cache.catch_up() for cache in self._caches))
         self.metrics.leading.set(1)
