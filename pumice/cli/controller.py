@@ -45,6 +45,13 @@ def controller(
             show_default=False,
         ),
     ] = None,
+    secrets: Annotated[
+        bool,
+        typer.Option(
+            "--secrets/--no-secrets",
+            help="Read and write Secrets; without that right, Jobs with plugin ssh or mpi do not start.",
+        ),
+    ] = True,
     workers: Annotated[
         int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
     ] = 8,
@@ -100,6 +107,7 @@ def controller(
         process = ControllerSettings(
             workers=workers,
             namespace=namespace,
+            secrets=secrets,
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,
             lease_times=lease_times,

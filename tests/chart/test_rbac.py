@@ -8,7 +8,7 @@ import pytest
 
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.scheduler.worker.settings import WorkerSettings
-from tests.chart.manifests import Manifest, Render, component, of_kind
+from tests.chart.manifests import Manifest, Render, arguments_of, component, of_kind, one
 
 pytestmark = pytest.mark.binaries
 
@@ -126,3 +126,65 @@ def test_a_lease_is_bound_to_its_name(manifests: list[Manifest]) -> None:
     assert not [
         rule for _, rule in rules(manifests, "ClusterRole") if "leases" in rule["resources"]
     ]
+
+
+WHERE_JOBS_RUN = {"pods", "secrets", "pods/binding", "pods/eviction", "pods/status", "configmaps"}
+
+
+def test_named_namespaces_have_roles_instead_of_rights_everywhere(render: Render) -> None:
+    manifests = render(None, "rbac.namespaces={research,vision}")
+    everywhere = [
+        (name, set(rule["resources"]) & WHERE_JOBS_RUN, set(rule["verbs"]))
+        for name, rule in rules(manifests, "ClusterRole")
+        if set(rule["resources"]) & WHERE_JOBS_RUN
+    ]
+    # Other pods take room on nodes, too.
+    assert everywhere == [("scheduler", {"pods"}, READING)]
+    roles = {
+        (component(each), each["metadata"]["namespace"]): each["rules"]
+        for each in of_kind(manifests, "Role")
+    }
+    bound = {
+        (each["subjects"][0]["name"], each["metadata"]["namespace"], each["roleRef"]["name"])
+        for each in of_kind(manifests, "RoleBinding")
+    }
+    whole = render()
+    for name in ("controller", "scheduler"):
+        for namespace in ("research", "vision"):
+            given = roles[name, namespace]
+            assert (f"pumice-{name}", namespace, f"pumice-{name}-{namespace}") in bound
+            assert all(rule["verbs"] for rule in given)
+        assert roles[name, "research"] == roles[name, "vision"]
+        # Together they are what there is without the value.
+        cluster = [rule for of, rule in rules(manifests, "ClusterRole") if of == name]
+        leases = [rule for rule in roles[name, "research"] if rule["resources"] == ["leases"]]
+        mine = [*cluster, *(rule for rule in roles[name, "research"] if rule not in leases)]
+        before = [rule for of, rule in rules(whole, "ClusterRole") if of == name]
+        assert sorted(map(str, mine)) == sorted(map(str, before))
+        assert bool(leases) == (name == "controller")
+
+
+def test_each_named_namespace_has_a_controller_of_its_own(render: Render) -> None:
+    manifests = render(None, "rbac.namespaces={research,vision,research}")
+    deployments = [each for each in of_kind(manifests, "Deployment") if component(each) == "controller"]  # fmt: skip
+    assert [each["metadata"]["name"] for each in deployments] == [
+        "pumice-controller-research",
+        "pumice-controller-vision",
+    ]
+    for deployment, namespace in zip(deployments, ("research", "vision"), strict=True):
+        given = arguments_of(deployment)
+        assert f"--namespace={namespace}" in given
+        assert f"--leader-elect-resource-namespace={namespace}" in given
+        selected = deployment["spec"]["selector"]["matchLabels"]
+        assert selected["pumice.dev/namespace"] == namespace
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        assert selected.items() <= labels.items()
+
+
+def test_without_secrets_nobody_may_read_those_of_users(render: Render) -> None:
+    for settings in (("rbac.secrets=false",), ("rbac.secrets=false", "rbac.namespaces={research}")):
+        manifests = render(None, *settings)
+        seeing = {name for name, rule in rules(manifests) if "secrets" in rule["resources"]}
+        assert seeing == {"webhook"}  # its own, by name
+        assert "--no-secrets" in arguments_of(one(manifests, "Deployment", "controller"))
+    assert "--no-secrets" not in arguments_of(one(render(), "Deployment", "controller"))

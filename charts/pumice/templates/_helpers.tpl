@@ -15,6 +15,14 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
+{{/* The same for those pods that serve one namespace: (list root component namespace), which may be empty. */}}
+{{- define "pumice.serving" -}}
+{{ include "pumice.selector" . }}
+{{- with index . 2 }}
+pumice.dev/namespace: {{ . }}
+{{- end }}
+{{- end -}}
+
 {{/* Labels of every object: (list root component). */}}
 {{- define "pumice.labels" -}}
 {{- $root := index . 0 -}}
@@ -95,18 +103,52 @@ subjects:
   namespace: {{ $root.Release.Namespace }}
 {{- end -}}
 
-{{/* Metadata of a component's pods: (list root component annotations). */}}
+{{/* Name of what a component has for one of the named namespaces: (list root component namespace). */}}
+{{- define "pumice.namespaced" -}}
+{{- printf "%s-%s" (include "pumice.component" .) (index . 2) -}}
+{{- end -}}
+
+{{/* Binds a component's ServiceAccount to its Role in one of the named namespaces: (list root component namespace). */}}
+{{- define "pumice.namespacedRoleBinding" -}}
+{{- $root := index . 0 -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ include "pumice.namespaced" . }}
+  namespace: {{ index . 2 }}
+  labels: {{- include "pumice.labels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ include "pumice.namespaced" . }}
+subjects:
+- kind: ServiceAccount
+  name: {{ include "pumice.component" . }}
+  namespace: {{ $root.Release.Namespace }}
+{{- end -}}
+
+{{/* Metadata of a component's pods: (list root component annotations), and the namespace that they serve, if it is one. */}}
 {{- define "pumice.podMetadata" -}}
 labels: {{- include "pumice.labels" . | nindent 2 }}
+{{- if gt (len .) 3 }}
+{{- with index . 3 }}
+  pumice.dev/namespace: {{ . }}
+{{- end }}
+{{- end }}
 {{- with index . 2 }}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* Everything of a pod that the components share: (list root component values). */}}
+{{/*
+Everything of a pod that the components share: (list root component values), and the namespace that they serve, if it is
+one.
+*/}}
 {{- define "pumice.podCommon" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 2 -}}
+{{- $serving := "" -}}
+{{- if gt (len .) 3 -}}{{- $serving = index . 3 -}}{{- end -}}
 serviceAccountName: {{ printf "%s-%s" (include "pumice.fullname" $root) (index . 1) }}
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . | quote }}
@@ -133,14 +175,14 @@ affinity:
       podAffinityTerm:
         topologyKey: kubernetes.io/hostname
         labelSelector:
-          matchLabels: {{- include "pumice.selector" (list $root (index . 1)) | nindent 12 }}
+          matchLabels: {{- include "pumice.serving" (list $root (index . 1) $serving) | nindent 12 }}
 {{- end }}
 topologySpreadConstraints:
 - maxSkew: 1
   topologyKey: topology.kubernetes.io/zone
   whenUnsatisfiable: ScheduleAnyway
   labelSelector:
-    matchLabels: {{- include "pumice.selector" (list $root (index . 1)) | nindent 6 }}
+    matchLabels: {{- include "pumice.serving" (list $root (index . 1) $serving) | nindent 6 }}
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true

@@ -5,7 +5,7 @@ field by field; pods, which are many, as structs. Of pods and objects only those
 a Job's name in a label: the controller puts it on everything that it makes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pumice.api import keys, kinds
@@ -20,13 +20,19 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.controller.commands import targets
 
-__all__ = ["OBJECT_KINDS", "Caches", "JobKey"]
+__all__ = ["OBJECT_KINDS", "Caches", "JobKey", "object_kinds"]
 
 JobKey = tuple[str, str]
 """Namespace and name of a Job."""
 
 OBJECT_KINDS = (kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NETWORK_POLICY)
 """Kinds of the objects that plugins want."""
+
+
+def object_kinds(*, secrets: bool) -> tuple[Kind, ...]:
+    """Kinds of these objects that are watched; without the right to read Secrets, all others."""
+    return tuple(kind for kind in OBJECT_KINDS if secrets or kind != kinds.SECRET)
+
 
 BY_JOB = "job"
 
@@ -45,7 +51,12 @@ class Caches:
     """
 
     def __init__(
-        self, client: Client, *, namespace: str | None = None, clock: Clock | None = None
+        self,
+        client: Client,
+        *,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        wanted: Sequence[Kind] = OBJECT_KINDS,
     ) -> None:
         """Describe the caches; each must `run`.
 
@@ -53,6 +64,7 @@ class Caches:
             client: Session with the API server.
             namespace: Watch this namespace only; all when None.
             clock: Waits between attempts.
+            wanted: Kinds of the objects of plugins.
         """
 
         def watched(kind: Kind, type_: type[Any], selector: str | None = None) -> WatchCache[Any]:
@@ -70,7 +82,7 @@ class Caches:
             kinds.PRIORITY_CLASS, PriorityClass
         )
         self.objects: dict[Kind, WatchCache[Raw]] = {
-            kind: watched(kind, dict, keys.JOB_NAME) for kind in OBJECT_KINDS
+            kind: watched(kind, dict, keys.JOB_NAME) for kind in wanted
         }
         self.pods.index(BY_JOB, lambda pod: some(job_of_pod(pod)))
         self.commands.index(BY_JOB, lambda command: some(job_of_command(command)))

@@ -5,6 +5,7 @@ have the latter two: their caches wait until it does, and nothing waits for them
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +46,12 @@ class NativeCaches:
     """
 
     def __init__(
-        self, client: Client, *, namespace: str | None = None, clock: Clock | None = None
+        self,
+        client: Client,
+        *,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        wanted: Sequence[Kind] = OBJECT_KINDS,
     ) -> None:
         """Describe the caches; each must `run`.
 
@@ -53,6 +59,7 @@ class NativeCaches:
             client: Session with the API server.
             namespace: Watch this namespace only; all when None.
             clock: Waits between attempts.
+            wanted: Kinds of the objects.
         """
         self.owners: dict[Kind, WatchCache[Any]] = {
             kind: WatchCache(client, kind, type_, namespace=namespace, clock=clock, optional=True)
@@ -62,7 +69,7 @@ class NativeCaches:
             kind: WatchCache(
                 client, kind, dict, namespace=namespace, label_selector=keys.WIRED_FOR, clock=clock
             )
-            for kind in OBJECT_KINDS
+            for kind in wanted
         }
         for cache in self.objects.values():
             cache.index(_BY_OWNER, _owner_keys)

@@ -18,6 +18,7 @@ class ControllerSettings(Candidacy):
         workers: Jobs that are worked on at once.
         concurrent_writes: Writes of one Job under way at once, pods above all.
         namespace: Look after this namespace only; after all when None.
+        secrets: Whether Secrets may be read and written; plugins that want some cannot be used otherwise.
         plugins: What the cluster's operator has decided about job plugins.
         max_pods_per_job: Pods that a Job may ask for.
         window: Pods that one pass over a Job creates at most.
@@ -27,6 +28,7 @@ class ControllerSettings(Candidacy):
     workers: int = 8
     concurrent_writes: int = 16
     namespace: str | None = None
+    secrets: bool = True
     lease_name: str = "pumice-controller"
     identity: str = "pumice-controller"
     plugins: PluginSettings = DEFAULT

@@ -6,7 +6,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.lifecycle import Eternal
-from pumice.controller.loop.caches import Caches
+from pumice.controller.loop.caches import Caches, object_kinds
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.settings import ControllerSettings
@@ -47,8 +47,11 @@ class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
         """
         settings = settings or ControllerSettings()
         self._registry = registry
-        self.caches = Caches(client, namespace=settings.namespace, clock=clock)
-        self.natives = NativeCaches(client, namespace=settings.namespace, clock=clock)
+        wanted = object_kinds(secrets=settings.secrets)
+        self.caches = Caches(client, namespace=settings.namespace, clock=clock, wanted=wanted)
+        self.natives = NativeCaches(
+            client, namespace=settings.namespace, clock=clock, wanted=wanted
+        )
         super().__init__(
             client, settings, metrics or ControllerMetrics(), self.caches.all, clock=clock
         )

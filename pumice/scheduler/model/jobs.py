@@ -26,6 +26,7 @@ class Job:
         group: The PodGroup as it was last seen.
         queue: Name of its queue.
         priority: Value of its PriorityClass.
+        pod_priorities: Priorities that its pods have, each with the number of pods.
         min_member: Pods that must be schedulable together.
         min_task: The same for each role.
         min_resources: What it needs at least, milli-units by name; empty when it does not say.
@@ -62,6 +63,7 @@ class Job:
         "name",
         "namespace",
         "pending_empty",
+        "pod_priorities",
         "pod_report",
         "priority",
         "queue",
@@ -80,6 +82,7 @@ class Job:
         self.group: PodGroup | None = None
         self.queue = ""
         self.priority = 0
+        self.pod_priorities: dict[int, int] = {}
         self.min_member = 0
         self.min_task: dict[str, int] = {}
         self.min_task_total = 0
@@ -132,11 +135,17 @@ class Job:
         task.job = self.key
         task.counts = self.roles.setdefault(task.role, list(_NO_COUNTS))
         self._count(task, task.status, 1)
+        if (stated := task.pod_priority) is not None:
+            self.pod_priorities[stated] = self.pod_priorities.get(stated, 0) + 1
 
     def discard(self, task: Task) -> None:
         """Count a pod out."""
         del self.tasks[task.key]
         self._count(task, task.status, -1)
+        if (stated := task.pod_priority) is not None:
+            self.pod_priorities[stated] -= 1
+            if not self.pod_priorities[stated]:
+                del self.pod_priorities[stated]
         task.job = ""
         if not any(task.counts):
             self.roles.pop(task.role, None)
@@ -162,6 +171,15 @@ class Job:
             self.pending_empty += step
 
     # -- questions ---------------------------------------------------------------------------
+
+    @property
+    def order_priority(self) -> int:
+        """The priority by which it is ordered: that of its PodGroup, or the lowest of its pods if that is lower.
+
+        Quotas of namespaces limit what pods of a priority may ask for. A PodGroup is not limited so, and must not
+        take pods further up than they may go.
+        """
+        return min(self.priority, *self.pod_priorities) if self.pod_priorities else self.priority
 
     @property
     def phase(self) -> str:

@@ -104,6 +104,7 @@ class Task:
         "namespace",
         "node",
         "order",
+        "pod_priority",
         "priority",
         "role",
         "shape",
@@ -122,6 +123,7 @@ class Task:
         self.shape = shape
         self.role = meta.annotation(keys.TASK_SPEC) or meta.label(keys.TASK_SPEC)
         self.priority = _priority(pod)
+        self.pod_priority = spec.priority
         self.gates = ", ".join(str(gate.get("name", "")) for gate in spec.scheduling_gates or ())
         self.order: tuple[int, float, Natural] = (
             trailing_index(meta.name),
@@ -139,7 +141,9 @@ class Task:
     @property
     def facts(self) -> tuple[object, ...]:
         """What must change for an event to matter, besides status, node and job."""
-        return (self.shape, self.role, self.priority, self.gates, self.order)
+        return (
+            self.shape, self.role, self.priority, self.pod_priority, self.gates, self.order,
+        )  # fmt: skip
 
     @property
     def is_best_effort(self) -> bool:

@@ -11,6 +11,7 @@ from pumice.webhook.rules.rule import Rule
 
 __all__ = [
     "JOB",
+    "JOB_PRIORITY_HIGHER",
     "POD_GROUP",
     "RULES",
     "contradicts",
@@ -113,7 +114,16 @@ POD_GROUP = References(
     **_of_queues("PG", "PodGroup", tree_is_stricter=True), **_of_others("PG", "PodGroup")
 )
 
-RULES = (*JOB, *POD_GROUP)
+JOB_PRIORITY_HIGHER = Rule(
+    "JOB-PRIORITY-HIGHER",
+    "the priority class of a Job is not higher than those of its pods",
+    "Quotas limit the pods of a priority, so a gang is ordered by the lowest priority of its pods, and the Job's class "
+    "has no effect.",
+    "priorityClassName: high, template: {spec: {priorityClassName: low}}",
+    level="warn",
+)
+
+RULES = (*JOB, JOB_PRIORITY_HIGHER, *POD_GROUP)
 
 
 def job_queue(case: Case, job: Job) -> None:
@@ -160,12 +170,21 @@ def priority_class(case: Case, rules: References, path: str, name: str) -> None:
 
 def job_priorities(case: Case, job: Job) -> None:
     """Check the priority classes of the Job and of its pods."""
-    priority_class(case, JOB, "spec.priorityClassName", job.spec.priority_class_name)
+    own = job.spec.priority_class_name
+    priority_class(case, JOB, "spec.priorityClassName", own)
+    highest = case.view.priority_class(own) if own else None
     for index, task in enumerate(job.tasks):
         name = task.pod_spec().get("priorityClassName")
         if name and isinstance(name, str):
             path = f"spec.tasks[{index}].template.spec.priorityClassName"
             priority_class(case, JOB, path, name)
+            given = case.view.priority_class(name)
+            if highest is not None and given is not None and given.value < highest.value:
+                message = (
+                    f'"{name}" ({given.value}) is lower than "{own}" ({highest.value}) of spec.priorityClassName, so '
+                    "the gang is ordered by the lower; use one class for both"
+                )
+                case.report(JOB_PRIORITY_HIGHER, path, message)
 
 
 def contradicts(

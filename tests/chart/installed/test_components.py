@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.chart.installed.release import HOME, USERS
-from tests.chart.manifests import CHART, COMPONENTS, RELEASE, VALUES, Render, arguments_of, of_kind
+from tests.chart.installed.release import GOING, HOME, USERS
+from tests.chart.manifests import (
+    CHART,
+    COMPONENTS,
+    NAMESPACE,
+    RELEASE,
+    VALUES,
+    Render,
+    arguments_of,
+    of_kind,
+)
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -128,3 +137,47 @@ def test_the_arguments_of_the_components_survive_the_way_to_the_pod(
             *("get", "deployment", f"pumice-{component}", "-o", "json"), namespace=HOME
         ).stdout
         assert arguments_of(json.loads(shown))[0] == component
+
+
+NARROW = [
+    ("controller", "yes", "create pods", USERS),
+    ("controller", "yes", "patch configmaps", USERS),
+    ("controller", "yes", "update lease.coordination.k8s.io/pumice-controller", USERS),
+    ("controller", "yes", "list queues.scheduling.volcano.sh", ""),
+    ("controller", "no", "get secrets", USERS),
+    ("controller", "no", "create pods", GOING),
+    ("controller", "no", "list jobs.batch.volcano.sh", GOING),
+    ("controller", "no", "update lease.coordination.k8s.io/pumice-controller", GOING),
+    ("scheduler", "yes", "create pods --subresource=binding", USERS),
+    ("scheduler", "yes", "list pods", GOING),
+    ("scheduler", "no", "create pods --subresource=binding", GOING),
+    ("scheduler", "no", "patch pods --subresource=status", GOING),
+]
+
+
+def test_in_named_namespaces_the_components_may_do_their_work_and_nowhere_else(
+    controlplane: ControlPlane, render: Render
+) -> None:
+    """Rights only, under other names, beside those of the release."""
+    rendered = render(
+        None, "fullnameOverride=narrow", f"rbac.namespaces={{{USERS}}}", "rbac.secrets=false"
+    )
+    kinds = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+    wanted = [
+        each
+        for each in of_kind(rendered, *kinds)
+        if each["metadata"].get("namespace") in (None, USERS)
+    ]
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": wanted})
+    controlplane.kubectl("apply", "-f", "-", stdin=manifest)
+    try:
+        for component, answer, question, place in NARROW:
+            user = f"system:serviceaccount:{NAMESPACE}:narrow-{component}"
+            said = controlplane.kubectl(
+                *("auth", "can-i", "--as", user, *question.split()),
+                namespace=place or None,
+                check=False,
+            )
+            assert said.stdout.strip() == answer, f"{component} {question} in {place}"
+    finally:
+        controlplane.kubectl("delete", "--wait=false", "-f", "-", stdin=manifest)

@@ -25,8 +25,10 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
+from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.controller.loop.native import NativeCaches
 from pumice.embedded import EmbeddedCluster
+from pumice.plugins import builtin
 from tests.integration.controller.stage import ControllerStage
 
 Raw = dict[str, Any]
@@ -289,3 +291,11 @@ async def test_a_job_that_has_ended_or_names_no_plugins_gets_nothing(
     await stage.until(lambda: "last" in stage.names(NETWORK_POLICY), "a policy")
     await stage.calm()
     assert stage.names(NETWORK_POLICY) == ["last"]
+
+
+async def test_without_the_right_to_secrets_none_are_watched(client: Client) -> None:
+    for secrets in (True, False):
+        worker = ControllerWorker(client, builtin(), ControllerSettings(secrets=secrets))
+        watched = [each.kind for each in (*worker.caches.all, *worker.natives.all)]
+        assert watched.count(SECRET) == (2 if secrets else 0)
+        assert watched.count(CONFIG_MAP) == 2
