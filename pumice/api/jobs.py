@@ -309,7 +309,7 @@ class JobStatus(ApiStruct, frozen=True):
     conditions: list[JobCondition] | None = None
 
 
-class Job(ApiStruct, frozen=True, weakref=True):
+class Job(ApiStruct, frozen=True, weakref=True, gc=True):
     """A batch job of several tasks, admitted, wired, gang-scheduled and run as one.
 
     Attributes:

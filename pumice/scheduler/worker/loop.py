@@ -115,7 +115,7 @@ class _Term:
         settings, context = self._settings, self._context
         writes = settings.concurrent_writes
         try:
-            with context.caches.feeding(context.state, self._news):
+            async with context.caches.feeding(context.state, self._news):
                 async with asyncio.TaskGroup() as group:
                     queues = ensure_queues(context.client, context.clock, settings.default_queue)
                     group.create_task(queues, name="queues")
@@ -132,6 +132,7 @@ class _Term:
     async def _cycles(self) -> None:
         clock, metrics = self._context.clock, self._context.metrics
         while True:
+            await self._context.caches.settled()
             self._news.clear()
             started = clock.monotonic()
             result = run_cycle(self._context.state, self._config, clock.wall())
