@@ -35,7 +35,15 @@ def template(obj: object) -> str:
 
 def meta(name: str, namespace: str = "", **more: object) -> dict[str, object]:
     """Metadata as API servers send it."""
-    fields = ("spec", "containers", "env", "image", "resources", "volumeMounts", "terminationMessagePath")
+    fields = (
+        "spec",
+        "containers",
+        "env",
+        "image",
+        "resources",
+        "volumeMounts",
+        "terminationMessagePath",
+    )
     managed = [
         {
             "manager": manager,
@@ -45,10 +53,23 @@ def meta(name: str, namespace: str = "", **more: object) -> dict[str, object]:
             "fieldsType": "FieldsV1",
             "fieldsV1": {f"f:{part}": {f"f:{field}": {} for field in fields} for part in parts},
         }
-        for manager, parts in (("pumice", ("metadata", "spec")), ("kubelet", ("status", "conditions")))
+        for manager, parts in (
+            ("pumice", ("metadata", "spec")),
+            ("kubelet", ("status", "conditions")),
+        )
     ]
-    found = {"name": name, "uid": f"uid-{name}", "resourceVersion": "900", "creationTimestamp": TIME}
-    return {**found, **({"namespace": namespace} if namespace else {}), **more, "managedFields": managed}
+    found = {
+        "name": name,
+        "uid": f"uid-{name}",
+        "resourceVersion": "900",
+        "creationTimestamp": TIME,
+    }
+    return {
+        **found,
+        **({"namespace": namespace} if namespace else {}),
+        **more,
+        "managedFields": managed,
+    }
 
 
 def pod(name: str, gang: str, node: str, cpu: str) -> dict[str, object]:
@@ -58,18 +79,33 @@ def pod(name: str, gang: str, node: str, cpu: str) -> dict[str, object]:
         "image": "registry.example.com/team/training:2025.01.01",
         "command": ["python", "-m", "train"],
         "args": [f"--flag-{number}=value-{number}" for number in range(8)],
-        "env": [{"name": f"VARIABLE_{number}", "value": f"value of {number}"} for number in range(12)],
+        "env": [
+            {"name": f"VARIABLE_{number}", "value": f"value of {number}"} for number in range(12)
+        ],
         "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
-        "volumeMounts": [{"name": "kube-api-access", "readOnly": True, "mountPath": "/var/run/secrets"}],
+        "volumeMounts": [
+            {"name": "kube-api-access", "readOnly": True, "mountPath": "/var/run/secrets"}
+        ],
         "terminationMessagePath": "/dev/termination-log",
         "imagePullPolicy": "IfNotPresent",
     }
-    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": gang or "daemon", "uid": "uid-owner", "controller": True}
+    owner = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": gang or "daemon",
+        "uid": "uid-owner",
+        "controller": True,
+    }
     spec: dict[str, object] = {
         "schedulerName": "volcano" if gang else "default-scheduler",
         "containers": [container],
         "tolerations": [
-            {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+            {
+                "key": f"node.kubernetes.io/{taint}",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 300,
+            }
             for taint in ("not-ready", "unreachable")
         ],
         "restartPolicy": "Never",
@@ -82,15 +118,28 @@ def pod(name: str, gang: str, node: str, cpu: str) -> dict[str, object]:
         spec["nodeName"] = node
         status |= {
             "phase": "Running",
-            "conditions": [{"type": each, "status": "True", "lastProbeTime": None, "lastTransitionTime": TIME} for each in types],
+            "conditions": [
+                {"type": each, "status": "True", "lastProbeTime": None, "lastTransitionTime": TIME}
+                for each in types
+            ],
             "hostIP": "10.0.0.1",
             "podIP": "10.1.0.1",
             "startTime": TIME,
             "containerStatuses": [
-                {"name": "main", "ready": True, "started": True, "restartCount": 0, "state": {"running": {"startedAt": TIME}}, "image": container["image"], "imageID": "sha256:" + "0" * 64}
+                {
+                    "name": "main",
+                    "ready": True,
+                    "started": True,
+                    "restartCount": 0,
+                    "state": {"running": {"startedAt": TIME}},
+                    "image": container["image"],
+                    "imageID": "sha256:" + "0" * 64,
+                }
             ],
         }
-    annotations = {"scheduling.k8s.io/group-name": gang, "volcano.sh/task-spec": "worker"} if gang else {}
+    annotations = (
+        {"scheduling.k8s.io/group-name": gang, "volcano.sh/task-spec": "worker"} if gang else {}
+    )
     labels = {"app": "training", "volcano.sh/job-name": gang or "daemon"}
     about = meta(name, "default", labels=labels, annotations=annotations, ownerReferences=[owner])
     return {"metadata": about, "spec": spec, "status": status}
@@ -99,7 +148,11 @@ def pod(name: str, gang: str, node: str, cpu: str) -> dict[str, object]:
 def node() -> dict[str, object]:
     """A ready node."""
     amounts = {"cpu": "64", "memory": "256Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-    labels = {"kubernetes.io/hostname": "@name@", "kubernetes.io/os": "linux", "topology.kubernetes.io/zone": "a"}
+    labels = {
+        "kubernetes.io/hostname": "@name@",
+        "kubernetes.io/os": "linux",
+        "topology.kubernetes.io/zone": "a",
+    }
     return {
         "metadata": meta("@name@", labels=labels),
         "spec": {"podCIDR": "10.0.0.0/24"},
@@ -107,7 +160,10 @@ def node() -> dict[str, object]:
             "allocatable": amounts,
             "capacity": amounts,
             "conditions": [{"type": "Ready", "status": "True"}],
-            "images": [{"names": [f"registry.example.com/image-{number}:1"], "sizeBytes": number} for number in range(20)],
+            "images": [
+                {"names": [f"registry.example.com/image-{number}:1"], "sizeBytes": number}
+                for number in range(20)
+            ],
         },
     }
 
@@ -128,7 +184,13 @@ class Cluster:
             "phase": "Running",
             "running": SIZE,
             "conditions": [
-                {"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready to be scheduled", "transitionID": "cycle-1", "lastTransitionTime": TIME}
+                {
+                    "type": "Scheduled",
+                    "status": "True",
+                    "reason": "tasks in gang are ready to be scheduled",
+                    "transitionID": "cycle-1",
+                    "lastTransitionTime": TIME,
+                }
             ],
         }
         self._running = template(pod("@name@", "@gang@", "@node@", "1"))
@@ -137,7 +199,9 @@ class Cluster:
         self._group = template(pod_group(SIZE, running))
         self._waiting_group = template(pod_group(GANG, {"phase": "Pending"}))
         self._node = template(node())
-        queue = json.dumps({"metadata": meta("default"), "spec": {"weight": 1}, "status": {"state": "Open"}})
+        queue = json.dumps(
+            {"metadata": meta("default"), "spec": {"weight": 1}, "status": {"state": "Open"}}
+        )
         self._counts = {"nodes": nodes, "pods": pods + GANG, "podgroups": gangs + 1, "queues": 1}
         self._makers: dict[str, Callable[[int], str]] = {
             "nodes": lambda number: self._node % {"name": f"node-{number:05}"},
@@ -179,13 +243,21 @@ class Server:
         self._requests: Counter[str] = Counter()
         self._first_bind: float | None = None
         self._listed = 0.0
+        self._led = 0.0
         self.app = web.Application(client_max_size=1 << 24)
         self.app.router.add_get("/report", self._report)
         self.app.router.add_route("*", "/{path:.*}", self._answer)
 
     async def _report(self, request: web.Request) -> web.Response:
         del request
-        return web.json_response({"first_bind": self._first_bind, "requests": self._requests, "listed": self._listed})
+        return web.json_response(
+            {
+                "first_bind": self._first_bind,
+                "requests": self._requests,
+                "listed": self._listed,
+                "led": self._led,
+            }
+        )
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
@@ -198,13 +270,18 @@ class Server:
             self._requests[f"list {parts[-1]}"] += 1
             if parts[-1] == "pods":
                 self._listed = time.monotonic()
-            first, limit = int(request.query.get("continue", 0)), int(request.query.get("limit", 1 << 30))
+            first, limit = (
+                int(request.query.get("continue", 0)),
+                int(request.query.get("limit", 1 << 30)),
+            )
             body = self._cluster.page(parts[-1], first, limit, self._version)
             return web.Response(body=body, content_type="application/json")
         if parts[-1] == "binding" and self._first_bind is None:
             self._first_bind = time.monotonic()
         named = parts[-1] if parts[-1] in ("binding", "status", "eviction") else ""
-        kind = next(each for each in ("pods", "podgroups", "events", "queues", "nodes") if each in parts)
+        kind = next(
+            each for each in ("pods", "podgroups", "events", "queues", "nodes") if each in parts
+        )
         self._requests[f"{request.method} {kind} {named}".strip()] += 1
         obj = await request.json()
         self._version += 1
@@ -214,12 +291,16 @@ class Server:
     async def _keep_lease(self, request: web.Request) -> web.Response:
         self._requests[f"{request.method} leases"] += 1
         if request.method != "GET":
+            self._led = self._led or time.monotonic()
             self._version += 1
             self._lease = await request.json()
             assert self._lease is not None
             self._lease["metadata"]["resourceVersion"] = str(self._version)  # type: ignore[index]
         if self._lease is None:
-            return web.json_response({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}, status=404)
+            return web.json_response(
+                {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404},
+                status=404,
+            )
         return web.json_response(self._lease)
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
@@ -243,7 +324,14 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     options = parser.parse_args()
     server = Server(Cluster(options.nodes, options.pods))
-    web.run_app(server.app, host="127.0.0.1", port=options.port, print=None, access_log=None, shutdown_timeout=0)
+    web.run_app(
+        server.app,
+        host="127.0.0.1",
+        port=options.port,
+        print=None,
+        access_log=None,
+        shutdown_timeout=0,
+    )
 
 
 if __name__ == "__main__":

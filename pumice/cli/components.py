@@ -74,13 +74,15 @@ def run_worker(
         UserError: It cannot start as it was asked to.
         typer.Exit: One of its tasks failed, which has been logged.
     """
+    from pumice.cli import lean
     from pumice.cluster.lifecycle import run_until_stopped
 
     async def work() -> None:
         async with connected(kubeconfig, server) as client:
             worker = make(client)
             async with serving_health(metrics_port, worker.metrics.registry, worker.checks):
-                await run_until_stopped(worker.tasks())
+                with lean.settled():
+                    await run_until_stopped(worker.tasks())
 
     run(work)
 

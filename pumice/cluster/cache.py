@@ -20,6 +20,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -250,7 +251,7 @@ class WatchCache(Generic[T]):
         return end
 
     def _enter(self, callback: Subscriber[T]) -> tuple[_Subscription[T], Callable[[], None]]:
-        subscription = _Subscription(callback, dict.fromkeys(self._objects))
+        subscription: _Subscription[T] = _Subscription(callback, dict.fromkeys(self._objects))
         self._subscriptions.append(subscription)
         return subscription, lambda: self._subscriptions.remove(subscription)
 
@@ -350,10 +351,12 @@ class WatchCache(Generic[T]):
             version, found = await self._read_list(0)
         self.settled.clear()
         try:
-            async for key in in_slices([key for key in self._objects if key not in found]):
-                self._remove(key)
-            async for key, read in in_slices(found.items()):
-                if read is not None:
+            gone = [(key, None) for key in self._objects if key not in found]
+            changed = [(key, read) for key, read in found.items() if read is not None]
+            async for key, read in in_slices(chain(gone, changed)):
+                if read is None:
+                    self._remove(key)
+                else:
                     self._put(key, *read)
         finally:
             self.settled.set()
@@ -375,9 +378,7 @@ class WatchCache(Generic[T]):
                 self._contact = self._clock.monotonic()
         return version, found
 
-    def _read_item(
-        self, raw: msgspec.Raw, found: dict[Key, tuple[str, _Read[T]] | None]
-    ) -> None:
+    def _read_item(self, raw: msgspec.Raw, found: dict[Key, tuple[str, _Read[T]] | None]) -> None:
         """Add an object of a list."""
         head = _heads.decode(raw).metadata
         key = head.namespace, head.name
