@@ -13,15 +13,10 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-__all__ = ["GANG", "SIZE"]
-
 SIZE = 20
 """Pods of a gang that runs."""
 GANG = 8
 """Pods of the gang that waits."""
-
-SHARE = 5
-"""Of so many pods that run, all but one or two belong to gangs; see `running_pod`."""
 
 TIME = "2025-01-01T00:00:00Z"
 

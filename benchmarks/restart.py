@@ -6,10 +6,13 @@
 this cluster (`benchmarks/canned.py`); `pumice scheduler` is a process of its own. The time runs from the start of that process to
 the first binding that the server receives. Inside it a timer asks for a turn of the event loop every 2 ms: the longest time
 between two turns is the longest stall, by the clock and in CPU time, which other processes on the machine do not add to.
+
+Beside it: how long scheduler and controller take in a small cluster from their start to the first binding and to the Lease.
 """
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import json
 import os
@@ -21,12 +24,15 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.report import MACHINE, write
 
+QUIET = subprocess.DEVNULL
+STARTS = 5
+"""How often each component is started in a small cluster."""
 TICK = 0.002
 WATCHED_SECONDS = 3.0
 """How long the process is watched after the first binding."""
@@ -102,53 +108,63 @@ def report(port: int) -> dict[str, Any]:
         return found
 
 
-def measure(nodes: int, pods: int, folder: Path) -> dict[str, Any]:
-    """One restart."""
+@contextlib.contextmanager
+def served(nodes: int, pods: int) -> Iterator[int]:
+    """A server process with a cluster; its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    figures = folder / "figures.json"
-    server = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "benchmarks.canned",
-            f"--nodes={nodes}",
-            f"--pods={pods}",
-            f"--port={port}",
-        ]
-    )
+        port = int(probe.getsockname()[1])
+    options = [f"--nodes={nodes}", f"--pods={pods}", f"--port={port}"]
+    server = subprocess.Popen([sys.executable, "-m", "benchmarks.canned", *options], stderr=QUIET)
     try:
         while True:
             try:
                 report(port)
                 break
             except OSError:
-                time.sleep(0.05)  # the server starts
-        start = time.monotonic()
-        command = [sys.executable, "-m", "benchmarks.restart", "--work", str(figures)]
-        scheduler = subprocess.Popen([*command, f"--master=http://127.0.0.1:{port}"])
-        try:
-            while (found := report(port))["first_bind"] is None:
-                if scheduler.poll() is not None or time.monotonic() - start > 300:
-                    raise SystemExit("the scheduler did not bind")
-                time.sleep(0.2)
-            time.sleep(WATCHED_SECONDS)
-            found = report(port)
-        finally:
-            scheduler.terminate()
-            scheduler.wait()
-        requests: dict[str, int] = found["requests"]
-        row: dict[str, Any] = {
-            "seconds": found["first_bind"] - start,
-            "listed_seconds": found["listed"] - start,
-            "requests": requests,
-        }
-        row.update(json.loads(figures.read_text()))
-        return row
+                time.sleep(0.05)
+        yield port
     finally:
         server.kill()
         server.wait()
+
+
+@contextlib.contextmanager
+def running(command: list[str], port: int, awaited: str) -> Iterator[dict[str, Any]]:
+    """A component until the server has seen a request of it; what the server has counted, times as seconds from the start."""
+    start = time.monotonic()
+    process = subprocess.Popen([*command, f"--master=http://127.0.0.1:{port}"], stderr=QUIET)
+    try:
+        while not (found := report(port))[awaited]:
+            if process.poll() is not None or time.monotonic() - start > 300:
+                raise SystemExit(f"no {awaited} within 300 s")
+            time.sleep(0.1)
+        yield {**found, awaited: found[awaited] - start, "listed": found["listed"] - start}
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def measure(nodes: int, pods: int, folder: Path) -> dict[str, Any]:
+    """One restart of the scheduler."""
+    figures = folder / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.restart", "--work", str(figures)]
+    with served(nodes, pods) as port, running(command, port, "first_bind") as found:
+        time.sleep(WATCHED_SECONDS)
+        row: dict[str, Any] = {
+            "seconds": found["first_bind"],
+            "listed_seconds": found["listed"],
+            "requests": report(port)["requests"],
+        }
+    row.update(json.loads(figures.read_text()))
+    return row
+
+
+def started(component: str, awaited: str) -> float:
+    """Seconds from the start of a component to its first work in a small cluster."""
+    command = [sys.executable, "-m", "pumice", component]
+    with served(10, 100) as port, running(command, port, awaited) as found:
+        return float(found[awaited])
 
 
 def line(name: str, values: list[float], unit: str) -> None:
@@ -170,6 +186,10 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = [measure(options.nodes, options.pods, Path(folder)) for _ in range(options.rounds)]
+    starts = {
+        "scheduler": [started("scheduler", "first_bind") for _ in range(STARTS)],
+        "controller": [started("controller", "led") for _ in range(STARTS)],
+    }
     print(f"restart, {options.nodes} nodes, {options.pods} pods that run")
     line("start to first binding", [row["seconds"] for row in rows], "s")
     line("start to last page of pods", [row["listed_seconds"] for row in rows], "s")
@@ -178,10 +198,12 @@ def main() -> None:
     line("longest garbage collection", [row["longest_collection"] * 1000 for row in rows], "ms")
     line("CPU time", [row["cpu_seconds"] for row in rows], "s")
     line("peak memory", [row["memory_mib"] for row in rows], "MiB")
+    for name, times in starts.items():
+        line(f"start of the {name}", times, "s")
     for name, count in sorted(rows[-1]["requests"].items()):
         print(f"  {name:<32} {count:9}")
     print(f"{MACHINE}, load {os.getloadavg()[0]:.1f}")
-    write(options.json, rows, nodes=options.nodes, pods=options.pods)
+    write(options.json, rows, starts=starts, nodes=options.nodes, pods=options.pods)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Writes are not: whoever writes knows whether doing it twice is harmless. Every f
 `ApiError`, chained to what caused it.
 """
 
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -60,7 +61,7 @@ class Transport:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=CONNECTIONS,
-                ssl=True if connection.tls is None else connection.tls,
+                ssl=_tls(connection),
                 keepalive_timeout=IDLE_SECONDS,
                 socket_factory=probing_socket,
             ),
@@ -188,6 +189,16 @@ class Transport:
 
 
 _encode = msgspec.json.encode
+
+
+def _tls(connection: Connection) -> ssl.SSLContext | bool:
+    """The context of a connection; over plain HTTP only a proxy may want one.
+
+    aiohttp's default context is not used, because servers do without the authorities in it (`pumice.cli.lean`).
+    """
+    if connection.tls is None and (connection.proxy or "").startswith("https:"):
+        return ssl.create_default_context()
+    return True if connection.tls is None else connection.tls
 
 
 async def _chunks(response: aiohttp.ClientResponse, context: str) -> AsyncGenerator[bytes, None]:
