@@ -91,9 +91,12 @@ def controller(
 
     Any number of these processes may run; one of them leads.
     """
-    from pumice.cli import logs
-    from pumice.cli.court import job_check, read_plugin_settings, registry
-    from pumice.controller.loop import ControllerSettings, ControllerWorker
+    from pumice.cli import lean
+
+    with lean.importing():
+        from pumice.cli import logs
+        from pumice.cli.court import job_check, read_plugin_settings, registry
+        from pumice.controller.loop import ControllerSettings, ControllerWorker
 
     chosen = read_plugin_settings(settings, "--set")
     level, ignored = logs.verbosity(log_level, context.args)

@@ -84,9 +84,12 @@ def scheduler(
     A cycle runs when something changed, at the latest after the period. Any number of these processes
     may run; one of them leads.
     """
-    from pumice.cli import logs
-    from pumice.cli.configuration import read_config
-    from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
+    from pumice.cli import lean
+
+    with lean.importing():
+        from pumice.cli import logs
+        from pumice.cli.configuration import read_config
+        from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
     level, ignored = logs.verbosity(log_level, context.args)
     logs.configure(level=level)

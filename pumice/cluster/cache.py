@@ -8,12 +8,19 @@ simply changed. A broken connection is retried for ever, with growing delays.
 Objects are decoded once, straight from the bytes into `type`, and a list page by page: the bytes of a
 page are gone before those of the next but one arrive. One object that does not decode is logged and
 counted, and leaves what was known of it before; it never stops the rest.
+
+A list may have 140,000 objects. They are decoded and reported in slices (see `slices`), and the watch begins after
+the last one, so that no event precedes the list. A subscriber that comes later gets what is known in slices, too, while
+the watch goes on: an object that changes before its turn is reported at once, as it is then, and has no other turn.
 """
 
 import asyncio
 import enum
 import logging
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -25,8 +32,9 @@ from pumice.cluster.client import PAGE_SIZE, Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Gone, NotFound
 from pumice.cluster.index import Index
+from pumice.cluster.slices import in_slices
 
-__all__ = ["Change", "Subscriber", "WatchCache", "wait_synced"]
+__all__ = ["Change", "Subscriber", "WatchCache", "wait_settled", "wait_synced"]
 
 T = TypeVar("T")
 
@@ -68,6 +76,19 @@ _Read: TypeAlias = T | msgspec.MsgspecError
 """An object, or why it could not be read."""
 
 
+@dataclass(slots=True, eq=False)
+class _Subscription(Generic[T]):
+    """A subscriber.
+
+    Attributes:
+        callback: Called with every change.
+        unreported: Objects that were known at the start and have not been reported yet.
+    """
+
+    callback: Subscriber[T]
+    unreported: dict[Key, None]
+
+
 class _Meta(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = ""
@@ -93,6 +114,7 @@ class WatchCache(Generic[T]):
     Attributes:
         kind: What is watched.
         synced: Set once the first list has been taken in and told to the subscribers.
+        settled: Set except while a list is being taken in, when some objects are shown as they were before it.
         decode_errors: How many objects that arrived could not be decoded.
         relists: How often the kind was listed, the first time included.
     """
@@ -131,6 +153,8 @@ class WatchCache(Generic[T]):
         """
         self.kind = kind
         self.synced = asyncio.Event()
+        self.settled = asyncio.Event()
+        self.settled.set()
         self.decode_errors = 0
         self.relists = 0
         self._client = client
@@ -147,7 +171,7 @@ class WatchCache(Generic[T]):
         self._versions: dict[Key, str] = {}
         self._version = ""
         self._indexes: dict[str, Index[T]] = {}
-        self._subscribers: list[Subscriber[T]] = []
+        self._subscriptions: list[_Subscription[T]] = []
         self._undecodable: set[Key] = set()
         self._contact = self._clock.monotonic()
         self._awaited: list[tuple[int, asyncio.Future[None]]] = []
@@ -199,15 +223,42 @@ class WatchCache(Generic[T]):
         """Be told of every change; what is known already is told at once, as ADDED.
 
         Callbacks run inside the cache's task, one after the other: they must be quick. One that
-        raises is logged and stays subscribed.
+        raises is logged and stays subscribed. Where much may be known, use `replay`.
 
         Returns:
             Ends the subscription.
         """
-        self._subscribers.append(callback)
-        for obj in list(self._objects.values()):
-            self._tell(callback, Change.ADDED, None, obj)
-        return lambda: self._subscribers.remove(callback)
+        subscription, end = self._enter(callback)
+        for key in list(subscription.unreported):
+            self._report_known(subscription, key)
+        return end
+
+    async def replay(self, callback: Subscriber[T]) -> Callable[[], None]:
+        """Subscribe, and wait until everything that is known has been reported, in slices.
+
+        Changes are reported meanwhile. The first report of an object is always ADDED.
+
+        Returns:
+            Ends the subscription.
+        """
+        subscription, end = self._enter(callback)
+        try:
+            async for key in in_slices(list(subscription.unreported)):
+                self._report_known(subscription, key)
+        except BaseException:
+            end()
+            raise
+        return end
+
+    def _enter(self, callback: Subscriber[T]) -> tuple[_Subscription[T], Callable[[], None]]:
+        subscription: _Subscription[T] = _Subscription(callback, dict.fromkeys(self._objects))
+        self._subscriptions.append(subscription)
+        return subscription, lambda: self._subscriptions.remove(subscription)
+
+    def _report_known(self, subscription: _Subscription[T], key: Key) -> None:
+        if key in subscription.unreported:
+            del subscription.unreported[key]
+            self._tell(subscription.callback, Change.ADDED, None, self._objects[key])
 
     # Keeping up
 
@@ -298,11 +349,17 @@ class WatchCache(Generic[T]):
         except Gone:
             # It changes faster than we turn its pages; all of it at once cannot be outrun.
             version, found = await self._read_list(0)
-        for key in [key for key in self._objects if key not in found]:
-            self._remove(key)
-        for key, read in found.items():
-            if read is not None:
-                self._put(key, *read)
+        self.settled.clear()
+        try:
+            gone = [(key, None) for key in self._objects if key not in found]
+            changed = [(key, read) for key, read in found.items() if read is not None]
+            async for key, read in in_slices(chain(gone, changed)):
+                if read is None:
+                    self._remove(key)
+                else:
+                    self._put(key, *read)
+        finally:
+            self.settled.set()
         self._advance(version)
         self.relists += 1
         self.synced.set()
@@ -311,27 +368,26 @@ class WatchCache(Generic[T]):
         """The whole collection as it is at one resourceVersion; None for what is as it was."""
         found: dict[Key, tuple[str, _Read[T]] | None] = {}
         version = ""
-        async for body in self._client.pages(
-            self.kind, self._namespace, limit=limit, **self._selectors
-        ):
-            seen = self._read_page(body, found)
-            version = version or seen
-            self._contact = self._clock.monotonic()
+        pages = self._client.pages(self.kind, self._namespace, limit=limit, **self._selectors)
+        async with aclosing(_one_ahead(pages)) as bodies:
+            async for body in bodies:
+                page = _pages.decode(body)
+                version = version or page.metadata.resource_version
+                async for raw in in_slices(page.items or ()):
+                    self._read_item(raw, found)
+                self._contact = self._clock.monotonic()
         return version, found
 
-    def _read_page(self, body: bytes, found: dict[Key, tuple[str, _Read[T]] | None]) -> str:
-        """Add what is on a page; the page's resourceVersion."""
-        page = _pages.decode(body)
-        for raw in page.items or ():
-            head = _heads.decode(raw).metadata
-            key = head.namespace, head.name
-            if self._versions.get(key) == head.resource_version:
-                found[key] = None
-                continue
-            read = self._read(raw)
-            if self._belongs(read):
-                found[key] = head.resource_version, read
-        return page.metadata.resource_version
+    def _read_item(self, raw: msgspec.Raw, found: dict[Key, tuple[str, _Read[T]] | None]) -> None:
+        """Add an object of a list."""
+        head = _heads.decode(raw).metadata
+        key = head.namespace, head.name
+        if self._versions.get(key) == head.resource_version:
+            found[key] = None
+            return
+        read = self._read(raw)
+        if self._belongs(read):
+            found[key] = head.resource_version, read
 
     async def _follow(self) -> None:
         """Watch until the server ends the watch; catch up whenever that is asked for."""
@@ -398,7 +454,7 @@ class WatchCache(Generic[T]):
         self._versions[key] = version
         for index in self._indexes.values():
             index.put(key, new)
-        self._tell_all(Change.ADDED if old is None else Change.MODIFIED, old, new)
+        self._tell_all(key, Change.ADDED if old is None else Change.MODIFIED, old, new)
 
     def _remove(self, key: Key) -> None:
         self._undecodable.discard(key)
@@ -407,7 +463,7 @@ class WatchCache(Generic[T]):
         for index in self._indexes.values():
             index.remove(key)
         if old is not None:
-            self._tell_all(Change.DELETED, old, None)
+            self._tell_all(key, Change.DELETED, old, None)
 
     def _report_undecodable(self, key: Key, error: msgspec.MsgspecError) -> None:
         self.decode_errors += 1
@@ -416,9 +472,14 @@ class WatchCache(Generic[T]):
             name = "/".join(part for part in key if part)
             logger.error("%s %s cannot be read and is skipped: %s", self.kind.kind, name, error)
 
-    def _tell_all(self, change: Change, old: T | None, new: T | None) -> None:
-        for callback in tuple(self._subscribers):
-            self._tell(callback, change, old, new)
+    def _tell_all(self, key: Key, change: Change, old: T | None, new: T | None) -> None:
+        for each in tuple(self._subscriptions):
+            if key not in each.unreported:
+                self._tell(each.callback, change, old, new)
+            elif new is not None:
+                self._report_known(each, key)
+            else:
+                del each.unreported[key]
 
     def _tell(self, callback: Subscriber[T], change: Change, old: T | None, new: T | None) -> None:
         try:
@@ -431,3 +492,23 @@ async def wait_synced(*caches: WatchCache[Any]) -> None:
     """Wait until all caches have taken in their first list."""
     for cache in caches:
         await cache.synced.wait()
+
+
+async def wait_settled(*caches: WatchCache[Any]) -> None:
+    """Wait until none of the caches is taking in a list."""
+    while not all(cache.settled.is_set() for cache in caches):
+        for cache in caches:
+            await cache.settled.wait()
+
+
+async def _one_ahead(items: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The same items; the next one is asked for while the last one is in use."""
+    async with aclosing(items):
+        following = asyncio.ensure_future(anext(items, None))
+        try:
+            while (item := await following) is not None:
+                following = asyncio.ensure_future(anext(items, None))
+                yield item
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)

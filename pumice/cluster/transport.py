@@ -9,6 +9,7 @@ connection, and a process may be stopped (SIGSTOP) for longer than its lease mea
 would let every request pass that waits.
 """
 
+import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -80,7 +81,7 @@ class Transport:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=CONNECTIONS,
-                ssl=True if connection.tls is None else connection.tls,
+                ssl=_tls(connection),
                 keepalive_timeout=IDLE_SECONDS,
                 socket_factory=probing_socket,
             ),
@@ -209,6 +210,16 @@ class Transport:
 
 
 _encode = msgspec.json.encode
+
+
+def _tls(connection: Connection) -> ssl.SSLContext | bool:
+    """The context of a connection; over plain HTTP only a proxy may want one.
+
+    aiohttp's default context is not used, because servers do without the authorities in it (`pumice.cli.lean`).
+    """
+    if connection.tls is None and (connection.proxy or "").startswith("https:"):
+        return ssl.create_default_context()
+    return True if connection.tls is None else connection.tls
 
 
 async def _chunks(response: aiohttp.ClientResponse, context: str) -> AsyncGenerator[bytes, None]:

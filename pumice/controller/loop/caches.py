@@ -6,6 +6,7 @@ a Job's name in a label: the controller puts it on everything that it makes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from pumice.api import keys, kinds
@@ -106,17 +107,18 @@ class Caches:
         """The cache of a kind; None for kinds that are not watched."""
         return next((cache for cache in self.all if cache.kind == kind), None)
 
-    def subscribe(
-        self, told: Callable[[JobKey], None], pod_told: Callable[[JobKey], None] | None = None
-    ) -> list[Callable[[], None]]:
-        """Be told of every Job around which something changes; what is known is told at once.
+    async def subscribe(
+        self,
+        told: Callable[[JobKey], None],
+        stack: ExitStack,
+        pod_told: Callable[[JobKey], None] | None = None,
+    ) -> None:
+        """Be told of every Job around which something changes; what is known is told in slices.
 
         Args:
             told: Called with the Job.
+            stack: Ends the subscriptions when it closes.
             pod_told: Called instead if it is a pod that changed.
-
-        Returns:
-            What ends the subscriptions.
         """
 
         def tell(
@@ -134,13 +136,12 @@ class Caches:
 
             return changed
 
-        return [
-            self.commands.subscribe(tell(job_of_command)),
-            *(cache.subscribe(tell(job_of_object)) for cache in self.objects.values()),
-            self.pod_groups.subscribe(tell(job_of_group)),
-            self.pods.subscribe(tell(job_of_pod, pod_told or told, differs)),
-            self.jobs.subscribe(tell(job_key)),
-        ]
+        stack.callback(await self.commands.replay(tell(job_of_command)))
+        for cache in self.objects.values():
+            stack.callback(await cache.replay(tell(job_of_object)))
+        stack.callback(await self.pod_groups.replay(tell(job_of_group)))
+        stack.callback(await self.pods.replay(tell(job_of_pod, pod_told or told, differs)))
+        stack.callback(await self.jobs.replay(tell(job_key)))
 
 
 def some(key: JobKey | None) -> Iterable[JobKey]:

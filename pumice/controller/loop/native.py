@@ -151,9 +151,9 @@ class NativeTerm:
         with ExitStack() as stack:
             stack.callback(self._queue.close)
             for kind, cache in self._caches.owners.items():
-                stack.callback(cache.subscribe(self._owner_changed(kind)))
+                stack.callback(await cache.replay(self._owner_changed(kind)))
             for objects in self._caches.objects.values():
-                stack.callback(objects.subscribe(self._object_changed))
+                stack.callback(await objects.replay(self._object_changed))
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._queue.work(self._work, self._workers), name="owners")
 

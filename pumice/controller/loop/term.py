@@ -91,10 +91,9 @@ class Term:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
             stack.callback(self._queues.close)
-            stack.callback(self._caches.pods.subscribe(self._note_removal))
-            stack.callback(self._caches.queues.subscribe(self._note_queue))
-            for end in self._caches.subscribe(self._jobs.add, self._note_pod):
-                stack.callback(end)
+            stack.callback(await self._caches.pods.replay(self._note_removal))
+            stack.callback(await self._caches.queues.replay(self._note_queue))
+            await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._jobs.work(self._job, self._settings.workers), name="jobs")
                 group.create_task(self._queues.work(self._queue), name="queues")

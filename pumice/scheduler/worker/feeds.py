@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from pumice.api import kinds
@@ -15,7 +15,7 @@ from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
-from pumice.cluster.cache import Change, WatchCache
+from pumice.cluster.cache import Change, Subscriber, WatchCache, wait_settled
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.scheduler import ClusterState
@@ -71,9 +71,15 @@ class Caches:
             self.pods,
         )
 
-    @contextmanager
-    def feeding(self, state: ClusterState, news: asyncio.Event) -> Iterator[None]:
+    async def settled(self) -> None:
+        """Wait until no cache is taking in a list, so that a cycle does not see half of the changes."""
+        await wait_settled(*self.all)
+
+    @asynccontextmanager
+    async def feeding(self, state: ClusterState, news: asyncio.Event) -> AsyncIterator[None]:
         """Tell a state everything that is known, and every change for as long as the block lasts.
+
+        The block begins when everything that was known has been told.
 
         Args:
             state: What to feed.
@@ -87,32 +93,32 @@ class Caches:
             return lambda meta: remove(meta.namespace, meta.name)
 
         with ExitStack() as stack:
-            for end in (
-                _feed(
-                    self.priority_classes,
-                    state.set_priority_class,
-                    by_name(state.remove_priority_class),
-                    news,
-                ),
-                _feed(self.queues, state.set_queue, by_name(state.remove_queue), news),
-                _feed(self.claims, state.set_claim, by_both(state.remove_claim), news),
-                _feed(self.volumes, state.set_volume, by_name(state.remove_volume), news),
-                _feed(self.nodes, state.set_node, by_name(state.remove_node), news),
-                _feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group), news),
-                _feed(self.pods, state.set_pod, by_both(state.remove_pod), news),
-            ):
-                stack.callback(end)
+
+            async def feed(
+                cache: WatchCache[T], put: Callable[[T], bool], drop: Callable[[ObjectMeta], bool]
+            ) -> None:
+                stack.callback(await cache.replay(_told(cache.kind, put, drop, news)))
+
+            await feed(
+                self.priority_classes,
+                state.set_priority_class,
+                by_name(state.remove_priority_class),
+            )
+            await feed(self.queues, state.set_queue, by_name(state.remove_queue))
+            await feed(self.claims, state.set_claim, by_both(state.remove_claim))
+            await feed(self.volumes, state.set_volume, by_name(state.remove_volume))
+            await feed(self.nodes, state.set_node, by_name(state.remove_node))
+            await feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group))
+            await feed(self.pods, state.set_pod, by_both(state.remove_pod))
             yield
 
 
-def _feed(
-    cache: WatchCache[T],
+def _told(
+    kind: Kind,
     put: Callable[[T], bool],
     drop: Callable[[ObjectMeta], bool],
     news: asyncio.Event,
-) -> Callable[[], None]:
-    kind: Kind = cache.kind
-
+) -> Subscriber[T]:
     def told(change: Change, old: T | None, new: T | None) -> None:
         del change
         mattered = False
@@ -127,4 +133,4 @@ def _feed(
         if mattered:
             news.set()
 
-    return cache.subscribe(told)
+    return told

@@ -132,23 +132,26 @@ class _Term:
         settings, context = self._settings, self._context
         writes = settings.concurrent_writes
         try:
-            with context.caches.feeding(context.state, self._news):
-                async with asyncio.TaskGroup() as group:
-                    queues = ensure_queues(context.client, context.clock, settings.default_queue)
-                    group.create_task(queues, name="queues")
-                    group.create_task(self._binder.run(settings.concurrent_binds), name="bindings")
-                    evictions = self._evictor.run(settings.concurrent_evictions)
-                    group.create_task(evictions, name="evictions")
-                    group.create_task(self._quarantine.run(), name="quarantine")
-                    group.create_task(self._statuses.run(writes), name="statuses")
-                    group.create_task(self._conditions.run(writes), name="conditions")
-                    group.create_task(self._cycles(), name="cycles")
+            async with (
+                context.caches.feeding(context.state, self._news),
+                asyncio.TaskGroup() as group,
+            ):
+                queues = ensure_queues(context.client, context.clock, settings.default_queue)
+                group.create_task(queues, name="queues")
+                group.create_task(self._binder.run(settings.concurrent_binds), name="bindings")
+                evictions = self._evictor.run(settings.concurrent_evictions)
+                group.create_task(evictions, name="evictions")
+                group.create_task(self._quarantine.run(), name="quarantine")
+                group.create_task(self._statuses.run(writes), name="statuses")
+                group.create_task(self._conditions.run(writes), name="conditions")
+                group.create_task(self._cycles(), name="cycles")
         finally:
             await context.drain()
 
     async def _cycles(self) -> None:
         clock, metrics = self._context.clock, self._context.metrics
         while True:
+            await self._context.caches.settled()
             self._news.clear()
             started = clock.monotonic()
             result = run_cycle(self._context.state, self._config, clock.wall())

@@ -44,3 +44,22 @@ def test_who_collects_no_garbage_does_not_begin_to() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+AUTHORITIES = """
+import ssl
+from pumice.cli import lean
+before = dict(ssl.SSLContext.__dict__)
+with lean.importing():
+    import aiohttp.connector as connector
+trusted = connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509_ca"]
+print(trusted, connector._SSL_CONTEXT_VERIFIED.verify_mode.name, dict(ssl.SSLContext.__dict__) == before)
+"""
+
+
+def test_authorities_of_the_system_are_not_read_for_contexts_that_are_not_used() -> None:
+    """A context without authorities trusts no server; those that Pumice makes later are as always."""
+    ran = subprocess.run(
+        [sys.executable, "-c", AUTHORITIES], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["0", "CERT_REQUIRED", "True"], ran.stderr

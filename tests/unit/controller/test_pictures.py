@@ -3,6 +3,7 @@
 import asyncio
 import copy
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -37,7 +38,6 @@ class Picture:
         self.store = cluster.store
         self.caches = caches
         self.jobs: WorkQueue[JobKey] = WorkQueue("jobs")
-        caches.subscribe(self.jobs.add)
 
     @property
     def job(self) -> Raw | None:
@@ -151,7 +151,10 @@ async def picture() -> AsyncIterator[Picture]:
         caches = Caches(client)
         watching = [asyncio.create_task(cache.run()) for cache in caches.all]
         await wait_synced(*caches.all)
-        yield Picture(cluster, caches)
+        picture = Picture(cluster, caches)
+        with ExitStack() as stack:
+            await caches.subscribe(picture.jobs.add, stack)
+            yield picture
         for each in watching:
             each.cancel()
         await asyncio.gather(*watching, return_exceptions=True)

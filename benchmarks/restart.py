@@ -1,0 +1,210 @@
+"""How soon a scheduler binds after its start in a large cluster, and how long its event loop stands still meanwhile.
+
+    python -m benchmarks.restart [--nodes N] [--pods N] [--rounds N] [--json FILE]
+
+5,000 nodes and 140,000 pods that run, three quarters of them in gangs of 20, and one gang that waits. A server process shows
+this cluster (`benchmarks/canned.py`); `pumice scheduler` is a process of its own. The time runs from the start of that process to
+the first binding that the server receives. Inside it a timer asks for a turn of the event loop every 2 ms: the longest time
+between two turns is the longest stall, by the clock and in CPU time, which other processes on the machine do not add to.
+
+Beside it: how long scheduler and controller take in a small cluster from their start to the first binding and to the Lease.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import json
+import os
+import resource
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import MACHINE, write
+
+QUIET = subprocess.DEVNULL
+STARTS = 5
+"""How often each component is started in a small cluster."""
+TICK = 0.002
+WATCHED_SECONDS = 3.0
+"""How long the process is watched after the first binding."""
+
+
+class Probe:
+    """Measures the longest time between two turns of the event loop.
+
+    Attributes:
+        wall: Seconds by the clock.
+        cpu: Seconds of CPU time of the loop's thread.
+    """
+
+    def __init__(self) -> None:
+        self.wall = self.cpu = 0.0
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        wall, cpu = time.monotonic(), time.thread_time()
+        while True:
+            await asyncio.sleep(TICK)
+            now, used = time.monotonic(), time.thread_time()
+            self.wall, self.cpu = max(self.wall, now - wall), max(self.cpu, used - cpu)
+            wall, cpu = now, used
+
+
+def work(file: Path, arguments: list[str]) -> None:
+    """Be `pumice scheduler` with a probe in its event loop; write what was found when it ends."""
+    import uvloop
+
+    from pumice.cli import main
+
+    probe, run = Probe(), uvloop.run
+    pauses: list[float] = []
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            pauses.append(time.thread_time())
+        else:
+            pauses[-1] = time.thread_time() - pauses[-1]
+        del info
+
+    async def probed(task: Coroutine[Any, Any, None]) -> None:
+        probing = asyncio.create_task(probe.run())
+        try:
+            await task
+        finally:
+            probing.cancel()
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            found = {
+                "stall_wall": probe.wall,
+                "stall_cpu": probe.cpu,
+                "longest_collection": max(pauses, default=0.0),
+                "cpu_seconds": used.ru_utime + used.ru_stime,
+                "memory_mib": used.ru_maxrss / 1024,
+            }
+            file.write_text(json.dumps(found))  # noqa: ASYNC240 - the loop ends here
+
+    gc.callbacks.append(collected)
+
+    def run_probed(task: Coroutine[Any, Any, None]) -> None:
+        run(probed(task))
+
+    uvloop.run = run_probed  # type: ignore[assignment]
+    sys.argv = ["pumice", *arguments]
+    sys.exit(main())
+
+
+def report(port: int) -> dict[str, Any]:
+    """What the server has counted."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/report", timeout=10) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+@contextlib.contextmanager
+def served(nodes: int, pods: int) -> Iterator[int]:
+    """A server process with a cluster; its port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    options = [f"--nodes={nodes}", f"--pods={pods}", f"--port={port}"]
+    server = subprocess.Popen([sys.executable, "-m", "benchmarks.canned", *options], stderr=QUIET)
+    try:
+        while True:
+            try:
+                report(port)
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield port
+    finally:
+        server.kill()
+        server.wait()
+
+
+@contextlib.contextmanager
+def running(command: list[str], port: int, awaited: str) -> Iterator[dict[str, Any]]:
+    """A component until the server has seen a request of it; what the server has counted, times as seconds from the start."""
+    start = time.monotonic()
+    process = subprocess.Popen([*command, f"--master=http://127.0.0.1:{port}"], stderr=QUIET)
+    try:
+        while not (found := report(port))[awaited]:
+            if process.poll() is not None or time.monotonic() - start > 300:
+                raise SystemExit(f"no {awaited} within 300 s")
+            time.sleep(0.1)
+        yield {**found, awaited: found[awaited] - start, "listed": found["listed"] - start}
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def measure(nodes: int, pods: int, folder: Path) -> dict[str, Any]:
+    """One restart of the scheduler."""
+    figures = folder / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.restart", "--work", str(figures)]
+    with served(nodes, pods) as port, running(command, port, "first_bind") as found:
+        time.sleep(WATCHED_SECONDS)
+        row: dict[str, Any] = {
+            "seconds": found["first_bind"],
+            "listed_seconds": found["listed"],
+            "requests": report(port)["requests"],
+        }
+    row.update(json.loads(figures.read_text()))
+    return row
+
+
+def started(component: str, awaited: str) -> float:
+    """Seconds from the start of a component to its first work in a small cluster."""
+    command = [sys.executable, "-m", "pumice", component]
+    with served(10, 100) as port, running(command, port, awaited) as found:
+        return float(found[awaited])
+
+
+def line(name: str, values: list[float], unit: str) -> None:
+    """Print a figure with its spread."""
+    print(
+        f"{name:<34} {statistics.median(values):9.2f} {unit} ({min(values):.2f}-{max(values):.2f})"
+    )
+
+
+def main() -> None:
+    """Measure, print one table, write JSON."""
+    if sys.argv[1:2] == ["--work"]:
+        work(Path(sys.argv[2]), ["scheduler", *sys.argv[3:]])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, default=140_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [measure(options.nodes, options.pods, Path(folder)) for _ in range(options.rounds)]
+    starts = {
+        "scheduler": [started("scheduler", "first_bind") for _ in range(STARTS)],
+        "controller": [started("controller", "led") for _ in range(STARTS)],
+    }
+    print(f"restart, {options.nodes} nodes, {options.pods} pods that run")
+    line("start to first binding", [row["seconds"] for row in rows], "s")
+    line("start to last page of pods", [row["listed_seconds"] for row in rows], "s")
+    line("longest stall", [row["stall_wall"] * 1000 for row in rows], "ms")
+    line("longest stall, CPU time", [row["stall_cpu"] * 1000 for row in rows], "ms")
+    line("longest garbage collection", [row["longest_collection"] * 1000 for row in rows], "ms")
+    line("CPU time", [row["cpu_seconds"] for row in rows], "s")
+    line("peak memory", [row["memory_mib"] for row in rows], "MiB")
+    for name, times in starts.items():
+        line(f"start of the {name}", times, "s")
+    for name, count in sorted(rows[-1]["requests"].items()):
+        print(f"  {name:<32} {count:9}")
+    print(f"{MACHINE}, load {os.getloadavg()[0]:.1f}")
+    write(options.json, rows, starts=starts, nodes=options.nodes, pods=options.pods)
+
+
+if __name__ == "__main__":
+    main()
