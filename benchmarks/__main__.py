@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-BENCHMARKS = ("admission", "linting", "plugins", "scheduling")
+BENCHMARKS = ("admission", "linting", "plugins", "scheduling", "hand_over")
 
 
 def main() -> int:

@@ -21,7 +21,7 @@ HEAD = """\
 # Metrics
 
 At `/metrics` on the metrics port of each component, in Prometheus' text format. Beside it are `/healthz` (the process runs) and `/readyz` (it can do its work; with
-`?verbose` the webhook lists what it checks).
+`?verbose` it lists what is checked).
 """
 
 

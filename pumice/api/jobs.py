@@ -10,8 +10,8 @@ from pumice.api.meta import ApiStruct, ObjectMeta
 
 __all__ = [
     "ACTIONS",
+    "DEFAULT_MAX_PODS",
     "EVENTS",
-    "MAX_PODS_PER_JOB",
     "PHASES",
     "DependsOn",
     "Job",
@@ -27,8 +27,8 @@ __all__ = [
     "Volume",
 ]
 
-MAX_PODS_PER_JOB = 100_000
-"""Pods of one Job, or of one object of another controller whose pods plugins wire, where no setting says otherwise."""
+DEFAULT_MAX_PODS = 100_000
+"""Pods of one Job, or of one object of another controller whose pods plugins wire, unless a setting says otherwise."""
 
 PHASES = (
     "Pending",
@@ -313,7 +313,7 @@ class JobStatus(ApiStruct, frozen=True):
     conditions: list[JobCondition] | None = None
 
 
-class Job(ApiStruct, frozen=True, weakref=True):
+class Job(ApiStruct, frozen=True, weakref=True, gc=True):
     """A batch job of several tasks, admitted, wired, gang-scheduled and run as one.
 
     Attributes:

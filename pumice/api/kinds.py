@@ -95,6 +95,10 @@ JOB_SET = Kind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", True, (), Tru
 LEADER_WORKER_SET = Kind(
     "leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets", True, ("lws",), True
 )
+PERSISTENT_VOLUME_CLAIM = Kind(
+    "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("pvc",), True
+)
+PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), True)
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 CRD = Kind(
@@ -151,6 +155,8 @@ ALL: tuple[Kind, ...] = (
     JOB_SET,
     LEADER_WORKER_SET,
     PRIORITY_CLASS,
+    PERSISTENT_VOLUME_CLAIM,
+    PERSISTENT_VOLUME,
     LEASE,
     CRD,
     MUTATING_WEBHOOKS,

@@ -15,10 +15,13 @@ __all__ = [
     "controller_of",
     "format_time",
     "parse_time",
+    "version_number",
 ]
 
 
-class ApiStruct(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, frozen=True):
+class ApiStruct(
+    msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, frozen=True, gc=False
+):
     """Base of everything read from an API server: camelCase on the wire, unknown fields ignored.
 
     These structs are a frozen *view*: they name what Pumice reads. Whoever changes an object works on its
@@ -123,6 +126,11 @@ def format_time(moment: float) -> str:
     """Write UNIX seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
     # strftime would leave out the zeros before a year such as 0001, Go's zero time.
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def version_number(resource_version: str) -> int:
+    """A resourceVersion as a number, by which versions of one kind compare; 0 for a missing one."""
+    return int(resource_version) if resource_version.isdecimal() else 0
 
 
 Raw = dict[str, Any]

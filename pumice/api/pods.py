@@ -12,6 +12,7 @@ from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 
 __all__ = [
     "Affinity",
+    "ClaimSource",
     "Container",
     "ContainerPort",
     "ContainerState",
@@ -21,13 +22,16 @@ __all__ = [
     "NodeSelectorRequirement",
     "NodeSelectorTerm",
     "Pod",
+    "PodAffinity",
     "PodCondition",
     "PodSpec",
     "PodStatus",
+    "PodVolume",
     "PreferredSchedulingTerm",
     "ResourceRequirements",
     "Terminated",
     "Toleration",
+    "TopologySpreadConstraint",
 ]
 
 
@@ -137,6 +141,26 @@ class Affinity(ApiStruct, frozen=True):
     pod_anti_affinity: PodAffinity | None = None
 
 
+class TopologySpreadConstraint(ApiStruct, frozen=True):
+    """How evenly pods are to be spread; only whether nodes may be refused for it is read."""
+
+    when_unsatisfiable: str = ""
+
+
+class ClaimSource(ApiStruct, frozen=True):
+    """A volume that is a claim."""
+
+    claim_name: str = ""
+
+
+class PodVolume(ApiStruct, frozen=True):
+    """A volume of a pod; a generic ephemeral one is a claim that is named after pod and volume."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: dict[str, Any] | None = None
+
+
 class PodSpec(ApiStruct, frozen=True):
     """What a pod asks of a node."""
 
@@ -154,6 +178,9 @@ class PodSpec(ApiStruct, frozen=True):
     preemption_policy: str = ""
     host_network: bool = False
     scheduling_gates: list[dict[str, Any]] | None = None
+    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    volumes: list[PodVolume] | None = None
+    resource_claims: list[dict[str, Any]] | None = None
 
 
 class PodCondition(ApiStruct, frozen=True):

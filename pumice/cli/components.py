@@ -3,7 +3,7 @@
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
     from pumice.cluster.client import Client
     from pumice.cluster.elected import ElectedWorker
+    from pumice.cluster.leader import LeaseTimes
+    from pumice.serving.probes import Check
 
 __all__ = [
     "connected",
     "identity",
     "in_cluster",
+    "read_lease_times",
     "read_seconds",
     "report_ignored",
     "require_port",
@@ -73,15 +76,20 @@ def run_worker(
         UserError: It cannot start as it was asked to.
         typer.Exit: One of its tasks failed, which has been logged.
     """
+    from pumice.cli import lean
     from pumice.cluster.lifecycle import run_until_stopped
 
     async def work() -> None:
         async with connected(kubeconfig, server) as client:
             worker = make(client)
-            async with serving_health(metrics_port, worker.metrics.registry, lambda: worker.ready):
+            registry = worker.metrics.registry
+            async with serving_health(metrics_port, registry, worker.checks, worker.notes):
                 await run_until_stopped(worker.tasks())
 
-    run(work)
+    with (
+        lean.settled()
+    ):  # a full collection stops the event loop, the longer the more pods there are
+        run(work)
 
 
 @asynccontextmanager
@@ -96,7 +104,10 @@ async def connected(kubeconfig: Path | None, server: str | None) -> "AsyncIterat
 
 @asynccontextmanager
 async def serving_health(
-    port: int | None, registry: "CollectorRegistry", ready: Callable[[], bool]
+    port: int | None,
+    registry: "CollectorRegistry",
+    checks: "Mapping[str, Check]",
+    notes: "Mapping[str, Check] | None" = None,
 ) -> AsyncIterator[None]:
     """Serve health and metrics on a port, where one is given.
 
@@ -108,7 +119,7 @@ async def serving_health(
         return
     from pumice.cli.health import HealthServer
 
-    server = HealthServer(port, registry, ready)
+    server = HealthServer(port, registry, checks, notes)
     try:
         await server.__aenter__()
     except OSError as error:
@@ -162,6 +173,24 @@ def read_seconds(option: str, text: str) -> float:
     if seconds is None or not 0 < seconds < float("inf"):
         raise UserError(f"{option} {text!r}: expected a duration such as 500ms, 1s or 2m")
     return seconds
+
+
+def read_lease_times(duration: str, deadline: str, period: str) -> "LeaseTimes":
+    """Read the three times of leader election.
+
+    Raises:
+        UserError: One is no duration, or they are not in their order.
+    """
+    from pumice.cluster.leader import LeaseTimes
+
+    try:
+        return LeaseTimes(
+            lease_duration=read_seconds("--leader-elect-lease-duration", duration),
+            renew_deadline=read_seconds("--leader-elect-renew-deadline", deadline),
+            retry_period=read_seconds("--leader-elect-retry-period", period),
+        )
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def report_ignored(arguments: Sequence[str]) -> None:

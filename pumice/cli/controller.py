@@ -4,14 +4,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pumice.cli.components import identity, report_ignored, run_worker
+from pumice.api.jobs import DEFAULT_MAX_PODS
+from pumice.cli.components import identity, read_lease_times, report_ignored, run_worker
 from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
     LeaderElect,
+    LeaseDuration,
     LeaseNamespace,
     LogLevel,
     MetricsPort,
+    RenewDeadline,
+    RetryPeriod,
     Server,
 )
 
@@ -51,6 +55,13 @@ def controller(
     workers: Annotated[
         int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
     ] = 8,
+    max_pods_per_job: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Pods that a Job may ask for; nothing is made of one that asks for more.",
+        ),
+    ] = DEFAULT_MAX_PODS,
     check_jobs: Annotated[
         bool,
         typer.Option(
@@ -60,6 +71,9 @@ def controller(
     ] = False,
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
+    lease_duration: LeaseDuration = "15s",
+    renew_deadline: RenewDeadline = "10s",
+    retry_period: RetryPeriod = "2s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = Level.INFO,
     settings: Annotated[
@@ -87,6 +101,7 @@ def controller(
     report_ignored(ignored)
     plugins = registry()
     check = job_check() if check_jobs else None
+    lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
 
     def make(client: "Client") -> "ControllerWorker":
         process = ControllerSettings(
@@ -95,9 +110,11 @@ def controller(
             secrets=secrets,
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,
+            lease_times=lease_times,
             identity=identity(),
             plugins=chosen,
             check=check,
+            max_pods_per_job=max_pods_per_job,
         )
         return ControllerWorker(client, plugins, process)
 

@@ -178,6 +178,12 @@ def _condition(pod: Any) -> Any:
     return PodCondition()
 
 
+def _why(pod: Any) -> str:
+    """Why a pod has no node; where no cause is its own, it waits for its gang."""
+    waits = pod.status.phase == "Pending" and not pod.spec.node_name
+    return _condition(pod).message or ("waits for its gang" if waits else "")
+
+
 def _write_text(found: _Found) -> None:
     write(paint(found.sentence, "bold"))
     if found.group is not None:
@@ -195,7 +201,7 @@ def _write_text(found: _Found) -> None:
                 pod.metadata.name,
                 pod.status.phase,
                 pod.spec.node_name or "-",
-                _condition(pod).message,
+                _why(pod),
             )
             for pod in found.pods
         ]

@@ -1,12 +1,12 @@
 """`/healthz`, `/readyz` and `/metrics` of a component that serves nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry
 
 from pumice.serving.http_server import HttpServer
 from pumice.serving.limits import CONNECTIONS, HttpLimits, affordable
-from pumice.serving.probes import Probes
+from pumice.serving.probes import Check, Probes
 
 __all__ = ["HealthServer"]
 
@@ -24,7 +24,8 @@ class HealthServer:
         self,
         port: int,
         registry: CollectorRegistry,
-        ready: Callable[[], bool],
+        checks: Mapping[str, Check],
+        notes: Mapping[str, Check] | None = None,
         *,
         host: str = "0.0.0.0",
         limits: HttpLimits | None = None,
@@ -34,14 +35,15 @@ class HealthServer:
         Args:
             port: Where to listen; 0 takes a free port.
             registry: What `/metrics` shows.
-            ready: Whether the component can do its work.
+            checks: What must hold for the component to be ready, by name.
+            notes: What a person should look at although the component is ready, by name.
             host: Address to listen on; all, because the kubelet and Prometheus come from outside the
                 pod.
             limits: What clients may take; the webhook's limits when None.
         """
         self.port = port
         self._host = host
-        probes = Probes(registry, {"caches": lambda: None if ready() else "not synced yet"})
+        probes = Probes(registry, checks, notes)
         limits = limits or HttpLimits(affordable(CONNECTIONS, 1))
         self._server = HttpServer(probes.answer, limits)
 

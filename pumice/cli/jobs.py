@@ -22,9 +22,13 @@ from pumice.controller.key_secrets import with_placeholders
 from pumice.controller.observed import Observed
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Step, UpdateObject
 from pumice.controller.reconcile import reconcile
+from pumice.controller.situation import LIMITS, Limits
 from pumice.plugins import Registry
 
 __all__ = ["Desk", "Upshot"]
+
+ALL_AT_ONCE = Limits(window=LIMITS.max_pods)
+"""Here no API server has to keep up."""
 
 PASSES = 8
 """Plans in a row that a Job may need: objects, group, pods, status, and some to spare."""
@@ -116,6 +120,7 @@ class Desk:
                 ),
                 registry=self._registry,
                 now=now,
+                limits=ALL_AT_ONCE,
             )
             if not plan:
                 return

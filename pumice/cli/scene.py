@@ -9,6 +9,7 @@ from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.cli.court import Court, registry
 from pumice.cli.decoding import decode
 from pumice.cli.jobs import Desk
@@ -61,6 +62,10 @@ class Scene:
                     world.queues.append(decode(manifest, Queue))
                 case kinds.PRIORITY_CLASS:
                     world.priority_classes.append(decode(manifest, PriorityClass))
+                case kinds.PERSISTENT_VOLUME_CLAIM:
+                    world.claims.append(decode(manifest, PersistentVolumeClaim))
+                case kinds.PERSISTENT_VOLUME:
+                    world.volumes.append(decode(manifest, PersistentVolume))
                 case kinds.JOB:
                     jobs.append(manifest)
                 case _:

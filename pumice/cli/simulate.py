@@ -32,8 +32,8 @@ _StateOption = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Nodes, Queues, PriorityClasses, PodGroups, Pods and Jobs; - reads stdin. Several "
-        "files may follow. JSON is read far faster than YAML.",
+        help="Nodes, Queues, PriorityClasses, PodGroups, Pods, Jobs, and claims with their volumes; - reads "
+        "stdin. Several files may follow. JSON is read far faster than YAML.",
         show_default=False,
     ),
 ]
@@ -85,7 +85,7 @@ def simulate(
 
     Shows who is placed where, and why the rest waits. What is given is honoured: a pod's node and phase, a PodGroup's phase. Jobs are admitted and turned
     into PodGroups and pods first. Between two cycles bound pods start to run, and evicted or
-    terminating pods are gone. Queue `default` is there without being given.
+    terminating pods are gone. Queue `default` is there without being given, and a claim that is not given counts as bound.
 
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
     """

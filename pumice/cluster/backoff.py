@@ -29,9 +29,14 @@ class Backoff:
     spread: float = 0.3
     seed: str = ""
 
-    def delay(self, attempt: int) -> float:
-        """Seconds to wait before retry number `attempt`, which counts from 0."""
+    def delay(self, attempt: int, asked: float | None = None) -> float:
+        """Seconds to wait before a retry.
+
+        Args:
+            attempt: Number of the retry, which counts from 0.
+            asked: What the server asked for (Retry-After); it is waited for, up to the cap.
+        """
         # Past the cap the exponent no longer matters; bounding it keeps the power finite.
         full = min(self.cap, self.base * self.factor ** min(attempt, 64))
         fraction = zlib.crc32(f"{self.seed}/{attempt}".encode()) / 0xFFFFFFFF
-        return full * (1.0 - self.spread * fraction)
+        return max(full * (1.0 - self.spread * fraction), min(asked or 0.0, self.cap))

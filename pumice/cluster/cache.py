@@ -2,7 +2,7 @@
 
 A `WatchCache` lists its kind, follows the watch from the list's resourceVersion, takes bookmarks so
 that a quiet kind does not fall behind, and lists anew when the server has forgotten where it was
-(410). After each new list it tells subscribers the difference only, so that to them the picture has
+(410). `catch_up` waits until everything is seen that the server knows at that moment. After each new list it tells subscribers the difference only, so that to them the picture has
 simply changed. A broken connection is retried for ever, with growing delays.
 
 Objects are decoded once, straight from the bytes into `type`, and a list page by page: the bytes of a
@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from pumice.api.kinds import Kind
+from pumice.api.meta import version_number
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import PAGE_SIZE, Client
 from pumice.cluster.clock import Clock, SystemClock
@@ -33,6 +34,12 @@ logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = 290.0
 """How long one watch lasts; renewing it spreads the load when API servers come and go."""
+
+CATCH_UP_SECONDS = 3.0
+"""How long the watch lasts by which a kind catches up: API servers send a bookmark 2 s before the end."""
+
+SILENT_SECONDS = 150.0
+"""How long a watch may be silent: API servers send a bookmark about once a minute."""
 
 LASTING_SECONDS = 10.0
 """A watch shorter than this is followed by a wait, a longer one by the next at once."""
@@ -143,6 +150,8 @@ class WatchCache(Generic[T]):
         self._subscribers: list[Subscriber[T]] = []
         self._undecodable: set[Key] = set()
         self._contact = self._clock.monotonic()
+        self._awaited: list[tuple[int, asyncio.Future[None]]] = []
+        self._limit: asyncio.Timeout | None = None
 
     # Reading
 
@@ -161,6 +170,15 @@ class WatchCache(Generic[T]):
     def age(self) -> float:
         """Seconds since the server was last heard of; about a minute at most while it is well."""
         return self._clock.monotonic() - self._contact
+
+    @property
+    def problem(self) -> str | None:
+        """Why the cache may be out of date, or None when it is current."""
+        if not self.synced.is_set():
+            return f"{self.kind.plural}: not synced yet"
+        if self.age > SILENT_SECONDS:
+            return f"{self.kind.plural}: no event or bookmark for {self.age:.0f} s"
+        return None
 
     @property
     def resource_version(self) -> str:
@@ -201,7 +219,7 @@ class WatchCache(Generic[T]):
             try:
                 if not self._version:
                     await self._list()
-                await self._watch()
+                await self._follow()
             except Gone:
                 logger.info("watch of %s is too old, listing anew", self._what)
                 self._version = ""
@@ -219,6 +237,53 @@ class WatchCache(Generic[T]):
             else:
                 await self._clock.sleep(self._backoff.delay(attempt))
                 attempt += 1
+
+    async def catch_up(self) -> None:
+        """Wait until the picture shows at least what the server knew when this was called.
+
+        A list of one object tells the version to wait for. A kind that nothing happens to would not reach it by
+        events: a small one is listed anew; the watch of a larger one is renewed for a few seconds, because API
+        servers send a bookmark before a watch ends.
+        """
+        version = await self._server_version()
+        if version_number(self._version) >= version:
+            return
+        reached = asyncio.get_running_loop().create_future()
+        entry = version, reached
+        self._awaited.append(entry)
+        limit, self._limit = self._limit, None
+        if limit is not None:
+            limit.reschedule(0.0)
+        try:
+            await reached
+        finally:
+            if entry in self._awaited:
+                self._awaited.remove(entry)
+
+    async def _server_version(self) -> int:
+        """The resourceVersion of a consistent read."""
+        attempt = 0
+        while True:
+            try:
+                async for body in self._client.pages(
+                    self.kind, self._namespace, limit=1, **self._selectors
+                ):
+                    return version_number(_pages.decode(body).metadata.resource_version)
+            except (ApiError, msgspec.MsgspecError) as error:
+                logger.warning("version of %s: %s; trying again", self._what, error)
+            await self._clock.sleep(self._backoff.delay(attempt))
+            attempt += 1
+
+    def _advance(self, version: str) -> None:
+        """Note the version that the picture shows now."""
+        self._version = version
+        if not self._awaited:
+            return
+        number = version_number(version)
+        for awaited, reached in self._awaited:
+            if awaited <= number and not reached.done():
+                reached.set_result(None)
+        self._awaited = [entry for entry in self._awaited if not entry[1].done()]
 
     @property
     def _what(self) -> str:
@@ -238,7 +303,7 @@ class WatchCache(Generic[T]):
         for key, read in found.items():
             if read is not None:
                 self._put(key, *read)
-        self._version = version
+        self._advance(version)
         self.relists += 1
         self.synced.set()
 
@@ -268,12 +333,34 @@ class WatchCache(Generic[T]):
                 found[key] = head.resource_version, read
         return page.metadata.resource_version
 
-    async def _watch(self) -> None:
+    async def _follow(self) -> None:
+        """Watch until the server ends the watch; catch up whenever that is asked for."""
+        while True:
+            if self._awaited:
+                await self._reach_awaited()
+            limit = self._limit = asyncio.timeout(None)
+            try:
+                async with limit:
+                    await self._watch(self._watch_seconds)
+                    return
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+            finally:
+                self._limit = None
+
+    async def _reach_awaited(self) -> None:
+        if len(self._objects) > self._page_size:
+            await self._watch(CATCH_UP_SECONDS)
+        if self._awaited:
+            await self._list()
+
+    async def _watch(self, seconds: float) -> None:
         async for event, raw in self._client.watch(
             self.kind,
             self._namespace,
             resource_version=self._version,
-            timeout=self._watch_seconds,
+            timeout=seconds,
             **self._selectors,
         ):
             self._contact = self._clock.monotonic()
@@ -283,14 +370,17 @@ class WatchCache(Generic[T]):
                 self._remove(key)
             elif event != "BOOKMARK":
                 self._put(key, head.resource_version, self._read(raw))
-            self._version = head.resource_version or self._version
+            self._advance(head.resource_version or self._version)
 
     def _read(self, raw: msgspec.Raw) -> _Read[T]:
         """An object, or why it cannot be read."""
         try:
-            return self._decoder.decode(raw)
+            read = self._decoder.decode(raw)
         except msgspec.MsgspecError as error:
             return error.with_traceback(None)  # which would keep the bytes
+        if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
+            meta.pop("managedFields", None)  # never read, and often larger than the rest
+        return read
 
     def _belongs(self, read: _Read[T]) -> bool:
         return self._keep is None or isinstance(read, msgspec.MsgspecError) or self._keep(read)

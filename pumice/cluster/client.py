@@ -27,6 +27,12 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
+METADATA_ONLY = {
+    # The second form is for servers, and answers, that do not know the first.
+    "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+}
+"""Header of a write whose answer may leave out everything but the metadata."""
+
 PAGE_SIZE = 500
 """Objects asked for at once in a list; what client-go uses."""
 
@@ -200,8 +206,17 @@ class Client:
         *,
         dry_run: bool = False,
         field_manager: str = "pumice",
+        metadata_only: bool = False,
     ) -> Object:
         """Create an object, in its own namespace unless another is given.
+
+        Args:
+            kind: Its kind.
+            obj: The object.
+            namespace: Its namespace, if it does not name one itself.
+            dry_run: Check it only.
+            field_manager: Name under which the fields are set.
+            metadata_only: Answer with the metadata, which spares sending the object back.
 
         Raises:
             AlreadyExists: When the name is taken.
@@ -210,7 +225,8 @@ class Client:
         """
         namespace = namespace or _namespace_of(obj)
         query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
-        return await self._object("POST", kind.collection(namespace), obj, query)
+        headers = METADATA_ONLY if metadata_only else None
+        return await self._object("POST", kind.collection(namespace), obj, query, headers)
 
     async def update(
         self, kind: Kind, obj: Object, *, dry_run: bool = False, field_manager: str = "pumice"
@@ -245,8 +261,9 @@ class Client:
         subresource: str | None = None,
         field_manager: str = "pumice",
         dry_run: bool = False,
+        metadata_only: bool = False,
     ) -> Object:
-        """Patch an object or one of its subresources (`status`, `scale`).
+        """Patch an object or one of its subresources (`status`, `scale`); see `create`.
 
         Raises:
             Invalid: When a `test` operation of a JSON patch fails or the result is invalid.
@@ -255,7 +272,8 @@ class Client:
         if subresource:
             path = f"{path}/{subresource}"
         query = _query(fieldManager=field_manager, dryRun="All" if dry_run else None)
-        return await self._object("PATCH", path, body, query, {"Content-Type": content_type})
+        headers = {"Content-Type": content_type} | (METADATA_ONLY if metadata_only else {})
+        return await self._object("PATCH", path, body, query, headers)
 
     async def apply(
         self,
@@ -289,6 +307,7 @@ class Client:
         uid: str | None = None,
         grace: int | None = None,
         resource_version: str | None = None,
+        metadata_only: bool = False,
     ) -> Object:
         """Delete an object.
 
@@ -300,6 +319,7 @@ class Client:
             uid: Delete only this incarnation.
             grace: Seconds between the signal and the end of a pod's processes.
             resource_version: Delete only this state.
+            metadata_only: Of an object that stays, answer with the metadata.
 
         Returns:
             A Status, or the object when finalizers keep it for a while.
@@ -316,7 +336,8 @@ class Client:
         guards = {"uid": uid, "resourceVersion": resource_version}
         if preconditions := {key: value for key, value in guards.items() if value}:
             options["preconditions"] = preconditions
-        return await self._object("DELETE", kind.path(name, namespace), options)
+        headers = METADATA_ONLY if metadata_only else None
+        return await self._object("DELETE", kind.path(name, namespace), options, None, headers)
 
     async def bind(self, namespace: str, pod: str, node: str, uid: str | None = None) -> None:
         """Assign a pod to a node.

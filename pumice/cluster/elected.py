@@ -7,20 +7,24 @@ start, so that a process that waits is ready to take over; events; the election;
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder
-from pumice.cluster.leader import LeaderElection
+from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import Eternal
 
-__all__ = ["Candidacy", "ElectedMetrics", "ElectedWorker", "run_elected"]
+__all__ = ["Candidacy", "Check", "ElectedMetrics", "ElectedWorker", "run_elected"]
+
+Check = Callable[[], str | None]
+"""Says why a process cannot do its work, or None when it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +36,14 @@ class Candidacy:
         lease_namespace: Its namespace.
         identity: Name of this process among the candidates.
         leader_elect: Whether to work only while holding the Lease.
+        lease_times: How long the Lease lasts, and how often it is renewed.
     """
 
     lease_name: str
     lease_namespace: str = "default"
     identity: str
     leader_elect: bool = False
+    lease_times: LeaseTimes = DEFAULT_TIMES
 
 
 async def run_elected(
@@ -50,10 +56,28 @@ async def run_elected(
     if not candidacy.leader_elect:
         await work()
         return
-    async with LeaderElection(
-        client, candidacy.lease_name, candidacy.lease_namespace, candidacy.identity, clock=clock
-    ) as election:
+    async with _standing(client, candidacy, clock) as election:
         await election.run(work)
+
+
+@asynccontextmanager
+async def _standing(
+    client: Client, candidacy: Candidacy, clock: Clock | None
+) -> AsyncIterator[LeaderElection]:
+    """A candidate with a session of its own, so that no other request delays a renewal."""
+    own = Client(client.connection, clock=clock)
+    try:
+        async with LeaderElection(
+            own,
+            candidacy.lease_name,
+            candidacy.lease_namespace,
+            candidacy.identity,
+            times=candidacy.lease_times,
+            clock=clock,
+        ) as election:
+            yield election
+    finally:
+        await own.close()
 
 
 class ElectedMetrics(Protocol):
@@ -114,15 +138,30 @@ class ElectedWorker(ABC, Generic[S, M]):
         )
         self.started = asyncio.Event()
         self._caches = tuple(caches)
+        self._election: LeaderElection | None = None
 
     @abstractmethod
     async def term(self) -> None:
         """Work until cancelled; called whenever this process leads and its caches are current."""
 
     @property
+    def checks(self) -> Mapping[str, Check]:
+        """What must hold for this process to be ready; one that waits to lead is ready, too."""
+        return {"caches": self._stale_caches}
+
+    @property
     def ready(self) -> bool:
-        """Whether every cache is current; a process that waits to lead is ready, too."""
-        return all(cache.synced.is_set() for cache in self._caches)
+        """Whether all checks hold."""
+        return all(check() is None for check in self.checks.values())
+
+    def leads(self) -> bool:
+        """Whether this process may write as the leader, by its own clock; always without an election."""
+        return self._election is None or self._election.leading
+
+    @property
+    def notes(self) -> Mapping[str, Check]:
+        """What `/readyz?verbose` shows although the process is ready, by name; nothing unless a component adds to it."""
+        return {}
 
     def tasks(self) -> tuple[Eternal, ...]:
         """Everything that must run, for `run_until_stopped`."""
@@ -132,10 +171,19 @@ class ElectedWorker(ABC, Generic[S, M]):
 
     async def run(self) -> None:
         """Work until cancelled, once this process leads."""
-        await run_elected(self.client, self.settings, self._lead, self.clock)
+        if not self.settings.leader_elect:
+            await self._lead()
+            return
+        async with _standing(self.client, self.settings, self.clock) as self._election:
+            await self._election.run(self._lead)
+
+    def _stale_caches(self) -> str | None:
+        problems = [each.problem for each in self._caches]
+        return "; ".join(problem for problem in problems if problem) or None
 
     async def _lead(self) -> None:
-        await wait_synced(*self._caches)
+        # What the last leader wrote must be seen before anything is decided.
+        await asyncio.gather(*(cache.catch_up() for cache in self._caches))
         self.metrics.leading.set(1)
         self.started.set()
         try:

@@ -1,10 +1,11 @@
 """The life of a Job: from the manifest to its pods, and from their fate to its end.
 
 `reconcile` is a pure function from what is observed of a Job to a plan of small steps. Everything it
-asks stands in a file of its own: `phases` is the state machine, `policies` chooses the action that an
-event calls for, `pods`, `podgroups` and `objects` know what a Job wants to exist, `depends` which tasks
-must wait, `status` and `reasons` what its user is told. `loop` is the shell: it watches, asks
-`reconcile`, carries the plan out and remembers nothing that matters.
+asks stands in a file of its own: `phases` is the state machine, `happenings` derives events, `policies`
+chooses the action that an event calls for, `due` says which action is due now, `roster` notes which pods
+there were, `retries` how often they were restarted, `pods`, `podgroups` and `objects` know what a Job wants
+to exist, `depends` which tasks must wait, `status` and `reasons` what its user is told. `loop` is the shell:
+it watches, asks `reconcile`, carries the plan out and remembers nothing that matters.
 
 Three rules make it safe to stop the process at any write:
 

@@ -5,14 +5,14 @@ alone. A task counts as ready when enough of its pods have succeeded or run with
 Enough is its `minAvailable`, or all of them when it does not say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.pods import Pod
 
-__all__ = ["Held", "held_tasks", "is_ready", "ready_pods"]
+__all__ = ["Held", "held_tasks", "ready_pods"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,15 @@ class Held:
     started: bool
 
 
-def held_tasks(job: Job, pods: Sequence[Pod]) -> tuple[Held, ...]:
+def held_tasks(
+    job: Job, pods: Sequence[Pod], lost: Mapping[str, int] | None = None
+) -> tuple[Held, ...]:
     """Tasks that must not get further pods now, in the order of the spec.
 
     Args:
         job: The Job.
         pods: Its pods.
+        lost: Numbers of pods by task that succeeded and exist no longer.
     """
     if not any(task.depends_on and task.depends_on.name for task in job.tasks):
         return ()
@@ -44,14 +47,17 @@ def held_tasks(job: Job, pods: Sequence[Pod]) -> tuple[Held, ...]:
         by_task.setdefault(pod.metadata.annotation(keys.TASK_SPEC), []).append(pod)
     found: list[Held] = []
     for task in job.tasks:
-        waits = _unready(job, task, by_task)
+        waits = _unready(job, task, by_task, lost or {})
         if waits:
             message = f"task {task.name} waits for {' and '.join(waits)}"
-            found.append(Held(task.name, message, bool(by_task[task.name])))
+            started = bool(by_task[task.name] or (lost or {}).get(task.name))
+            found.append(Held(task.name, message, started))
     return tuple(found)
 
 
-def _unready(job: Job, task: Task, by_task: dict[str, list[Pod]]) -> list[str]:
+def _unready(
+    job: Job, task: Task, by_task: dict[str, list[Pod]], lost: Mapping[str, int]
+) -> list[str]:
     """What a task waits for; empty when it may start."""
     names = (task.depends_on.name if task.depends_on else None) or []
     waits: list[str] = []
@@ -59,18 +65,12 @@ def _unready(job: Job, task: Task, by_task: dict[str, list[Pod]]) -> list[str]:
         dependency = job.task(name)
         if dependency is None:
             waits.append(f"task {name}, which does not exist")
-        elif not is_ready(dependency, by_task[name]):
-            ready = ready_pods(by_task[name])
+        elif (ready := ready_pods(by_task[name]) + lost.get(name, 0)) < dependency.minimum:
             waits.append(f"task {name} ({ready} of {dependency.minimum} pods ready)")
     one_is_enough = task.depends_on is not None and task.depends_on.iteration == "any"
     if one_is_enough and len(names) > 1 and len(waits) < len(names):
         return []
     return waits
-
-
-def is_ready(task: Task, pods: Sequence[Pod]) -> bool:
-    """Whether enough pods of a task are ready for others to start."""
-    return ready_pods(pods) >= task.minimum
 
 
 def ready_pods(pods: Sequence[Pod]) -> int:

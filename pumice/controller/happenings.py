@@ -6,10 +6,8 @@ until something was done about it, also over a restart of the controller, and it
 policies with a timeout need no timer.
 
 What was done shows as well: a restarted pod is gone, or marked as removed by us; after any action on the
-whole Job its version is higher than that of the pods that caused it.
-
-One event leaves no trace, the removal of a pod that is gone by now: `Observed.gone` carries it, as long
-as the controller lives; the pod in its place carries on where a policy has a timeout (`evictions`).
+whole Job its version is higher than that of the pods that caused it. That a pod is gone which the controller
+has not removed follows from the `roster`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,52 +16,68 @@ from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import ContainerStatus, Pod
-from pumice.controller import evictions
-from pumice.controller.observed import Observed
-from pumice.controller.owners import controls
+from pumice.controller.pods import partition_of
 from pumice.controller.policies import Request
+from pumice.controller.roster import Roster, version_of
 from pumice.controller.subject import DEFAULT_MAX_RETRY
 from pumice.controller.torn import is_torn, told_at
 
-__all__ = ["evicted", "happenings", "version_of"]
+__all__ = ["evicted", "happenings"]
 
 
-def happenings(job: Job, pods: Sequence[Pod], observed: Observed) -> Iterator[Request]:
+def happenings(
+    job: Job, pods: Sequence[Pod], roster: Roster, group: Raw | None, *, pending: bool = True
+) -> Iterator[Request]:
     """What is true of a Job and may call for an action, pods first.
 
     Args:
         job: The Job.
         pods: Its pods, in order.
-        observed: Everything else that was observed.
+        roster: Which pods it has had.
+        group: Its PodGroup, when there is one.
+        pending: Whether to yield that pods are pending.
     """
     for pod in pods:
+        if not pending and _waits(pod) and pod.metadata.name not in roster.waiting:
+            continue
         if request := _of_pod(pod):
             yield request
-            if since := evictions.lasting(pod):
+            since = roster.waiting.get(pod.metadata.name)
+            if since is not None and pod.status.phase in ("Pending", ""):
                 yield _request("PodEvicted", pod, since, "was removed and does not run again")
-    for _, request in evicted(job, observed.gone):
-        yield request
-    by_task = {
-        task.name: [pod for pod in pods if pod.metadata.annotation(keys.TASK_SPEC) == task.name]
-        for task in job.tasks
-    }
+    yield from evicted(job, roster)
+    by_task: dict[str, list[Pod]] = {task.name: [] for task in job.tasks}
+    for pod in pods:
+        if (found := by_task.get(pod.metadata.annotation(keys.TASK_SPEC))) is not None:
+            found.append(pod)
+    lost = roster.lost_by_task
     for task in job.tasks:
-        yield from _of_task(task, by_task[task.name])
-    if observed.group is not None and is_torn(observed.group, job, by_task):
-        yield _of_group(observed.group)
+        yield from _of_task(task, by_task[task.name], lost.get(task.name, 0))
+    if group is not None and is_torn(group, job, by_task):
+        yield _of_group(group)
 
 
-def evicted(job: Job, gone: Sequence[Pod]) -> Iterator[tuple[Pod, Request]]:
-    """Pods of a Job that are gone and that the controller has not removed, each with its event."""
-    for pod in gone:
-        if controls(job.metadata, pod.metadata) and not pod.metadata.annotation(keys.OUT_OF_SYNC):
-            yield pod, _request("PodEvicted", pod, None, "was removed")
+def evicted(job: Job, roster: Roster) -> Iterator[Request]:
+    """An event for each pod of a Job that was evicted and does not exist any more."""
+    tasks = {task.name: task for task in job.tasks}
+    for name in roster.missing:
+        task, index = roster.names.key(name) or ("", 0)
+        since = roster.waiting.get(name)
+        does = "was removed" if since is None else "was removed and does not run again"
+        yield Request(
+            event="PodEvicted",
+            task=task,
+            pod=name,
+            partition=partition_of(tasks[task], index),
+            version=roster.version,
+            since=since,
+            gone=True,
+            detail=f"pod {name} {does}",
+        )
 
 
-def version_of(pod: Pod) -> int:
-    """Incarnation of the Job that a pod was made for."""
-    text = pod.metadata.annotation(keys.JOB_VERSION)
-    return int(text) if text.isascii() and text.isdigit() else 0
+def _waits(pod: Pod) -> bool:
+    return pod.status.phase in ("Pending", "") and pod.metadata.deletion_timestamp is None
 
 
 def _of_pod(pod: Pod) -> Request | None:
@@ -71,20 +85,24 @@ def _of_pod(pod: Pod) -> Request | None:
     if meta.annotation(keys.OUT_OF_SYNC):
         return None
     if meta.deletion_timestamp is not None:
+        if pod.status.phase == "Succeeded":
+            return None  # its work is done, and it is not made again
         return _request("PodEvicted", pod, parse_time(meta.deletion_timestamp), "was removed")
     if pod.status.phase == "Failed":
         codes = _exit_codes(pod)
         detail = f"failed with exit code {codes[0]}" if codes else "failed"
-        return _request("PodFailed", pod, _ended(pod), detail, codes)
+        began, ended = _started(pod), _ended(pod)
+        ran = None if began is None or ended is None else ended - began
+        return _request("PodFailed", pod, ended, detail, codes, ran)
     if pod.status.phase in ("Pending", ""):
         return _request("PodPending", pod, parse_time(meta.creation_timestamp), "is pending")
     return None
 
 
-def _of_task(task: Task, pods: Sequence[Pod]) -> Iterator[Request]:
+def _of_task(task: Task, pods: Sequence[Pod], lost: int) -> Iterator[Request]:
     living = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
     succeeded = [pod for pod in living if pod.status.phase == "Succeeded"]
-    if succeeded and len(succeeded) >= task.size:
+    if succeeded and len(succeeded) + lost >= task.size:
         yield Request(
             event="TaskCompleted",
             task=task.name,
@@ -118,7 +136,12 @@ def _of_group(group: Raw) -> Request:
 
 
 def _request(
-    event: str, pod: Pod, since: float | None, detail: str, exit_codes: tuple[int, ...] = ()
+    event: str,
+    pod: Pod,
+    since: float | None,
+    detail: str,
+    exit_codes: tuple[int, ...] = (),
+    ran: float | None = None,
 ) -> Request:
     meta = pod.metadata
     return Request(
@@ -129,6 +152,7 @@ def _request(
         version=version_of(pod),
         exit_codes=exit_codes,
         since=since,
+        ran=ran,
         detail=f"pod {meta.name} {detail}",
     )
 

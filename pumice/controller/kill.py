@@ -7,15 +7,19 @@ A Job that has ended keeps its finished pods, whose logs somebody may want, and 
 and what its plugins wanted are removed once nothing runs any more; a Job that is resumed gets them anew.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
-from pumice.controller import key_secrets, marks, objects, replicas, restarts
+from pumice.controller import key_secrets, marks, objects, replicas, restarts, retries
 from pumice.controller.owners import controls_raw
 from pumice.controller.phases import (
     ABORTED,
     FINISHED,
     RESTARTING,
+    SOFT,
     SYNC_JOB,
     Rule,
     Verdict,
@@ -24,27 +28,29 @@ from pumice.controller.phases import (
 )
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 from pumice.controller.reasons import arrival
+from pumice.controller.restarts import Restart
+from pumice.controller.retries import Tally, Unit
 from pumice.controller.situation import Situation
+from pumice.controller.status import INVALID
 
-__all__ = ["kill", "restart"]
+__all__ = ["judged", "kill", "restart"]
 
 
 def kill(case: Situation) -> Plan:
     """Remove what lives of a Job that is ending or has ended."""
     found = row(case.phase, SYNC_JOB)
-    state = case.job.status.state
-    verdict = judge(found.rule, case.phase, case.facts)
-    verdict = Verdict(verdict.phase, state.reason, state.message)
+    verdict = _as_before(case, judge(found.rule, case.phase, case.facts).phase)
+    removed = [pod for pod in case.pods if pod.status.phase not in found.retain]
     ended = case.phase in FINISHED or case.phase == ABORTED
     at_rest = ended and not case.facts.alive
     controlled = marks.of_ended(case) if at_rest else marks.of_passing(case)
     if at_rest and (expired := _expiry(case)) is not None and not expired.seconds:
         return Plan.of([_forget(case)])
-    status = case.status(verdict, controlled)
+    status = case.status(verdict, controlled, removing=removed)
     return Plan.of(
         status,
         (arrival(case, verdict) if status else []) + _troubles(case),
-        replicas.removals(pod for pod in case.pods if pod.status.phase not in found.retain),
+        replicas.removals(removed),
         _tear_down(case) if at_rest else [],
         [expired] if at_rest and expired is not None else [],
     )
@@ -52,22 +58,55 @@ def kill(case: Situation) -> Plan:
 
 def restart(case: Situation) -> Plan:
     """Remove what a restart replaces, then let the Job be `Pending` again."""
-    noted = (case.job.status.controlled_resources or {}).get(restarts.NOTE, "")
-    under_way = restarts.parse(noted)
-    verdict = judge(Rule.RESTART, RESTARTING, case.facts)
+    noted = case.job.status.controlled_resources or {}
+    under_way = restarts.parse(noted.get(restarts.NOTE, ""))
+    tallies = retries.of(case.job, case.roster.names)
+    verdict = judged(case, under_way, case.facts.retry_count, tallies)
     remaining: list[Pod] = []
-    if verdict.phase not in FINISHED:
+    if verdict.phase in FINISHED:
+        spared = [pod for pod in case.pods if pod.status.phase not in SOFT]
+        status = case.status(verdict, marks.of_passing(case), removing=spared)
+    else:
         remaining = under_way.remaining(case.pods)
         if remaining or verdict.phase == RESTARTING:
-            state = case.job.status.state
-            verdict = Verdict(RESTARTING, state.reason, state.message)
-    note = under_way if verdict.phase == RESTARTING else None
-    status = case.status(verdict, marks.of_passing(case, restart=note))
+            verdict = _as_before(case, RESTARTING)
+        over = verdict.phase != RESTARTING
+        status = case.status(
+            verdict, marks.of_restart(case, under_way, over=over), removing=remaining
+        )
     return Plan.of(
         status,
         (arrival(case, verdict) if status else []) + _troubles(case),
         replicas.mark(remaining) if under_way.targeted else [],
         replicas.removals(reversed(remaining)),
+    )
+
+
+def judged(
+    case: Situation, restart: Restart, retry_count: int, tallies: Mapping[Unit, Tally]
+) -> Verdict:
+    """Where a restart leads, by the budget of what it restarts.
+
+    Args:
+        case: The Job.
+        restart: The restart.
+        retry_count: Restarts of the Job, with this one.
+        tallies: Restarts of its pods, tasks and partitions, with this one.
+    """
+    rule, restarted = Rule.RESTART, ""
+    if not case.strict and restart == restarts.RESUME:
+        rule = Rule.RESUME
+    elif not case.strict and restart.targeted:
+        retry_count, restarted = retries.spent(restart, tallies, case.roster.names)
+    facts = replace(case.facts, retry_count=retry_count, restarted=restarted)
+    return judge(rule, RESTARTING, facts)
+
+
+def _as_before(case: Situation, phase: str) -> Verdict:
+    """A phase with the reason for which pods are being removed."""
+    state = case.job.status.state
+    return (
+        Verdict(phase) if state.reason == INVALID else Verdict(phase, state.reason, state.message)
     )
 
 

@@ -1,16 +1,23 @@
 """`status.controlledResources`: what the controller has made for a Job, and what it notes for itself.
 
 Volcano keeps `plugin-<name>` for each plugin at work and `volume-pvc-<claim>` for each volume there, as
-long as the Job lives. Pumice adds notes of its own: of a restart under way, of the last Command, and of
-what is doubtful about the plugins' arguments. The latter stays for as long as the Job does, where its events
-are gone after an hour; a Job's conditions have no room for it, but for phases.
+long as the Job lives. Pumice adds notes of its own: which pods there were (`roster`), how often they were
+restarted (`retries`), which restart is under way, the last Command, when the Job began and ended (`status`),
+and what is doubtful about the plugins' arguments. The latter stays for as long as the Job does, where its
+events are gone after an hour; a Job's conditions have no room for it, but for phases.
 """
 
-from pumice.controller import commands, restarts
+from collections.abc import Iterable, Mapping
+
+from pumice.api.pods import Pod
+from pumice.controller import commands, restarts, retries, roster
+from pumice.controller.restarts import Restart
+from pumice.controller.retries import Tally, Unit
 from pumice.controller.situation import Situation
+from pumice.controller.status import COMPLETION, START
 from pumice.controller.volumes import job_volumes
 
-__all__ = ["DOUBTS", "of_ended", "of_living", "of_passing"]
+__all__ = ["DOUBTS", "of_ended", "of_living", "of_passing", "of_restart"]
 
 DOUBTS = "pumice.dev/plugin-warnings"
 """Key of the note of what is doubtful about plugins."""
@@ -18,30 +25,67 @@ DOUBTS = "pumice.dev/plugin-warnings"
 _LONGEST = 1000
 """Characters of that note; whoever reads more would rather ask `pumice lint`."""
 
+_LASTING = (commands.NOTE, DOUBTS, START, COMPLETION)
+_LIVING = (restarts.NOTE, retries.NOTE, roster.PODS, roster.SUCCEEDED, roster.EVICTED)
+"""Notes that say something of an incarnation."""
 
-def of_living(case: Situation) -> dict[str, str]:
-    """While the Job is, or is about to be, `Pending` or `Running`."""
+
+def of_living(
+    case: Situation,
+    leaving: Iterable[Pod] = (),
+    evicted: Mapping[str, float] | None = None,
+) -> dict[str, str]:
+    """While the Job is, or is about to be, `Pending` or `Running`.
+
+    Args:
+        case: The Job.
+        leaving: Pods that are about to be removed.
+        evicted: Pods that were just found missing and for which a policy waits.
+    """
     marks = {f"plugin-{name}": name for name in case.plugin_names}
     marks |= {f"volume-pvc-{each.claim}": each.claim for each in job_volumes(case.job)}
-    return _noted(case) | marks
+    names = {pod.metadata.name for pod in leaving}
+    return _noted(case) | marks | case.roster.living(names, evicted)
 
 
-def of_passing(
-    case: Situation, *, restart: restarts.Restart | None = None, command: str = ""
+def of_passing(case: Situation, *, command: str = "") -> dict[str, str]:
+    """While the pods are being removed that have not finished: what there was, and what has succeeded.
+
+    Args:
+        case: The Job.
+        command: Uid of the Command that is being carried out, if one is.
+    """
+    return _beside(case, command) | case.roster.ended()
+
+
+def of_restart(
+    case: Situation,
+    restart: Restart,
+    *,
+    over: bool = False,
+    command: str = "",
+    tallies: Mapping[Unit, Tally] | None = None,
 ) -> dict[str, str]:
-    """While pods are being removed: what there was, and why they are.
+    """While pods are being replaced.
 
     Args:
         case: The Job.
         restart: The restart that is under way.
+        over: Whether all that it replaces is on its way, so that this is written for the last time.
         command: Uid of the Command that is being carried out, if one is.
+        tallies: How often what was restarted; as noted before when None.
     """
-    stored = case.job.status.controlled_resources or {}
-    marks = {key: text for key, text in stored.items() if key != restarts.NOTE}
-    if restart is not None:
+    marks = _beside(case, command)
+    if not over:
         marks[restarts.NOTE] = restart.note()
-    if command:
-        marks[commands.NOTE] = command
+    if restart.targeted:
+        marks |= case.roster.without(restart.covers(case.job, case.roster.names))
+        stored = case.job.status.controlled_resources or {}
+        text = stored.get(retries.NOTE, "") if tallies is None else retries.write(tallies)
+        if text:
+            marks[retries.NOTE] = text
+    elif restart == restarts.RESUME:
+        marks |= case.roster.ended()
     return marks
 
 
@@ -51,9 +95,18 @@ def of_ended(case: Situation) -> dict[str, str]:
     return {key: text for key, text in marks.items() if not key.startswith("plugin-")}
 
 
+def _beside(case: Situation, command: str) -> dict[str, str]:
+    """All notes but those of an incarnation."""
+    stored = case.job.status.controlled_resources or {}
+    marks = {key: text for key, text in stored.items() if key not in _LIVING}
+    if command:
+        marks[commands.NOTE] = command
+    return marks
+
+
 def _noted(case: Situation) -> dict[str, str]:
     stored = case.job.status.controlled_resources or {}
-    noted = {key: stored[key] for key in (commands.NOTE, DOUBTS) if key in stored}
+    noted = {key: stored[key] for key in (*_LASTING, retries.NOTE) if key in stored}
     if case.doubts:
         text = "; ".join(case.doubts)
         noted[DOUBTS] = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.api.kinds import CONFIG_MAP, JOB, SECRET, Kind, of_object
+from pumice.api.kinds import CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM, SECRET, Kind, of_object
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.owners import controller_reference, controls_raw, described
 from pumice.controller.patches import difference
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from pumice.plugins import shards
 
 __all__ = ["Conflict", "Settled", "UnknownKindError", "owned", "remove", "settle", "spare"]

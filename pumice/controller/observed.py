@@ -33,7 +33,6 @@ class Observed:
     Attributes:
         job: The Job as stored.
         pods: Pods that carry the Job's name in a label.
-        gone: Pods that have been deleted since the last look.
         group: The Job's PodGroup, when there is one.
         objects: Further objects: those with the Job's name in a label, and those whose names the Job
             needs, whatever their kind.
@@ -45,7 +44,6 @@ class Observed:
 
     job: Raw
     pods: tuple[Pod, ...] = ()
-    gone: tuple[Pod, ...] = ()
     group: Raw | None = None
     objects: tuple[Raw, ...] = ()
     commands: tuple[Command, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any
 
 from pumice.api.meta import Raw
 
-__all__ = ["contains", "difference"]
+__all__ = ["changes", "contains", "difference"]
 
 
 def contains(stored: Any, wanted: Any) -> bool:
@@ -52,5 +52,23 @@ def difference(stored: Raw, wanted: Raw, whole: Iterable[str] = ()) -> Raw:
             if inner:
                 patch[key] = inner
         elif not contains(present, value):
+            patch[key] = value
+    return patch
+
+
+def changes(stored: Raw, wanted: Raw) -> Raw:
+    """The JSON merge patch that makes what is stored equal to what is wanted.
+
+    Args:
+        stored: The object, or a part of it.
+        wanted: What it becomes; values of null are not told from missing ones.
+    """
+    patch: Raw = dict.fromkeys(key for key in stored if key not in wanted)
+    for key, value in wanted.items():
+        present = stored.get(key)
+        if isinstance(value, dict) and isinstance(present, dict):
+            if inner := changes(present, value):
+                patch[key] = inner
+        elif key not in stored or present != value:
             patch[key] = value
     return patch

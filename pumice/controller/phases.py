@@ -12,7 +12,7 @@ lifecycle policy asked. A row of the table says, for a phase and an action,
 * the work: bring the pods to what the spec wants (`SYNC`), remove pods (`KILL`), or remove the pods
   that one failure concerns (`KILL_TARGET`);
 * the pod phases that a kill leaves alone: none, or `SOFT`, the finished pods whose logs matter;
-* whether it costs one of `maxRetry`;
+* whether it costs one of the Job's `maxRetry`; targeted restarts have budgets of their own (`retries`);
 * where it leads: either a phase at once (`to`), or a `rule` over counts, asked after the work.
 
 A row with `to` is an *intention*. It is written to the status before the work begins, so that the
@@ -31,10 +31,11 @@ or unknown phase is `Pending`.
                  ├── CompleteJob ─────► Completing ───► Completed
                  └── TerminateJob ────► Terminating ──► Terminated
 
-The phases and rules are Volcano's. Two differences are deliberate. In `Restarting`, `AbortJob`,
+The phases and rules are Volcano's. Three differences are deliberate. In `Restarting`, `AbortJob`,
 `CompleteJob` and `TerminateJob` are obeyed, and so is `TerminateJob` in `Aborting`; Volcano removes the
 pods and then forgets what was asked. In `Restarting`, any other action carries on with the restart that
-is under way instead of removing all pods.
+is under way instead of removing all pods. Only restarts of the whole Job cost one of its `maxRetry`;
+with `strict-upstream` targeted restarts and resuming do as well.
 """
 
 from collections.abc import Mapping
@@ -126,6 +127,7 @@ class Rule(Enum):
     START = "start"
     RUN = "run"
     RESTART = "restart"
+    RESUME = "resume, whatever it has cost so far"
     ABORTED = "aborted when nothing is alive"
     COMPLETED = "completed when nothing is alive"
     TERMINATED = "terminated when nothing is alive"
@@ -138,7 +140,7 @@ class Row:
     Attributes:
         work: What is done to the pods.
         retain: Pod phases that a kill leaves alone.
-        retry: Whether it costs one of `maxRetry`.
+        retry: Whether it costs one of the Job's `maxRetry`.
         to: Phase that is entered at once, as an intention; empty when the rule decides.
         rule: How the next phase is found when `to` is empty.
     """
@@ -151,11 +153,11 @@ class Row:
 
 
 _RESTART = Row(Work.KILL, NOTHING, retry=True, to=RESTARTING)
-_RESTART_TARGET = Row(Work.KILL_TARGET, NOTHING, retry=True, to=RESTARTING)
+_RESTART_TARGET = Row(Work.KILL_TARGET, NOTHING, to=RESTARTING)
 _ABORT = Row(Work.KILL, SOFT, to=ABORTING)
 _COMPLETE = Row(Work.KILL, SOFT, to=COMPLETING)
 _TERMINATE = Row(Work.KILL, SOFT, to=TERMINATING)
-_RESUME = Row(Work.KILL, SOFT, retry=True, to=RESTARTING)
+_RESUME = Row(Work.KILL, SOFT, to=RESTARTING)
 _CARRY_ON = Row(Work.KILL_TARGET, NOTHING, rule=Rule.RESTART)
 
 TABLE: Mapping[tuple[str, str], Row] = {
@@ -223,7 +225,8 @@ class Facts:
         judged_by: `status.minAvailable`, by which the last incarnation was judged.
         task_minimums: Sum of the tasks' minimums.
         min_success: `spec.minSuccess`, if the Job says.
-        retry_count: Restarts so far.
+        retry_count: Restarts so far of what is being restarted.
+        restarted: What that is; empty for the Job.
         max_retry: Restarts after which the Job fails.
         pending: Pods that wait.
         running: Pods that run.
@@ -239,6 +242,7 @@ class Facts:
     task_minimums: int = 0
     min_success: int | None = None
     retry_count: int = 0
+    restarted: str = ""
     max_retry: int = 3
     pending: int = 0
     running: int = 0
@@ -295,6 +299,8 @@ def judge(rule: Rule, phase: str, facts: Facts) -> Verdict:
             return _run(phase, facts)
         case Rule.RESTART:
             return _restart(phase, facts)
+        case Rule.RESUME:
+            return Verdict(PENDING if _is_enough(facts) else phase)
         case Rule.ABORTED:
             return Verdict(phase if facts.alive else ABORTED)
         case Rule.COMPLETED:
@@ -345,11 +351,15 @@ def _restart(phase: str, facts: Facts) -> Verdict:
         return Verdict(
             FAILED,
             "RetriesExhausted",
-            f"restarted {facts.retry_count} times, maxRetry is {facts.max_retry}",
+            f"{facts.restarted and f'{facts.restarted} was '}restarted {facts.retry_count} times,"
+            f" maxRetry is {facts.max_retry}",
         )
-    if facts.total - facts.terminating >= facts.judged_by:
-        return Verdict(PENDING)
-    return Verdict(phase)
+    return Verdict(PENDING if _is_enough(facts) else phase)
+
+
+def _is_enough(facts: Facts) -> bool:
+    """Whether as many pods as the Job was judged by can be made beside those that still end."""
+    return facts.total - facts.terminating >= facts.judged_by
 
 
 def _score(facts: Facts) -> str:

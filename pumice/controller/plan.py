@@ -2,12 +2,12 @@
 
 Stages are carried out one after the other, the steps of a stage side by side. A step that fails ends
 its stage and the plan; the next pass makes a new plan from what is then observed. So a stage must be
-harmless without the ones after it.
+harmless without the ones after it. A pod that a quota refuses is the exception: other pods may fit.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
@@ -20,8 +20,11 @@ __all__ = [
     "Plan",
     "RecordEvent",
     "RequeueAfter",
+    "RequireAbsent",
     "RequireObject",
+    "Stage",
     "Step",
+    "UnbuildableError",
     "UpdateObject",
 ]
 
@@ -104,6 +107,23 @@ class RequireObject:
 
 
 @dataclass(frozen=True, slots=True)
+class RequireAbsent:
+    """Go on only if an object of the Job, which the caches do not show, does not exist.
+
+    A cache that was filled a moment ago may be older than the Job.
+
+    Attributes:
+        kind: Its kind.
+        namespace: Its namespace.
+        name: Its name.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class PatchStatus:
     """Replace the Job's status, unless the Job changed since it was observed.
 
@@ -145,10 +165,31 @@ Step = (
     | UpdateObject
     | DeleteObject
     | RequireObject
+    | RequireAbsent
     | PatchStatus
     | RecordEvent
     | RequeueAfter
 )
+
+
+class Stage(Protocol):
+    """Steps that may be carried out side by side; a stage may make each step when it is asked for."""
+
+    def __len__(self) -> int:
+        """Number of steps."""
+        ...
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps, in order.
+
+        Raises:
+            UnbuildableError: The next step cannot be made.
+        """
+        ...
+
+
+class UnbuildableError(Exception):
+    """A step that cannot be made; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +200,14 @@ class Plan:
         stages: The stages, in order.
     """
 
-    stages: tuple[tuple[Step, ...], ...] = ()
+    stages: tuple[Stage, ...] = ()
 
     @classmethod
-    def of(cls, *stages: Sequence[Step]) -> "Plan":
+    def of(cls, *stages: Sequence[Step] | Stage) -> "Plan":
         """A plan of those stages that have steps."""
-        return cls(tuple(tuple(stage) for stage in stages if stage))
+        return cls(
+            tuple(tuple(each) if isinstance(each, list) else each for each in stages if len(each))
+        )
 
     @property
     def steps(self) -> Iterator[Step]:

@@ -13,9 +13,12 @@ complete, because the scheduler would wait for pods that wait for the scheduler.
 
 Admission sends the group of a Job in queue `default` into the queue that its namespace names, if that
 names one. It stays there.
+
+Labels and annotations of the Job are copied to the group. The annotation `pumice.dev/copied` lists their
+keys, so that a key that the Job no longer has is removed while keys that others added stay.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pumice.api import keys
 from pumice.api.jobs import Job, NetworkTopology, Task
@@ -44,7 +47,11 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 ADMITTED = frozenset({"Inqueue", "Running", "Unknown", "Completed"})
 """Phases in which the scheduler has let the group's pods come into being."""
 
+COPIED = "pumice.dev/copied"
+"""Annotation of a group: keys of the labels, then of the annotations, that it has from its Job."""
+
 _WHOLE = ("minTaskMember", "minResources")
+_HEAD = ("labels", "annotations")
 
 
 def wanted(
@@ -52,6 +59,7 @@ def wanted(
     priorities: Mapping[str, int],
     waiting: Sequence[str] = (),
     annotations: Mapping[str, str] | None = None,
+    lost: Mapping[str, int] | None = None,
 ) -> Raw:
     """The PodGroup of a Job.
 
@@ -60,6 +68,7 @@ def wanted(
         priorities: PriorityClass values by name.
         waiting: Names of tasks that must not start yet and have no pods.
         annotations: Annotations that plugins add.
+        lost: Numbers of pods by task that succeeded and exist no longer: the gang needs as many fewer.
 
     Raises:
         UnusableError: A pod template asks for something that is no quantity.
@@ -69,10 +78,20 @@ def wanted(
     minimum = min_available(job)
     if waiting:
         minimum = min(minimum, sum(task.minimum for task in tasks))
-    copied = {key: text for key, text in (meta.annotations or {}).items() if key != LAST_APPLIED}
+    labels = dict(meta.labels or {})
+    copied = {
+        key: text
+        for key, text in (dict(meta.annotations or {}) | dict(annotations or {})).items()
+        if key not in (LAST_APPLIED, COPIED)
+    }
+    noted = {COPIED: _listed(labels, copied)} if labels or copied else {}
+    succeeded = lost or {}
+    minimum = max(min(minimum, 1), minimum - sum(succeeded.values()))
     spec: Raw = {
         "minMember": minimum,
-        "minTaskMember": {task.name: task.minimum for task in tasks},
+        "minTaskMember": {
+            task.name: max(0, task.minimum - succeeded.get(task.name, 0)) for task in tasks
+        },
         "queue": job.spec.queue or keys.DEFAULT_QUEUE,
         "minResources": min_resources(job, tasks, minimum, priorities),
     }
@@ -88,10 +107,8 @@ def wanted(
         "metadata": {
             "name": pod_group_name(meta.name, meta.uid),
             "namespace": meta.namespace,
-            "labels": dict(meta.labels or {}),
-            "annotations": copied
-            | dict(annotations or {})
-            | {keys.JOB_VERSION: str(job.status.version)},
+            "labels": labels,
+            "annotations": copied | noted | {keys.JOB_VERSION: str(job.status.version)},
             "ownerReferences": [controller_reference(meta)],
         },
         "spec": spec,
@@ -109,8 +126,9 @@ def update(stored: Raw, target: Raw) -> Raw:
     wish = target["spec"] | {"queue": queue_of(target["spec"]["queue"], stored)}
     if spec := difference(stored.get("spec") or {}, wish, _WHOLE):
         patch["spec"] = spec
-    head = {key: target["metadata"][key] for key in ("labels", "annotations")}
-    changed = difference(meta, head)
+    changed = difference(meta, {key: target["metadata"][key] for key in _HEAD})
+    for section, gone in _no_longer_copied(meta, target["metadata"]):
+        changed[section] = changed.get(section, {}) | dict.fromkeys(gone)
     if not is_current(stored, target):
         patch["status"] = {"phase": "Pending", "conditions": None}
     if changed or patch:
@@ -155,6 +173,20 @@ def condition_of(group: Raw) -> tuple[str, str] | None:
     if newest.get("type") == "Scheduled":
         return None
     return str(newest.get("reason") or newest.get("type")), str(newest.get("message") or "")
+
+
+def _listed(labels: Iterable[str], annotations: Iterable[str]) -> str:
+    return f"{','.join(sorted(labels))};{','.join(sorted(annotations))}"
+
+
+def _no_longer_copied(stored: Raw, target: Raw) -> Iterator[tuple[str, list[str]]]:
+    """Keys that a group has from its Job and that the Job no longer has, by section of the metadata."""
+    noted = str((stored.get("annotations") or {}).get(COPIED, "")).partition(";")
+    for section, text in zip(_HEAD, (noted[0], noted[2]), strict=True):
+        had = {*text.split(","), COPIED} if section == "annotations" else set(text.split(","))
+        gone = sorted((had & (stored.get(section) or {}).keys()) - target[section].keys())
+        if gone:
+            yield section, gone
 
 
 def _version(group: Raw) -> str:

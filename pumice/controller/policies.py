@@ -11,7 +11,16 @@ from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job, LifecyclePolicy
 from pumice.controller.phases import SYNC_JOB
 
-__all__ = ["ANY_EVENT", "INTERNAL", "Choice", "Request", "choose"]
+__all__ = [
+    "ANY_EVENT",
+    "INTERNAL",
+    "POD_PENDING",
+    "Choice",
+    "Request",
+    "choose",
+    "concerns",
+    "has_policies",
+]
 
 ANY_EVENT = "*"
 POD_PENDING = "PodPending"
@@ -34,6 +43,8 @@ class Request:
         version: Incarnation of the Job that is meant; the present one when None.
         exit_codes: Exit codes with which containers of the pod failed.
         since: When it happened, in UNIX seconds; None when that is not known.
+        ran: Seconds for which the pod that failed had run; None when that is not known.
+        gone: Whether the pod no longer exists.
         detail: What happened, for the user.
     """
 
@@ -46,6 +57,8 @@ class Request:
     version: int | None = None
     exit_codes: tuple[int, ...] = ()
     since: float | None = None
+    ran: float | None = None
+    gone: bool = False
     detail: str = ""
 
 
@@ -65,6 +78,17 @@ class Choice:
 
 
 _SYNC = Choice(SYNC_JOB)
+
+
+def has_policies(job: Job) -> bool:
+    """True if a Job or one of its tasks has a policy; events of its pods mean nothing otherwise."""
+    return bool(job.spec.policies) or any(task.policies for task in job.tasks)
+
+
+def concerns(job: Job, event: str) -> bool:
+    """True if a policy of a Job or of one of its tasks may answer an event."""
+    lists = (job.spec.policies, *(task.policies for task in job.tasks))
+    return any(_matches(policy, Request(event=event)) for each in lists for policy in each or ())
 
 
 def choose(job: Job, request: Request) -> Choice:

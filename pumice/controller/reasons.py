@@ -32,6 +32,7 @@ class Waiting:
         admitted: Whether the scheduler has let its PodGroup enqueue.
         held: Tasks that lack pods because other tasks are not ready.
         missing: Pods that are not there yet.
+        backoff: Which pods failed again and are restarted after a while.
     """
 
     conflicts: tuple[Conflict, ...] = ()
@@ -39,6 +40,7 @@ class Waiting:
     admitted: bool = False
     held: tuple[Held, ...] = ()
     missing: int = 0
+    backoff: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ def why(case: Situation, phase: str, waiting: Waiting) -> Reason:
         return _warned(trouble.reason, trouble.message)
     if waiting.problem:
         return _warned("PluginError", waiting.problem)
+    if waiting.backoff:
+        return Reason("RestartBackOff", waiting.backoff)
     if not (case.counts.pending or waiting.missing):
         return Reason()
     if waiting.held and waiting.admitted:

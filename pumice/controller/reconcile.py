@@ -10,31 +10,38 @@ work begins with the next pass. Otherwise the work of the present phase goes on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from pumice.api.kinds import COMMAND
+from pumice.api.kinds import COMMAND, POD
 from pumice.api.meta import Raw
-from pumice.controller import marks
+from pumice.api.pods import Pod
+from pumice.controller import marks, restarts, retries
 from pumice.controller.commands import Order, next_order
-from pumice.controller.happenings import happenings
-from pumice.controller.kill import kill, restart
+from pumice.controller.due import Decision, Delayed, due
+from pumice.controller.kill import judged, kill, restart
 from pumice.controller.observed import Observed
 from pumice.controller.phases import (
     FINISHED,
     PENDING,
     RESTART_JOB,
     RESTARTING,
-    RUNNING,
+    SOFT,
     SYNC_JOB,
     Verdict,
     Work,
     row,
 )
-from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, RequeueAfter
-from pumice.controller.policies import choose
+from pumice.controller.plan import (
+    DeleteObject,
+    PatchStatus,
+    Plan,
+    RecordEvent,
+    RequeueAfter,
+    RequireAbsent,
+)
 from pumice.controller.restarts import Restart, restart_for
-from pumice.controller.situation import Situation, situation
-from pumice.controller.status import refused
+from pumice.controller.retries import Tally, Unit
+from pumice.controller.situation import LIMITS, Limits, Situation, situation
+from pumice.controller.status import INVALID, START, refused
 from pumice.controller.subject import UnusableError
 from pumice.controller.sync import sync
 from pumice.plugins import PluginSettings, Registry
@@ -46,16 +53,6 @@ JobCheck = Callable[[Raw], str]
 """From a Job to what admission would refuse it for; empty if nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
-    """An action that sends the Job to another phase."""
-
-    action: str
-    why: str
-    restart: Restart | None = None
-    order: Order | None = None
-
-
 def reconcile(
     observed: Observed,
     *,
@@ -63,6 +60,7 @@ def reconcile(
     now: float,
     settings: PluginSettings = DEFAULT,
     check: JobCheck | None = None,
+    limits: Limits = LIMITS,
 ) -> Plan:
     """Plan what is to be done about a Job.
 
@@ -72,6 +70,7 @@ def reconcile(
         now: The moment, in UNIX seconds.
         settings: What the cluster's operator has decided about plugins.
         check: Checks a Job before its first PodGroup is created; None where admission has done so.
+        limits: How much of a Job is handled.
 
     Returns:
         The plan; empty when everything is as it should be.
@@ -81,7 +80,7 @@ def reconcile(
     try:
         if check is not None and _is_new(observed) and (problem := check(observed.job)):
             raise UnusableError(problem)
-        return _reconcile(situation(observed, registry, now, settings))
+        return _reconcile(situation(observed, registry, now, settings, limits))
     except UnusableError as error:
         return _refuse(observed.job, str(error), now)
 
@@ -96,20 +95,20 @@ def _reconcile(case: Situation) -> Plan:
     order = next_order(case.job, case.observed.commands)
     if order is not None:
         return _obey(case, order)
-    decision, wake = _from_policies(case)
+    decision, delayed = due(case)
     if decision is not None:
         return _turn(case, decision)
-    plan = _work(case)
-    if wake is not None:
-        return Plan((*plan.stages, (RequeueAfter(wake),)))
+    plan = _work(case, delayed)
+    if delayed.wake is not None:
+        return Plan((*plan.stages, (RequeueAfter(delayed.wake),)))
     return plan
 
 
-def _work(case: Situation) -> Plan:
+def _work(case: Situation, delayed: Delayed) -> Plan:
     if case.phase == RESTARTING:
         return restart(case)
     if row(case.phase, SYNC_JOB).work is Work.SYNC:
-        return sync(case)
+        return sync(case, delayed.backoff)
     return kill(case)
 
 
@@ -125,60 +124,72 @@ def _obey(case: Situation, order: Order) -> Plan:
     why = f"Command {meta.name}" + (f": {order.command.message}" if order.command.message else "")
     found = row(case.phase, order.action)
     if found.to or (case.phase == RESTARTING and order.action == RESTART_JOB):
-        return _turn(case, _Decision(order.action, why, restart_for(order.action), order))
+        decision = Decision(
+            action=order.action, why=why, restart=restart_for(order.action), order=order
+        )
+        return _turn(case, decision)
     message = f"{order.action} ({why}) has no effect on a Job that is {case.phase}"
     return Plan.of([RecordEvent("Normal", "CommandIssued", message)], [delete])
 
 
-def _from_policies(case: Situation) -> tuple[_Decision | None, float | None]:
-    """The first action that an event calls for now, or the seconds until one will."""
-    wake: float | None = None
-    if case.phase not in (PENDING, RUNNING):
-        return None, None
-    for request in happenings(case.job, case.pods, case.observed):
-        choice = choose(case.job, request)
-        leads_to = row(case.phase, choice.action).to
-        if not leads_to:
-            continue
-        restart = restart_for(choice.action, request.task, request.pod, request.partition)
-        if leads_to == RESTARTING and restart is None:
-            continue  # a targeted restart for an event that concerns no pod
-        if choice.delay:
-            if request.since is None:
-                continue
-            left = request.since + choice.delay - case.now
-            if left > 0:
-                wake = left if wake is None else min(wake, left)
-                continue
-        return _Decision(choice.action, f"{request.detail} ({choice.path})", restart), None
-    return None, wake
-
-
-def _turn(case: Situation, decision: _Decision) -> Plan:
+def _turn(case: Situation, decision: Decision) -> Plan:
     """Write an intention down, and nothing else."""
     found = row(case.phase, decision.action)
-    targeted = decision.restart is not None and decision.restart.targeted
-    uid = decision.order.command.metadata.uid if decision.order else ""
+    under_way, order = decision.restart, decision.order
+    uid = order.command.metadata.uid if order else ""
+    retry = found.retry or (case.strict and found.to == RESTARTING)
+    if under_way is None:
+        controlled, removing = marks.of_passing(case, command=uid), _unfinished(case)
+    else:
+        controlled, removing = _of_restart(case, decision, under_way, uid, retry)
     status = case.status(
         Verdict(found.to or case.phase, decision.action, decision.why),
-        marks.of_passing(case, restart=decision.restart, command=uid),
-        new_version=not targeted,
-        retry=found.retry,
+        controlled,
+        removing=removing,
+        new_version=under_way is None or not under_way.targeted,
+        retry=retry,
     )
-    reason = "CommandIssued" if decision.order else "ExecuteAction"
+    reason = "CommandIssued" if order else "ExecuteAction"
     event = RecordEvent("Normal", reason, f"{decision.action}: {decision.why}")
     deletes: list[DeleteObject] = []
-    if decision.order:
-        meta = decision.order.command.metadata
+    if order:
+        meta = order.command.metadata
         deletes.append(DeleteObject(COMMAND, meta.namespace, meta.name, meta.uid))
-    return Plan.of(status, [event], deletes)
+    absent = [RequireAbsent(POD, case.namespace, name) for name in decision.gone]
+    return Plan.of(absent, status, [event], deletes)
+
+
+def _of_restart(
+    case: Situation, decision: Decision, under_way: Restart, uid: str, retry: bool
+) -> tuple[dict[str, str], list[Pod]]:
+    """What is noted of a restart that begins, and the pods that are removed because of it."""
+    tallies: dict[Unit, Tally] = {}
+    if under_way.targeted and not case.strict:
+        names = case.roster.names
+        again = retries.units(under_way, names)
+        tallies = retries.restarted(retries.of(case.job, names), again, decision.failed)
+    verdict = judged(case, under_way, case.facts.retry_count + retry, tallies)
+    if verdict.phase not in FINISHED:
+        controlled = marks.of_restart(case, under_way, command=uid, tallies=tallies)
+        if not under_way.targeted:
+            controlled.pop(START, None)
+        return controlled, [pod for pod in case.pods if under_way.replaces(pod)]
+    # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
+    controlled = marks.of_passing(case, command=uid) | {restarts.NOTE: under_way.note()}
+    if tallies:
+        controlled[retries.NOTE] = retries.write(tallies)
+    return controlled, _unfinished(case)
+
+
+def _unfinished(case: Situation) -> list[Pod]:
+    return [pod for pod in case.pods if pod.status.phase not in SOFT]
 
 
 def _refuse(job: Raw, message: str, now: float) -> Plan:
     stored = job.get("status") or {}
     if (stored.get("state") or {}).get("phase") in FINISHED:
         return Plan()
-    status = refused(stored, "InvalidJob", message, now)
+    status = refused(stored, INVALID, message, now)
     if status is None:
         return Plan()
-    return Plan.of([PatchStatus(status)], [RecordEvent("Warning", "InvalidJob", message)])
+    return Plan.of([PatchStatus(status)], [RecordEvent("Warning", INVALID, message)])

@@ -3,8 +3,12 @@
 The pods of a task are numbered from 0, so a Job that grows gets the next numbers and one that shrinks
 loses the highest. A pod that is removed because it is too many is marked first: whoever sees it go, a
 policy for evicted pods above all, can tell that nothing went wrong.
+
+Missing pods are counted by arithmetic and listed a window at a time: the cost of a pass follows from
+the pods that exist, not from the number that a spec asks for.
 """
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,8 +18,9 @@ from pumice.api.kinds import POD
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
 from pumice.controller.plan import DeleteObject, UpdateObject
+from pumice.controller.roster import Roster
 
-__all__ = ["Missing", "leaving", "mark", "missing", "removals"]
+__all__ = ["Missing", "Replicas", "leaving", "mark", "removals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +38,87 @@ class Missing:
     name: str
 
 
-def missing(job: Job, pods: Iterable[Pod]) -> Iterator[Missing]:
-    """Pods that are wanted and not there; one that is still being removed is there."""
-    present = {pod.metadata.name for pod in pods}
-    for task in job.tasks:
+class Replicas:
+    """The pods that a Job wants, and which of them exist; one that is still being removed exists."""
+
+    def __init__(self, job: Job, roster: Roster) -> None:
+        """Find out which pods exist.
+
+        Args:
+            job: The Job, complete as `subject.read` returns it.
+            roster: Its pods; those that succeeded and exist no longer are not wanted any more.
+        """
+        self._job = job
+        self._roster = roster
+        self._there = {name for name in roster.present if roster.wants(name)} | roster.lost
+
+    @property
+    def missing(self) -> int:
+        """Number of missing pods."""
+        return self._job.replicas - len(self._there)
+
+    def lacks(self, task: Task) -> bool:
+        """True if a task has fewer pods than it wants."""
+        return self.missing > 0 and next(self._absent(task), None) is not None
+
+    def is_surplus(self, pod: Pod) -> bool:
+        """True for a pod that exists and that the Job does not want."""
+        return pod.metadata.name not in self._there
+
+    def is_missing(self, name: str) -> bool:
+        """True if the Job wants a pod of this name and has none."""
+        return name not in self._there and self._roster.wants(name)
+
+    def window(
+        self, limit: int, *, held: Collection[str] = (), taken: Collection[str] = ()
+    ) -> list[Missing]:
+        """Missing pods to create next, in the order of the spec.
+
+        If there are more than `limit`, every task gets an equal share, so that a task whose pods are
+        refused does not keep the others from getting theirs.
+
+        Args:
+            limit: Number of pods at most.
+            held: Tasks that get none.
+            taken: Names that cannot be used.
+        """
+        if not self.missing:
+            return []
+        turns = deque(
+            (position, self._absent(task, taken))
+            for position, task in enumerate(self._job.tasks)
+            if task.name not in held
+        )
+        chosen: list[tuple[int, int, Missing]] = []
+        while turns and len(chosen) < limit:
+            position, absent = turns.popleft()
+            if (found := next(absent, None)) is not None:
+                chosen.append((position, found.index, found))
+                turns.append((position, absent))
+        return [found for _, _, found in sorted(chosen, key=lambda each: each[:2])]
+
+    def _absent(self, task: Task, taken: Collection[str] = ()) -> Iterator[Missing]:
         for index in range(task.size):
-            name = pod_name(job.metadata.name, task.name, index)
-            if name not in present:
+            name = pod_name(self._job.metadata.name, task.name, index)
+            if name not in self._there and name not in taken:
                 yield Missing(task, index, name)
 
 
-def leaving(job: Job, pods: Collection[Pod]) -> list[Pod]:
+def leaving(replicas: Replicas, pods: Collection[Pod]) -> list[Pod]:
     """Pods that must go, the highest number of a task first.
 
     They are those that the Job no longer wants, and those that were marked for removal by a
     controller that did not get any further.
 
     Args:
-        job: The Job.
+        replicas: The pods that the Job wants.
         pods: Its pods, in the order of tasks and numbers.
     """
-    wanted = {
-        pod_name(job.metadata.name, task.name, index)
-        for task in job.tasks
-        for index in range(task.size)
-    }
     return [
         pod
         for pod in reversed(list(pods))
         if pod.metadata.deletion_timestamp is None
-        and (pod.metadata.name not in wanted or pod.metadata.annotation(keys.OUT_OF_SYNC))
+        and (pod.metadata.annotation(keys.OUT_OF_SYNC) or replicas.is_surplus(pod))
     ]
 
 

@@ -1,14 +1,18 @@
 """Which pods a restart replaces, noted where it outlives the controller.
 
-The phase `Restarting` alone does not say whether the whole Job, a task, a partition or one pod is being
+The phase `Restarting` alone does not say whether the whole Job, tasks, partitions or single pods are being
 replaced. The note does. It is written to `status.controlledResources` together with the phase, and
 erased together with it, so it is there exactly as long as it is needed.
+
+Failures that are seen in one pass are restarted together, so a restart may have several targets:
+`task/ps;partition/worker/2;pods/train-worker/0,3-7`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
+from pumice.api.jobs import Job
 from pumice.api.pods import Pod
 from pumice.controller.phases import (
     RESTART_JOB,
@@ -18,52 +22,85 @@ from pumice.controller.phases import (
     RESUME_JOB,
     SOFT,
 )
+from pumice.controller.pods import partition_of
+from pumice.controller.podsets import Names, is_index, read_indexes, write_indexes
 
-__all__ = ["NOTE", "WHOLE", "Restart", "parse", "restart_for"]
+__all__ = ["NOTE", "RESUME", "WHOLE", "Restart", "parse", "restart_for", "together"]
 
 NOTE = "pumice.dev/restart"
 """Key of the note in `status.controlledResources`."""
 
+_MOST = 200_000
+"""Indexes of a task up to which a note is read; more than a Job may have."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
     """Pods that a restart replaces.
 
     Attributes:
-        scope: `job`, `resume`, `task`, `partition` or `pod`.
-        task: Name of the task, for `task` and `partition`.
-        name: Name of the pod, or number of the partition.
+        whole: `job` or `resume` when it concerns the whole Job, else empty.
+        tasks: Names of tasks.
+        partitions: Partitions, as task and number.
+        pods: Names of pods.
     """
 
-    scope: str
-    task: str = ""
-    name: str = ""
+    whole: str = ""
+    tasks: frozenset[str] = frozenset()
+    partitions: frozenset[tuple[str, str]] = frozenset()
+    pods: frozenset[str] = frozenset()
 
     @property
     def targeted(self) -> bool:
         """Whether other pods of the Job live on."""
-        return self.scope not in ("job", "resume")
+        return not self.whole
 
     def note(self) -> str:
         """The text that `parse` reads."""
-        return "/".join(part for part in (self.scope, self.task, self.name) if part)
+        if self.whole:
+            return self.whole
+        parts = [f"task/{task}" for task in sorted(self.tasks)]
+        parts += [f"partition/{task}/{number}" for task, number in sorted(self.partitions)]
+        indexes: dict[str, list[int]] = {}
+        for name in sorted(self.pods):
+            prefix, _, index = name.rpartition("-")
+            if len(self.pods) == 1 or not is_index(index):
+                parts.append(f"pod/{name}")
+            else:
+                indexes.setdefault(prefix, []).append(int(index))
+        parts += [
+            f"pods/{prefix}/{write_indexes(sorted(found))}" for prefix, found in indexes.items()
+        ]
+        return ";".join(parts)
 
     def replaces(self, pod: Pod) -> bool:
         """Whether a pod must go."""
-        match self.scope:
-            case "task":
-                return pod.metadata.annotation(keys.TASK_SPEC) == self.task
-            case "partition":
-                return (
-                    pod.metadata.annotation(keys.TASK_SPEC) == self.task
-                    and pod.metadata.label(keys.PARTITION_ID) == self.name
-                )
-            case "pod":
-                return pod.metadata.name == self.name
-            case "resume":
-                return pod.status.phase not in SOFT
-            case _:
+        if self.whole:
+            return self.whole != "resume" or pod.status.phase not in SOFT
+        meta = pod.metadata
+        task = meta.annotation(keys.TASK_SPEC)
+        return (
+            meta.name in self.pods
+            or task in self.tasks
+            or (bool(self.partitions) and (task, meta.label(keys.PARTITION_ID)) in self.partitions)
+        )
+
+    def covers(self, job: Job, names: Names) -> Callable[[str], bool]:
+        """The same for pods by their names, also for those that do not exist."""
+        if self.whole:
+            return lambda _: self.whole != "resume"
+        tasks = {task.name: task for task in job.tasks}
+
+        def covered(name: str) -> bool:
+            if name in self.pods:
                 return True
+            key = names.key(name) if self.tasks or self.partitions else None
+            if key is None:
+                return False
+            task, index = key
+            return task in self.tasks or (task, partition_of(tasks[task], index)) in self.partitions
+
+        return covered
 
     def remaining(self, pods: Sequence[Pod]) -> list[Pod]:
         """Pods that must go and are not yet on their way, or not known to go because of this."""
@@ -76,7 +113,20 @@ class Restart:
         return not self.targeted or bool(pod.metadata.annotation(keys.OUT_OF_SYNC))
 
 
-WHOLE = Restart("job")
+WHOLE = Restart(whole="job")
+RESUME = Restart(whole="resume")
+
+
+def together(restarts: Iterable[Restart]) -> Restart:
+    """One restart for several targeted ones."""
+    tasks: set[str] = set()
+    partitions: set[tuple[str, str]] = set()
+    pods: set[str] = set()
+    for each in restarts:
+        tasks |= each.tasks
+        partitions |= each.partitions
+        pods |= each.pods
+    return Restart(tasks=frozenset(tasks), partitions=frozenset(partitions), pods=frozenset(pods))
 
 
 def restart_for(action: str, task: str = "", pod: str = "", partition: str = "") -> Restart | None:
@@ -87,26 +137,32 @@ def restart_for(action: str, task: str = "", pod: str = "", partition: str = "")
     if action == RESTART_JOB:
         return WHOLE
     if action == RESUME_JOB:
-        return Restart("resume")
+        return RESUME
     if action == RESTART_POD and pod:
-        return Restart("pod", name=pod)
+        return Restart(pods=frozenset({pod}))
     if action == RESTART_PARTITION and task and partition:
-        return Restart("partition", task, partition)
+        return Restart(partitions=frozenset({(task, partition)}))
     if action in (RESTART_TASK, RESTART_PARTITION) and task:
-        return Restart("task", task)
+        return Restart(tasks=frozenset({task}))
     return None
 
 
 def parse(note: str) -> Restart:
     """Read a note; a missing or unreadable one means the whole Job."""
-    match note.split("/"):
-        case ["resume"]:
-            return Restart("resume")
-        case ["task", task]:
-            return Restart("task", task)
-        case ["partition", task, name]:
-            return Restart("partition", task, name)
-        case ["pod", name]:
-            return Restart("pod", name=name)
-        case _:
-            return WHOLE
+    if note == "resume":
+        return RESUME
+    found: list[Restart] = []
+    for part in note.split(";"):
+        match part.split("/"):
+            case ["task", task]:
+                found.append(Restart(tasks=frozenset({task})))
+            case ["partition", task, number]:
+                found.append(Restart(partitions=frozenset({(task, number)})))
+            case ["pod", name]:
+                found.append(Restart(pods=frozenset({name})))
+            case ["pods", prefix, indexes]:
+                names = (f"{prefix}-{index}" for index in read_indexes(indexes, _MOST))
+                found.append(Restart(pods=frozenset(names)))
+            case _:
+                return WHOLE
+    return together(found)

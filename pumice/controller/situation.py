@@ -1,18 +1,21 @@
 """A Job and what is known of it, made ready for deciding: decoded, counted, sorted by owner."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from pumice.api import keys
-from pumice.api.jobs import Job
+from pumice.api.jobs import DEFAULT_MAX_PODS, Job
+from pumice.api.kinds import POD
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
 from pumice.controller.objects import UnknownKindError, owned
 from pumice.controller.observed import Observed
-from pumice.controller.owners import controls
+from pumice.controller.owners import controls, controls_raw
 from pumice.controller.phases import Facts, Verdict, known
 from pumice.controller.plan import PatchStatus
+from pumice.controller.roster import Roster
+from pumice.controller.roster import read as read_roster
 from pumice.controller.status import Counts, compose, count, facts
 from pumice.controller.subject import min_available, read
 from pumice.controller.volumes import wanted_claims
@@ -25,10 +28,27 @@ from pumice.plugins import (
     problems,
 )
 
-__all__ = ["Situation", "situation", "stumbled"]
+__all__ = ["LIMITS", "Limits", "Situation", "situation", "stumbled"]
 
 _DOUBTS = 10
 """Doubts that a user is told; admission names all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a Job is handled.
+
+    Attributes:
+        max_pods: Pods that a Job may ask for.
+        window: Pods that one pass creates at most.
+    """
+
+    max_pods: int = DEFAULT_MAX_PODS
+    window: int = 500
+
+
+LIMITS = Limits()
+"""Those of a controller without settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +61,7 @@ class Situation:
         now: The moment, in UNIX seconds.
         pods: The Job's own pods, in the order of its tasks and of their indexes.
         strangers: Pods that carry the Job's name in a label and belong to somebody else.
+        roster: Which pods the Job has had, also those that exist no longer.
         counts: The Job's own pods by what has become of them.
         facts: The numbers for the state machine.
         wiring: The Job's plugins; None when they cannot be used.
@@ -50,6 +71,8 @@ class Situation:
         plugin_problem: Why the plugins cannot be used, empty when they can.
         plugin_names: Plugins of the Job that this installation has.
         doubts: What is doubtful about its plugins' arguments; asked of a new Job only.
+        strict: Whether restarts are counted as Volcano does.
+        limits: How much of a Job is handled.
     """
 
     observed: Observed
@@ -57,6 +80,7 @@ class Situation:
     now: float
     pods: tuple[Pod, ...]
     strangers: tuple[Pod, ...]
+    roster: Roster
     counts: Counts
     facts: Facts
     wiring: Wiring | None
@@ -66,6 +90,8 @@ class Situation:
     plugin_problem: str
     plugin_names: tuple[str, ...]
     doubts: tuple[str, ...]
+    strict: bool
+    limits: Limits
 
     @property
     def phase(self) -> str:
@@ -87,13 +113,25 @@ class Situation:
         verdict: Verdict,
         controlled: dict[str, str],
         *,
+        removing: Iterable[Pod] = (),
         new_version: bool = False,
         retry: bool = False,
     ) -> list[PatchStatus]:
-        """The status write that a verdict needs, if it needs one."""
+        """The status write that a verdict needs, if it needs one.
+
+        Args:
+            verdict: Phase, reason and message.
+            controlled: `controlledResources`.
+            removing: Pods that are removed once this is written; they count as terminating already.
+            new_version: Whether another incarnation of the Job begins.
+            retry: Whether it costs one of the Job's retries.
+        """
+        names = {pod.metadata.name for pod in removing}
+        lost = self.roster.lost_after(controlled)
+        as_counted = not names and lost == self.roster.lost_by_task
         status = compose(
             self.stored,
-            self.counts,
+            self.counts if as_counted else count(self.pods, names, lost),
             verdict,
             minimum=min_available(self.job),
             now=self.now,
@@ -105,20 +143,30 @@ class Situation:
 
 
 def situation(
-    observed: Observed, registry: Registry, now: float, settings: PluginSettings
+    observed: Observed,
+    registry: Registry,
+    now: float,
+    settings: PluginSettings,
+    limits: Limits = LIMITS,
 ) -> Situation:
     """Make ready what was observed.
 
     Raises:
         UnusableError: No pods can be made from the Job.
     """
-    job = read(observed.job)
+    job = read(observed.job, limits.max_pods)
     pods: list[Pod] = []
     strangers: list[Pod] = []
     for pod in observed.pods:
         (pods if controls(job.metadata, pod.metadata) else strangers).append(pod)
     ordered = _in_order(job, pods)
-    counts = count(ordered)
+    found = (
+        each["metadata"]["name"]
+        for each in observed.objects
+        if each.get("kind") == POD.kind and controls_raw(job.metadata, each)
+    )
+    roster = read_roster(job, ordered, found)
+    counts = count(ordered, lost=roster.lost_by_task)
     wiring, wanted, problem = None, [], ""
     secrets: list[KeySecret] = []
     annotations: Mapping[str, str] = {}
@@ -137,6 +185,7 @@ def situation(
         now=now,
         pods=ordered,
         strangers=tuple(strangers),
+        roster=roster,
         counts=counts,
         facts=facts(job, counts),
         wiring=wiring,
@@ -148,6 +197,8 @@ def situation(
             name for name in sorted(job.spec.plugins or ()) if registry.get(name) is not None
         ),
         doubts=_doubts(job, registry, settings) if wiring and not job.status.state.phase else (),
+        strict=settings.strict_upstream,
+        limits=limits,
     )
 
 

@@ -1,10 +1,14 @@
 """The Job's status: counts of its pods, its phase, and the times at which phases were entered.
 
 The status is composed on what is stored, so that fields which Pumice does not know survive, and it is
-written only when it differs. All pods that are known count, also those that a finished Job keeps.
+written only when it differs. All pods that are known count: those that a finished Job keeps, and those that
+succeeded and exist no longer. Pods that the controller is about to remove count as terminating.
+
+When the Job began to run and when it ended stands in `controlledResources`, as `pumice.dev/startTime` and
+`pumice.dev/completionTime`: the CRD has no other place that outlives a return to `Pending`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys
@@ -15,7 +19,16 @@ from pumice.api.pods import Pod
 from pumice.controller.phases import ABORTED, FINISHED, PENDING, RUNNING, Facts, TaskFacts, Verdict
 from pumice.controller.subject import DEFAULT_MAX_RETRY, min_available
 
-__all__ = ["Counts", "compose", "count", "facts", "refused"]
+__all__ = ["COMPLETION", "INVALID", "START", "Counts", "compose", "count", "facts", "refused"]
+
+START = "pumice.dev/startTime"
+"""Key of the note of when the present incarnation first ran."""
+
+COMPLETION = "pumice.dev/completionTime"
+"""Key of the note of when the Job ended."""
+
+INVALID = "InvalidJob"
+"""Reason of a Job from which no pods can be made."""
 
 _FIELD = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded", "Failed": "failed"}
 _NUMBERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
@@ -44,18 +57,30 @@ class Counts:
     tasks: dict[str, dict[str, int]]
 
 
-def count(pods: Sequence[Pod]) -> Counts:
-    """Count pods."""
+def count(
+    pods: Sequence[Pod], removing: Collection[str] = (), lost: Mapping[str, int] | None = None
+) -> Counts:
+    """Count pods.
+
+    Args:
+        pods: The Job's pods.
+        removing: Names of those that the controller is about to remove.
+        lost: Numbers of pods by task that succeeded and exist no longer.
+    """
     numbers = dict.fromkeys(_NUMBERS, 0)
     tasks: dict[str, dict[str, int]] = {}
     for pod in pods:
-        if pod.metadata.deletion_timestamp is not None:
+        if pod.metadata.deletion_timestamp is not None or pod.metadata.name in removing:
             numbers["terminating"] += 1
             continue
         phase = pod.status.phase or "Pending"
         numbers[_FIELD.get(phase, "unknown")] += 1
         by_phase = tasks.setdefault(pod.metadata.annotation(keys.TASK_SPEC, "default"), {})
         by_phase[phase] = by_phase.get(phase, 0) + 1
+    for task, number in (lost or {}).items():
+        numbers["succeeded"] += number
+        by_phase = tasks.setdefault(task, {})
+        by_phase["Succeeded"] = by_phase.get("Succeeded", 0) + number
     ordered = {name: dict(sorted(tasks[name].items())) for name in sorted(tasks)}
     return Counts(**numbers, tasks=ordered)
 
@@ -121,13 +146,18 @@ def compose(
         {task: {"phase": by_phase} for task, by_phase in counts.tasks.items()},
     )
     _enter(status, stored, verdict, now)
+    _note_times(status, stored)
     return None if _plain(status) == _plain(stored) else status
 
 
 def refused(stored: Raw, reason: str, message: str, now: float) -> Raw | None:
-    """The status of a Job from which no pods can be made, or None when it says so already."""
+    """The status of a Job from which no pods can be made, or None if it is stored already.
+
+    The phase stays: a Job that became unreadable while it ran may still have pods that run.
+    """
     status = {**stored}
-    _enter(status, stored, Verdict(PENDING, reason, message), now)
+    phase = (stored.get("state") or {}).get("phase") or PENDING
+    _enter(status, stored, Verdict(phase, reason, message), now)
     return None if status == stored else status
 
 
@@ -140,7 +170,7 @@ def _enter(status: Raw, stored: Raw, verdict: Verdict, now: float) -> None:
         conditions = [
             each for each in stored.get("conditions") or () if each.get("status") != verdict.phase
         ]
-        started = _started(conditions)
+        started = _started(stored, conditions)
         conditions.append({"status": verdict.phase, "lastTransitionTime": since})
         status["conditions"] = conditions
         status.pop("runningDuration", None)
@@ -154,8 +184,22 @@ def _enter(status: Raw, stored: Raw, verdict: Verdict, now: float) -> None:
     status["state"] = state
 
 
-def _started(conditions: Sequence[Raw]) -> float | None:
-    """When the Job last began to run."""
+def _note_times(status: Raw, stored: Raw) -> None:
+    """Note when the Job began to run and when it ended."""
+    state = status["state"]
+    if state["phase"] == (stored.get("state") or {}).get("phase"):
+        return
+    key = START if state["phase"] == RUNNING else COMPLETION
+    if state["phase"] == RUNNING or state["phase"] in FINISHED:
+        noted = status.get("controlledResources") or {}
+        status["controlledResources"] = {key: state["lastTransitionTime"]} | noted
+
+
+def _started(stored: Raw, conditions: Sequence[Raw]) -> float | None:
+    """When the Job began to run; of Jobs from before that was noted, when it last did."""
+    noted = parse_time((stored.get("controlledResources") or {}).get(START))
+    if noted is not None:
+        return noted
     for each in conditions:
         if each.get("status") == RUNNING:
             return parse_time(each.get("lastTransitionTime"))

@@ -7,7 +7,7 @@ instead of a crash.
 
 import msgspec
 
-from pumice.api.jobs import Job, Task
+from pumice.api.jobs import DEFAULT_MAX_PODS, Job, Task
 from pumice.api.meta import Raw
 from pumice.api.names import default_task_name
 
@@ -21,8 +21,12 @@ class UnusableError(ValueError):
     """A Job from which no pods can be made; the message says what is wrong and where."""
 
 
-def read(raw: Raw) -> Job:
+def read(raw: Raw, max_pods: int = DEFAULT_MAX_PODS) -> Job:
     """Decode a Job and fill in what admission would have filled in.
+
+    Args:
+        raw: The Job as stored.
+        max_pods: Pods that it may ask for.
 
     Raises:
         UnusableError: Something is missing or of the wrong type.
@@ -33,6 +37,11 @@ def read(raw: Raw) -> Job:
         raise UnusableError(f"the Job cannot be read: {error}") from error
     if not job.tasks:
         raise UnusableError("spec.tasks is empty: a Job needs at least one task")
+    if job.replicas > max_pods:
+        raise UnusableError(
+            f"spec.tasks: the tasks ask for {job.replicas} pods, expected at most {max_pods}"
+            " (max-pods-per-job); lower their replicas"
+        )
     tasks = [_named(task, position) for position, task in enumerate(job.tasks)]
     seen: dict[str, int] = {}
     for position, task in enumerate(tasks):

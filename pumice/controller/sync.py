@@ -6,39 +6,63 @@ scheduler has let the group enqueue; then what is too many, or was wired for ano
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pumice.api import keys
-from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
-from pumice.controller import evictions, marks, objects, podgroups, pods, replicas, rolling
+from pumice.controller import marks, objects, podgroups, rolling
+from pumice.controller.creations import creations
 from pumice.controller.depends import Held, held_tasks
 from pumice.controller.happenings import evicted
 from pumice.controller.key_secrets import settle_keys
 from pumice.controller.objects import Conflict, Settled
 from pumice.controller.owners import controls_raw, described
-from pumice.controller.phases import PENDING, RUNNING, SYNC_JOB, Verdict, judge, row
+from pumice.controller.phases import (
+    FINISHED,
+    PENDING,
+    RUNNING,
+    SOFT,
+    SYNC_JOB,
+    Verdict,
+    judge,
+    row,
+)
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireAbsent,
     RequireObject,
     Step,
     UpdateObject,
 )
+from pumice.controller.policies import choose
 from pumice.controller.reasons import Waiting, arrival, why
-from pumice.controller.replicas import Missing
-from pumice.controller.situation import Situation, stumbled
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM, foreign_claims
-from pumice.plugins import PluginError
+from pumice.controller.replicas import Replicas, leaving, mark, removals
+from pumice.controller.situation import Situation
+from pumice.controller.volumes import foreign_claims
 
-__all__ = ["CONFLICT_SECONDS", "sync"]
+__all__ = ["CONFLICT_SECONDS", "Backoff", "sync"]
 
 CONFLICT_SECONDS = 30.0
 """How long until a name that somebody else has is looked at again; nobody tells us when it is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Pods that failed again and are restarted after a while.
+
+    Attributes:
+        pods: How many.
+        message: Which, and when.
+    """
+
+    pods: int
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,37 +74,60 @@ class _Group:
     conflicts: tuple[Conflict, ...] = ()
 
 
-def sync(case: Situation) -> Plan:
-    """The plan that brings a Job in `Pending` or `Running` to what its spec wants."""
-    held = held_tasks(case.job, case.pods)
+def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
+    """The plan that brings a Job in `Pending` or `Running` to what its spec wants.
+
+    Args:
+        case: The Job.
+        backoff: Pods that failed and are about to be restarted.
+    """
+    held = held_tasks(case.job, case.pods, case.roster.lost_by_task)
     settled, renewed = _objects(case)
     startable = case.wiring is not None and not settled.conflicts and not renewed
     group = _group(case, held, create=startable)
-    absent = list(replicas.missing(case.job, case.pods))
-    free, taken = _names(case, absent)
-    due, problem = _due(case, free, held) if startable and group.admitted else ([], "")
-    conflicts = (*settled.conflicts, *group.conflicts, *taken)
-    short = {each.task.name for each in absent}
+    replicas = Replicas(case.job, case.roster)
+    taken, others = _names(case, replicas)
+    conflicts = (*settled.conflicts, *group.conflicts, *others)
+    waits = {each.task for each in held}
+    free = replicas.window(case.limits.window, held=waits, taken=taken)
+    pods = creations(case, free if startable and group.admitted else (), forwarding=_forwards(case))
+    problem = pods.problem()
+    due = () if problem else pods
     waiting = Waiting(
         conflicts=conflicts,
         problem=case.plugin_problem or problem,
         admitted=group.admitted,
-        held=tuple(each for each in held if each.task in short),
-        missing=len(absent),
+        held=tuple(
+            each
+            for each in held
+            if (task := case.job.task(each.task)) is not None and replicas.lacks(task)
+        ),
+        missing=replicas.missing,
+        backoff=backoff.message if backoff else "",
     )
-    status, events = _status(case, waiting)
     old = rolling.outdated(case) if startable else []
-    leaving = [*replicas.leaving(case.job, case.pods), *old]
+    surplus = [*leaving(replicas, case.pods), *old]
+    evicted = _evicted(case)
+    verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
+    controlled = marks.of_living(case, surplus, evicted)
+    removing = []
+    if verdict.phase in FINISHED:
+        controlled = marks.of_passing(case)
+        removing = [pod for pod in case.pods if pod.status.phase not in SOFT]
+    status = case.status(verdict, controlled, removing=removing)
+    events = events if status else []
     return Plan.of(
+        [RequireAbsent(POD, case.namespace, name) for name in evicted],
         status,
         [*events, *_restarts(old), *_lost_keys(case, settled)],
-        [*settled.creates, *settled.updates, *renewed],
+        [*_forwarding(case), *settled.creates, *settled.updates, *renewed],
         _claims(case) if due or case.observed.group is None else [],
         group.steps,
         due,
-        replicas.mark(leaving),
-        [*replicas.removals(leaving), *_spare(case)],
+        mark(surplus),
+        [*removals(surplus), *_spare(case)],
         [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
+        [RequeueAfter(0.0)] if len(due) >= case.limits.window else [],
     )
 
 
@@ -95,6 +142,21 @@ def _objects(case: Situation) -> tuple[Settled, list[DeleteObject]]:
         (*plain.conflicts, *keys.conflicts),
     )
     return settled, renewed
+
+
+def _forwards(case: Situation) -> bool:
+    """Whether the Job's queue lets other clusters take its pods."""
+    queue = case.observed.queue
+    return queue is not None and bool(queue.spec.extend_clusters)
+
+
+def _forwarding(case: Situation) -> list[UpdateObject]:
+    """Say on a Job that other clusters may take its pods; its user may say otherwise."""
+    meta = case.job.metadata
+    if not _forwards(case) or keys.JOB_FORWARDING in (meta.annotations or {}):
+        return []
+    patch = {"metadata": {"uid": meta.uid, "annotations": {keys.JOB_FORWARDING: "true"}}}
+    return [UpdateObject(JOB, meta.namespace, meta.name, patch)]
 
 
 def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
@@ -138,8 +200,15 @@ def _spare(case: Situation) -> list[DeleteObject]:
     return objects.spare(case.job.metadata, case.wanted, case.observed.objects)
 
 
-def _status(case: Situation, waiting: Waiting) -> tuple[Sequence[Step], Sequence[RecordEvent]]:
-    verdict = judge(row(case.phase, SYNC_JOB).rule, case.phase, case.facts)
+def _verdict(
+    case: Situation, waiting: Waiting, restarted: int
+) -> tuple[Verdict, list[RecordEvent]]:
+    """The next phase and why, and the events that tell of a change.
+
+    A pod that failed and is about to be restarted has not ended, so the Job does not end because of it.
+    """
+    facts = replace(case.facts, failed=case.facts.failed - restarted)
+    verdict = judge(row(case.phase, SYNC_JOB).rule, case.phase, facts)
     events = arrival(case, verdict)
     events += [RecordEvent("Warning", "PluginArgument", doubt) for doubt in case.doubts]
     if verdict.phase in (PENDING, RUNNING):
@@ -148,14 +217,24 @@ def _status(case: Situation, waiting: Waiting) -> tuple[Sequence[Step], Sequence
         state = case.job.status.state
         if reason.event and (reason.word, reason.sentence) != (state.reason, state.message):
             events.append(reason.event)
-    status = case.status(verdict, marks.of_living(case))
-    return status, events if status else ()
+    return verdict, events
+
+
+def _evicted(case: Situation) -> dict[str, float]:
+    """Pods that were just found missing and for which a policy waits, with the moment."""
+    return {
+        request.pod: case.now
+        for request in evicted(case.job, case.roster)
+        if request.since is None and choose(case.job, request).delay
+    }
 
 
 def _group(case: Situation, held: Sequence[Held], *, create: bool) -> _Group:
     stored = case.observed.group
     waiting = [each.task for each in held if not each.started]
-    target = podgroups.wanted(case.job, case.observed.priorities, waiting, case.annotations)
+    target = podgroups.wanted(
+        case.job, case.observed.priorities, waiting, case.annotations, case.roster.lost_by_task
+    )
     if stored is None:
         return _Group((CreateObject(POD_GROUP, target),) if create else ())
     if stored["metadata"].get("deletionTimestamp"):
@@ -172,10 +251,10 @@ def _group(case: Situation, held: Sequence[Held], *, create: bool) -> _Group:
     )
 
 
-def _names(case: Situation, absent: Sequence[Missing]) -> tuple[list[Missing], list[Conflict]]:
-    """Divide missing pods into those whose name is free and those whose name somebody else has.
+def _names(case: Situation, replicas: Replicas) -> tuple[frozenset[str], list[Conflict]]:
+    """Names of missing pods that cannot be used now, and those that other objects have.
 
-    A name whose holder is being removed, or turns out to be ours, is neither: it is waited for.
+    A name whose holder is being removed, or turns out to be ours, is no conflict: it is waited for.
     """
     holders: dict[str, str | None] = {}
     for stranger in case.strangers:
@@ -189,37 +268,7 @@ def _names(case: Situation, absent: Sequence[Missing]) -> tuple[list[Missing], l
             ours = controls_raw(case.job.metadata, each)
             leaves = bool(each["metadata"].get("deletionTimestamp"))
             holders[each["metadata"]["name"]] = None if ours or leaves else described(each)
-    free = [each for each in absent if each.name not in holders]
-    taken = [
-        Conflict(POD.kind, each.name, holder)
-        for each in absent
-        if (holder := holders.get(each.name)) is not None
-    ]
-    return free, taken
-
-
-def _due(
-    case: Situation, free: Sequence[Missing], held: Sequence[Held]
-) -> tuple[list[CreateObject], str]:
-    """Pods to create now, and what the plugins have against it."""
-    assert case.wiring is not None
-    waiting = {each.task for each in held}
-    queue = case.observed.queue
-    forwarding = queue is not None and bool(queue.spec.extend_clusters)
-    wire = case.wiring.pod
-    since = evictions.moments(case.job, evicted(case.job, case.observed.gone), case.now)
-    try:
-        built = [
-            pods.build(case.job, each.task, each.index, wire, forwarding=forwarding)
-            for each in free
-            if each.task.name not in waiting
-        ]
-    except PluginError as error:
-        return [], str(error)
-    except Exception as error:
-        return [], stumbled(error)
-    for pod in built:
-        pod["metadata"]["annotations"].pop(evictions.EVICTED_AT, None)  # a template's word
-        if at := since.get(pod["metadata"]["name"]):
-            pod["metadata"]["annotations"][evictions.EVICTED_AT] = at
-    return [CreateObject(POD, pod) for pod in built], ""
+    found = {name: holder for name, holder in holders.items() if replicas.is_missing(name)}
+    conflicts = [Conflict(POD.kind, name, holder) for name, holder in found.items() if holder]
+    conflicts.sort(key=lambda each: (len(each.name), each.name))
+    return frozenset(found), conflicts

@@ -8,22 +8,17 @@ import hashlib
 from dataclasses import dataclass
 
 from pumice.api.jobs import Job, Volume
-from pumice.api.kinds import Kind
+from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM
 from pumice.api.meta import Raw
 from pumice.api.names import LABEL_LENGTH, SUBDOMAIN_LENGTH
 
 __all__ = [
-    "PERSISTENT_VOLUME_CLAIM",
     "JobVolume",
     "foreign_claims",
     "job_volumes",
     "mounted",
     "wanted_claims",
 ]
-
-PERSISTENT_VOLUME_CLAIM = Kind(
-    "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", status=True
-)
 
 _DIGEST = 12
 

@@ -19,6 +19,7 @@ from pumice.embedded.access import Access
 from pumice.embedded.admission import Admission, AdmissionChain, Registration
 from pumice.embedded.builtin import builtin_resources
 from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority
+from pumice.embedded.claims import SimulatedStorage
 from pumice.embedded.crds import resource_of
 from pumice.embedded.deletion import Deletion
 from pumice.embedded.gc import GarbageCollector
@@ -67,7 +68,7 @@ class EmbeddedCluster:
     """A Kubernetes API server in this process, on loopback, with simulated nodes.
 
     The objects can be used as soon as it is constructed; entering it serves them over HTTP and
-    sets the garbage collector and the nodes going.
+    sets the garbage collector, the nodes and the storage going.
 
     Args:
         crds: CustomResourceDefinitions to begin with.
@@ -126,6 +127,7 @@ class EmbeddedCluster:
         )
         self.store = Store(self._registry, objects, deletion)
         self._nodes = SimulatedNodes(self.store, clock, timings or NodeTimings())
+        self._volumes = SimulatedStorage(self.store)
         self._seed(crds)
 
     def _seed(self, crds: Sequence[Obj]) -> None:
@@ -173,6 +175,7 @@ class EmbeddedCluster:
         self._port = runner.addresses[0][1]
         self._work = asyncio.create_task(self._collect(), name="embedded garbage collector")
         self._nodes.start()
+        self._volumes.start()
         return self
 
     async def __aexit__(
@@ -181,6 +184,7 @@ class EmbeddedCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._volumes.stop()
         await self._nodes.stop()
         if self._work is not None:
             self._work.cancel()

@@ -30,7 +30,7 @@ DESCRIPTIONS = {
     "wait-image": "Image of init containers that wait for other pods; it needs `sh` and one of `nc`, `bash` and `python3`.",
     "wait-resources": "Their `resources`, as JSON; pods without them fail where a quota wants them.",
     "wait-security-context": "Their `securityContext`, as JSON.",
-    "strict-upstream": "Wire pods as Volcano does, to the byte, also where Pumice does better.",
+    "strict-upstream": "Wire pods as Volcano does, to the byte, also where Pumice does better, and count restarts as it does.",
 }
 """What each setting is for, by its name on the command line."""
 

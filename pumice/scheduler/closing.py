@@ -1,29 +1,30 @@
-"""The end of a session: what became of each gang, and why the rest waits.
+"""The end of a session: what became of each gang is written down, and what is due to be told.
 
-Only gangs that changed or wait are looked at; the others are as they were.
+Only gangs that changed, were tried, or have something due are looked at; the others are as they were.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import Literal
 
 from pumice.api.podgroups import PodGroupStatus
-from pumice.scheduler.explain import gang_message, group_message, possible_message
+from pumice.api.queues import Queue
+from pumice.scheduler.findings import find
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status, Task
-from pumice.scheduler.phases import is_releasing, next_conditions, next_phase, with_counters
-from pumice.scheduler.results import Event, PodVerdict, Reason
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.phases import (
+    is_releasing,
+    next_conditions,
+    next_phase,
+    standing_message,
+    with_counters,
+)
+from pumice.scheduler.reports import NEVER, Report
+from pumice.scheduler.results import Event, Finding, PodVerdict
 from pumice.scheduler.session import Outcome, Session
+from pumice.scheduler.state import ClusterState
 
-__all__ = ["Closing"]
-
-_GATED = PodVerdict("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding:
-    """What a session found out about a gang that is not all placed."""
-
-    reason: Reason
-    is_unschedulable: bool
+__all__ = ["Closing", "unenforced"]
 
 
 class Closing:
@@ -40,201 +41,183 @@ class Closing:
         self._state = session.state
         self._cycle = f"cycle-{session.state.cycles}"
         self._judges = bool(session.extensions.job_ready)
+        self._is_wide = any(each.call.scope == "all" for each in session.extensions.filters)
         self.statuses: dict[str, PodGroupStatus] = {}
         self.pods: dict[str, PodVerdict] = {}
         self.events: list[Event] = session.events
 
     def run(self) -> None:
-        """Look at every gang that changed or waits, in the order of their keys."""
-        state = self._state
-        for key in sorted(
-            state.dirty.keys() | state.waiting.keys() | self._session.outcomes.keys()
-        ):
+        """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
+        state, now = self._state, self._session.now
+        tried = {job.key for job in self._session.view.waiting} - self._session.skipped
+        fresh = state.dirty.keys() | tried | self._session.outcomes.keys()
+        due = {key for key, moment in state.dues.items() if moment <= now}
+        for key in sorted(fresh | due):
+            state.dues.pop(key, None)
             job = state.jobs.get(key)
             if job is None:
                 state.pending.pop(key, None)
                 continue
-            self._close(job)
+            is_fresh = key in fresh or job.finding is None
+            try:
+                self._conclude(job, is_fresh=is_fresh)
+            except Exception as error:
+                self._session.fail(job.key, error)
+                self._conclude(job, is_fresh=True)  # of a job in quarantine no plugin is asked
         state.dirty.clear()
 
+    def _conclude(self, job: Job, *, is_fresh: bool) -> None:
+        if is_fresh:
+            self._look(job)
+        self._close(job)
+        if is_fresh:
+            job.blocked = self._blocked(job)
+
+    def _look(self, job: Job) -> None:
+        """Find out why a gang waits."""
+        now, (moment, count) = self._session.now, job.arrived
+        if len(job.tasks) != count:
+            moment = now if len(job.tasks) > count else moment
+            job.arrived = (moment, len(job.tasks))
+        job.finding = find(self._session, job)
+        said = moment + self._state.pace.arrival
+        if job.finding is None and job.valid < job.min_member and now < said:
+            self._wake(job, said)
+
     def _close(self, job: Job) -> None:
-        pending = self._state.pending
-        finding = self._find(job)
+        finding = job.finding
         if finding is None:
-            pending.pop(job.key, None)
+            self._state.pending.pop(job.key, None)
+            job.pod_report = None
         else:
-            pending[job.key] = finding.reason
-            self._judge_pods(job, finding.reason)
+            self._state.pending[job.key] = finding.reason
+            self._judge_pods(job, finding)
         if job.group is not None:
             self._write(job, finding)
 
+    def _blocked(self, job: Job) -> tuple[PodShape, ...] | None:
+        """What `Job.blocked` is to be until the job is looked at again, after setting what goes with it."""
+        outcome = self._session.outcomes.get(job.key) or Outcome()
+        waiting = [task for task in job.tasks.values() if task.status is Status.PENDING]
+        if job.is_pending and not outcome.has_no_queue:
+            return None  # it is still to enter its queue
+        if outcome.may_change or any(task.key in self._session.pipelined for task in waiting):
+            return None
+        if outcome.failed is not None:
+            # Without a pod leaving its node, another row may suit again, or a promise may end.
+            if self._is_wide or self._session.pipelined:
+                return None
+            shapes = {task.shape.number: task.shape for task in waiting if not task.gates}
+            found = outcome.places
+            job.short = 0 if found is None else max(1, job.min_member - job.ready - found)
+            job.gained = 0
+            return tuple(shapes.values())
+        if job.group is None or outcome.refusal is not None or outcome.refused is not None:
+            return ()
+        return () if any(task.gates for task in waiting) else None
+
+    def _wake(self, job: Job, moment: float) -> None:
+        """Have a job looked at again at a moment, UNIX seconds."""
+        if moment != NEVER:
+            self._state.dues[job.key] = min(moment, self._state.dues.get(job.key, NEVER))
+
     # -- the gang ----------------------------------------------------------------------------
 
-    def _write(self, job: Job, finding: _Finding | None) -> None:
+    def _write(self, job: Job, finding: Finding | None) -> None:
         session, before = self._session, job.status
         entered = job.key in session.entered
         unschedulable = finding is not None and finding.is_unschedulable
         phase = next_phase(job, "Inqueue" if entered else before.phase, unschedulable=unschedulable)
         conditions = before.conditions or []
+        event: Event | None = None
         if phase != "Completed" and not is_releasing(job):
             if finding is not None and unschedulable:
-                conditions = next_conditions(
-                    conditions, finding.reason, cycle=self._cycle, now=session.now
-                )
+                is_due, is_new = self._is_due(job, finding)
+                if is_due:
+                    reason = finding.reason
+                    conditions = next_conditions(
+                        conditions, reason, cycle=self._cycle, now=session.now
+                    )
+                    if is_new:
+                        event = _event(job, "Warning", "Unschedulable", reason.message)
             elif job.tasks and self._judges and session.is_ready(job):
+                job.report = None
                 conditions = next_conditions(conditions, None, cycle=self._cycle, now=session.now)
+                event = _event(job, "Normal", "Scheduled", "pod group is ready")
         after = with_counters(job, phase, conditions)
         if after == before:
             return
-        if after.conditions != before.conditions:
-            self._tell(job, finding)
+        if event is not None and after.conditions != before.conditions:
+            self.events.append(event)
         self.statuses[job.key] = after
         self._state.assume_status(job, after)
 
-    def _tell(self, job: Job, finding: _Finding | None) -> None:
-        if finding is not None and finding.is_unschedulable:
-            message = finding.reason.message
-            event = Event("PodGroup", job.namespace, job.name, "Warning", "Unschedulable", message)
-        else:
-            event = Event(
-                "PodGroup", job.namespace, job.name, "Normal", "Scheduled", "pod group is ready"
-            )
-        self.events.append(event)
-
-    # -- the reason --------------------------------------------------------------------------
-
-    def _find(self, job: Job) -> _Finding | None:
-        session = self._session
-        waiting = job.counts[Status.PENDING]
-        if job.group is None:
-            message = f"PodGroup {job.key} does not exist; {waiting} pods name it"
-            details = {"podGroup": job.key, "pods": waiting}
-            return (
-                _Finding(Reason("PodGroupNotFound", message, details), False) if waiting else None
-            )
-        outcome = session.outcomes.get(job.key) or Outcome()
-        if outcome.refusal is not None:
-            is_short = self._judges and not session.is_ready(job)
-            return _Finding(outcome.refusal, is_short or session.is_pending(job))
-        if self._judges and not session.is_ready(job):
-            return self._find_unready(job, outcome)
-        if not waiting:
-            return None
-        return _Finding(self._remainder(job, outcome), False)
-
-    def _find_unready(self, job: Job, outcome: Outcome) -> _Finding | None:
-        session = self._session
-        if (
-            is_releasing(job)
-            or next_phase(job, job.status.phase, unschedulable=False) == "Completed"
-        ):
-            return None
-        promised = self._promised(job)
-        if promised is not None:
-            return _Finding(promised, True)
-        invalid = session.why_invalid(job)
-        if invalid is not None:
-            return _Finding(invalid, bool(job.tasks))
-        return _Finding(self._gang(job, outcome), True)
-
-    def _promised(self, job: Job) -> Reason | None:
-        places = {
-            task.key: self._session.pipelined[task.key]
-            for task in job.tasks.values()
-            if task.key in self._session.pipelined
-        }
-        if not places:
-            return None
-        nodes = ", ".join(sorted(set(places.values())))
-        message = f"{len(places)} pods wait for terminating pods to leave {nodes}"
-        return Reason("Pipelined", message, {"places": dict(sorted(places.items()))})
-
-    def _gang(self, job: Job, outcome: Outcome) -> Reason:
-        gated = [task for task in _in_order(job) if task.gates]
-        schedulable = job.ready + len(outcome.tentative)
-        total = len(job.tasks)
-        pending = _verdict_counts(job, outcome)
-        origin: tuple[str, str] | None = None
-        if outcome.failed is not None:
-            origin = (outcome.failed[0].name, outcome.failed[1].message)
-        elif outcome.refused is not None:
-            origin = ("", outcome.refused.message)
-        elif gated:
-            origin = (gated[0].name, f"scheduling gates {gated[0].gates}")
-        why = group_message(job, ready=False, pending=pending, origin=origin)
-        details: dict[str, object] = {
-            "minMember": job.min_member,
-            "tasks": total,
-            "schedulable": schedulable,
-            "pending": dict(sorted(pending.items())),
-        }
-        reason = "NotEnoughResources"
-        if outcome.failed is not None:
-            details["pod"] = outcome.failed[0].key
-            details |= outcome.failed[1].details
-        elif outcome.refused is not None:
-            reason = outcome.refused.reason
-            details |= outcome.refused.details
-        elif gated:
-            reason = "SchedulingGated"
-            details["gates"] = {task.key: task.gates for task in gated}
-        short = max(job.min_member - schedulable, 0)
-        return Reason(reason, gang_message(short, total, why), details)
-
-    def _remainder(self, job: Job, outcome: Outcome) -> Reason:
-        """Why pods beyond the minimum wait."""
-        waiting = job.counts[Status.PENDING]
-        start = f"{waiting} of {len(job.tasks)} pods wait beyond the minimum of {job.min_member}"
-        details: dict[str, object] = {"tasks": len(job.tasks), "waiting": waiting}
-        promised = self._promised(job)
-        if promised is not None:
-            return Reason("Pipelined", promised.message, details | promised.details)
-        if outcome.failed is not None:
-            task, failure = outcome.failed
-            details |= {"pod": task.key} | failure.details
-            return Reason("NotEnoughResources", f"{start}: {task.name}: {failure.message}", details)
-        if outcome.refused is not None:
-            why = outcome.refused
-            return Reason(why.reason, f"{start}: {why.message}", details | why.details)
-        gated = {task.key: task.gates for task in _in_order(job) if task.gates}
-        if gated:
-            listed = ", ".join(sorted(set(gated.values())))
-            return Reason(
-                "SchedulingGated", f"{start}: scheduling gates {listed}", details | {"gates": gated}
-            )
-        return Reason("NotTried", f"{start}: no action has tried to place them", details)
+    def _is_due(self, job: Job, finding: Finding) -> tuple[bool, bool]:
+        """Whether the reason of a gang is to be written now, and whether its cause is new."""
+        now, pace = self._session.now, self._state.pace
+        reason = finding.reason
+        kind, standing = standing_message(job.status.conditions or ())
+        if job.report is None:
+            told = standing is not None and kind == reason.reason
+            job.report = Report(reason.cause, now, told=told)
+        job.report.stand(reason.cause, now)
+        due = job.report.due(reason.message, standing, pace.cause, pace.numbers)
+        if due > now:
+            self._wake(job, due)
+            return False, False
+        return True, job.report.tell(now)
 
     # -- its pods ----------------------------------------------------------------------------
 
-    def _judge_pods(self, job: Job, reason: Reason) -> None:
-        outcome = self._session.outcomes.get(job.key) or Outcome()
-        shared = PodVerdict("Unschedulable", reason.message)
-        for task in _in_order(job):
-            if task.status is not Status.PENDING:
-                continue
-            verdict = shared
-            if task.gates:
-                verdict = _GATED
-            elif task.key in outcome.tentative:
-                node = outcome.tentative[task.key]
-                verdict = PodVerdict("Schedulable", possible_message(task, node))
-            elif outcome.failed is not None and outcome.failed[0] is task:
-                verdict = PodVerdict("Unschedulable", outcome.failed[1].message)
-            if task.verdict != verdict:
-                task.verdict = verdict
-                self.pods[task.key] = verdict
+    def _judge_pods(self, job: Job, finding: Finding) -> None:
+        if not finding.pods:
+            job.pod_report = None
+        tasks = [job.tasks[key] for key in finding.pods if key in job.tasks]
+        changed = [task for task in tasks if task.verdict != finding.pods[task.key]]
+        if not changed:
+            return
+        now, pace = self._session.now, self._state.pace
+        cause = (*finding.reason.cause, *finding.pods)
+        if job.pod_report is None:
+            job.pod_report = Report(cause, now)
+        job.pod_report.stand(cause, now)
+        standing = None if any(task.verdict is None for task in tasks) else ""
+        due = job.pod_report.due("changed", standing, pace.pods, pace.numbers)
+        if due > now:
+            self._wake(job, due)
+            return
+        is_new = job.pod_report.tell(now)
+        for task in changed:
+            verdict = finding.pods[task.key]
+            task.verdict = verdict
+            self.pods[task.key] = PodVerdict(verdict.reason, verdict.message, is_new)
 
 
-def _in_order(job: Job) -> list[Task]:
-    return sorted(job.tasks.values(), key=lambda task: task.order)
+def _event(job: Job, type_: Literal["Normal", "Warning"], reason: str, message: str) -> Event:
+    return Event("PodGroup", job.namespace, job.name, type_, reason, message)
 
 
-def _verdict_counts(job: Job, outcome: Outcome) -> dict[str, int]:
-    gated = sum(1 for task in job.tasks.values() if _is_gated(task))
-    schedulable = len(outcome.tentative)
-    rest = job.counts[Status.PENDING] - gated - schedulable
-    return {"Schedulable": schedulable, "SchedulingGated": gated, "Unschedulable": rest}
+def unenforced(state: ClusterState, enforced: frozenset[str]) -> Iterator[Event]:
+    """Events about queues that changed and say what no configured plugin enforces."""
+    changed, state.changed_queues = sorted(state.changed_queues), {}
+    for name in changed:
+        queue = state.queues.get(name)
+        fields = [each for each in _shares(queue) if each not in enforced] if queue else []
+        told, state.told_queues[name] = state.told_queues.get(name, []), fields
+        if queue is None:
+            del state.told_queues[name]
+        if fields and fields != told:
+            listed = " and ".join(f"spec.{each}" for each in fields)
+            message = f"{listed}: no configured plugin of the scheduler enforces this"
+            yield Event("Queue", "", name, "Warning", "NotEnforced", message)
 
 
-def _is_gated(task: Task) -> bool:
-    return bool(task.gates) and task.status is Status.PENDING
+def _shares(queue: Queue) -> Iterator[str]:
+    """Fields of a queue's spec that say what it may have of the cluster."""
+    spec = queue.spec
+    if spec.capability:
+        yield "capability"
+    if spec.deserved:
+        yield "deserved"
+    if spec.guarantee is not None and spec.guarantee.resource:
+        yield "guarantee"

@@ -59,6 +59,8 @@ tiers:
 """
 """Configuration when none is given."""
 
+_MISSING = "is not part of this version, ignored"
+
 
 class ConfigError(ValueError):
     """A configuration that cannot be used.
@@ -94,6 +96,7 @@ class _Reader:
         self._registry = registry
         self.errors: list[FieldError] = []
         self._warnings: list[str] = []
+        self._missing: dict[str, None] = {}
 
     def read(self, text: str) -> Config:
         try:
@@ -110,7 +113,7 @@ class _Reader:
         settings = self._configurations(root.get("configurations"))
         actions = self._actions(root.get("actions"), settings)
         plugins = self._tiers(root.get("tiers"))
-        return Config(actions, plugins, tuple(self._warnings))
+        return Config(actions, plugins, tuple(self._warnings), tuple(self._missing))
 
     # -- sections ----------------------------------------------------------------------------
 
@@ -130,7 +133,8 @@ class _Reader:
             if spec is not None:
                 actions.append((spec, settings.get(name, NO_ARGUMENTS)))
             elif name in PLANNED_ACTIONS:
-                self._warnings.append(f"actions: {name} is not part of this version, ignored")
+                self._missing[f"action {name}"] = None
+                self._warnings.append(f"actions: {name} {_MISSING}")
             else:
                 hint = did_you_mean(name, [*names, *PLANNED_ACTIONS])
                 message = f"unknown action {name!r}{hint}; there are {', '.join(names)}"
@@ -154,7 +158,7 @@ class _Reader:
                 self._warnings.extend(arguments.warnings)
                 settings[spec.name] = arguments
             elif name in PLANNED_ACTIONS:
-                self._warnings.append(f"{path}: {name} is not part of this version, ignored")
+                self._warnings.append(f"{path}: {name} {_MISSING}")
             else:
                 names = sorted(self._registry.actions)
                 hint = did_you_mean(str(name), [*names, *PLANNED_ACTIONS])
@@ -207,7 +211,8 @@ class _Reader:
         if spec is None:
             names = sorted(self._registry.plugins)
             if name in PLANNED_PLUGINS:
-                self._warnings.append(f"{path}: plugin {name} is not part of this version, ignored")
+                self._missing[f"plugin {name}"] = None
+                self._warnings.append(f"{path}: plugin {name} {_MISSING}")
             else:
                 hint = did_you_mean(name, [*names, *PLANNED_PLUGINS])
                 message = f"unknown plugin {name!r}{hint}; there are {', '.join(names)}"

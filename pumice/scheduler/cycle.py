@@ -2,15 +2,20 @@
 
 The same state and configuration give the same result, to the last tie: nodes go by name, gangs by age and
 then name, pods by index, age and then name.
+
+An unexpected exception does not leave a cycle, and nothing tentative stays in the state after it. One that concerns
+a single gang puts that gang into quarantine, and the others are decided about; any other one ends the cycle.
 """
 
 from types import MappingProxyType
 
-from pumice.scheduler.closing import Closing
+from pumice.scheduler.closing import Closing, unenforced
 from pumice.scheduler.opening import open_session
 from pumice.scheduler.options import Config
 from pumice.scheduler.results import CycleResult
+from pumice.scheduler.session import JobError, Session
 from pumice.scheduler.state import ClusterState
+from pumice.scheduler.statement import Outbox
 
 __all__ = ["run_cycle"]
 
@@ -19,49 +24,79 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     """Decide about everything that waits.
 
     What is decided is assumed in the state (see `ClusterState`). A cycle after which nothing has changed,
-    with the same configuration, is not run again.
+    with the same configuration, is not run again before something is due to be written.
 
     Args:
         state: The cluster; between cycles nothing tentative is left in it.
         config: What is configured.
-        now: The moment, UNIX seconds; it only stamps conditions.
+        now: The moment, UNIX seconds; it stamps conditions and says which of them are due.
     """
-    if state.settled == (state.version, config):
-        return _result(state)
+    if state.is_settled(config, now):
+        return _result(state, Outbox())
     state.settle()
     state.cycles += 1
-    session = open_session(state, config, now)
-    for spec, arguments in config.actions:
-        spec.run(session, arguments)
+    if state.config is not config:
+        state.config = config
+        state.gains.any_gang = True
+    try:
+        session = open_session(state, config, now)
+    except Exception as failure:
+        return _result(state, Outbox(), error=failure)
+    error = _act(session, config)
     session.close()
-    state.assume_bound(session.outbox.binds)
+    outbox = session.outbox
+    state.assume_pods([*outbox.binds, *outbox.evicted])
     closing = Closing(session)
-    closing.run()
-    is_quiet = not session.outbox.binds and not closing.statuses
+    if error is None:
+        error = _conclude(closing)
+    if error is not None:
+        return _result(state, outbox, session, closing, error=error)
+    state.gains.clear()
+    session.events.extend(unenforced(state, config.enforced))
+    is_quiet = not (outbox.binds or outbox.evicted or closing.statuses or session.errors)
     state.settled = (state.version, config) if is_quiet else None
-    return CycleResult(
-        binds=session.outbox.binds,
-        pipelined=session.pipelined,
-        evicted=session.outbox.evicted,
-        pod_groups=closing.statuses,
-        all_pod_groups=MappingProxyType(state.statuses),
-        pending=MappingProxyType(state.pending),
-        pods=closing.pods,
-        events=closing.events,
-        decided=session.decided,
-    )
+    return _result(state, outbox, session, closing)
 
 
-def _result(state: ClusterState) -> CycleResult:
-    """Nothing new; what waited still waits."""
+def _act(session: Session, config: Config) -> Exception | None:
+    """Run the actions; an exception that ended them and concerns no single gang."""
+    try:
+        for spec, arguments in config.actions:
+            spec.run(session, arguments)
+    except JobError as error:
+        session.fail(error.key, error)
+    except Exception as error:
+        return error
+    return None
+
+
+def _conclude(closing: Closing) -> Exception | None:
+    """Look at the gangs; an exception that ended this."""
+    try:
+        closing.run()
+    except Exception as error:
+        return error
+    return None
+
+
+def _result(
+    state: ClusterState,
+    outbox: Outbox,
+    session: Session | None = None,
+    closing: Closing | None = None,
+    *,
+    error: Exception | None = None,
+) -> CycleResult:
     return CycleResult(
-        binds={},
-        pipelined={},
-        evicted=[],
-        pod_groups={},
+        binds=outbox.binds,
+        pipelined=session.pipelined if session else {},
+        evicted=outbox.evicted,
+        pod_groups=closing.statuses if closing else {},
         all_pod_groups=MappingProxyType(state.statuses),
         pending=MappingProxyType(state.pending),
-        pods={},
-        events=[],
-        decided=0,
+        pods=closing.pods if closing else {},
+        events=session.events if session else [],
+        decided=session.decided if session else 0,
+        errors=session.errors if session else {},
+        error=error,
     )

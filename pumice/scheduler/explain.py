@@ -8,7 +8,7 @@ import numpy as np
 
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import TITLES, Task
+from pumice.scheduler.model.tasks import TITLES
 
 __all__ = [
     "FitFailure",
@@ -16,7 +16,6 @@ __all__ = [
     "gang_message",
     "group_message",
     "histogram",
-    "possible_message",
     "unavailable",
 ]
 
@@ -107,8 +106,3 @@ def group_message(
 def gang_message(unschedulable: int, total: int, why: str) -> str:
     """`2/6 tasks in gang unschedulable: …`."""
     return f"{unschedulable}/{total} tasks in gang unschedulable: {why}"
-
-
-def possible_message(task: Task, node: str) -> str:
-    """What is said of a pod that would fit if its gang did."""
-    return f"Pod {task.key} can possibly be assigned to {node}, once minAvailable is satisfied"

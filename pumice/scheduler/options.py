@@ -63,9 +63,16 @@ class Config:
     Attributes:
         actions: Steps of the cycle, each with its arguments.
         plugins: Plugins in the order of their tiers.
-        warnings: What the file says in vain.
+        warnings: What the file says without effect.
+        missing: Actions and plugins that the file names and this version lacks: `action preempt`, `plugin drf`.
     """
 
     actions: tuple[tuple[ActionSpec, Arguments], ...]
     plugins: tuple[PluginOption, ...]
     warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def enforced(self) -> frozenset[str]:
+        """Fields of a Queue's spec that some configured plugin enforces."""
+        return frozenset[str]().union(*(option.spec.enforces for option in self.plugins))

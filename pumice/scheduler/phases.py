@@ -15,6 +15,7 @@ __all__ = [
     "is_releasing",
     "next_conditions",
     "next_phase",
+    "standing_message",
     "with_counters",
 ]
 
@@ -81,6 +82,14 @@ def next_conditions(
     if not is_known:
         after.append(_stamped(found, cycle, now))
     return after
+
+
+def standing_message(conditions: Sequence[PodGroupCondition]) -> tuple[str, str | None]:
+    """Reason and message of the condition that says why a gang cannot be scheduled; no message when none says so."""
+    for condition in conditions:
+        if condition.type == UNSCHEDULABLE_TYPE and condition.status == "True":
+            return condition.reason, condition.message
+    return "", None
 
 
 def with_counters(job: Job, phase: str, conditions: Sequence[PodGroupCondition]) -> PodGroupStatus:

@@ -164,6 +164,7 @@ class Extensions:
         job_starving: Whether a job is below what it needs.
         overused: Whether a queue has had enough; one is enough.
         allocatable: Why a queue cannot take a pod.
+        pod_checks: Why no node whatever can take pods of a shape.
         filters: Which nodes a pod may use; all must agree.
         scores: How good nodes are; summed.
         task_scores: The same for single pods.
@@ -185,6 +186,7 @@ class Extensions:
     allocatable: list[Extension[Callable[[Queue, Task], Reason | None]]] = field(
         default_factory=list
     )
+    pod_checks: list[Extension[Callable[[PodShape], Reason | None]]] = field(default_factory=list)
     filters: list[Extension[FilterPoint]] = field(default_factory=list)
     scores: list[Extension[ScorePoint]] = field(default_factory=list)
     task_scores: list[Extension[TaskScorePoint]] = field(default_factory=list)

@@ -6,6 +6,7 @@ from typing import TypeVar
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord
+from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import (
     Extension,
@@ -73,7 +74,11 @@ class Registrar:
         self._extensions.moving_task_order |= moves and self.is_on("enableTaskOrder")
 
     def job_valid(self, check: Callable[[Job], Reason | None]) -> None:
-        """Say why a job cannot be tried at all. Has no switch."""
+        """Say why a job cannot be tried at all. Has no switch.
+
+        The answer must follow from the job alone: a job that is refused is not asked about again before it changes,
+        or before nodes, queues, priorities or claims do.
+        """
         self._add(self._extensions.job_valid, check)
 
     def job_enqueueable(self, vote: Callable[[Job], Vote | Reason]) -> None:
@@ -104,8 +109,17 @@ class Registrar:
         """Say why a queue cannot take a pod."""
         self._add(self._extensions.allocatable, check, "enabledAllocatable")
 
+    def pod_check(self, check: Callable[[PodShape], Reason | None]) -> None:
+        """Say why no node whatever can take pods of a shape; asked once a session for each shape."""
+        self._add(self._extensions.pod_checks, check, "enablePredicate")
+
     def node_filter(self, judge: Judge, *, scope: Scope = "fixed") -> None:
-        """Say which nodes a class of pods may use."""
+        """Say which nodes a class of pods may use.
+
+        While pods of a gang are placed, an answer may only become stricter: a shape that has found no node is not
+        tried again in this turn. A gang that has found no node is tried again when pods leave nodes on which it has
+        room; a filter whose answers about a node depend on pods of other nodes must say so by scope `all`.
+        """
         self._add(self._extensions.filters, FilterPoint(judge, scope), "enablePredicate")
 
     def node_score(self, score: Score, *, scope: Scope = "fixed", ranked: bool = False) -> None:

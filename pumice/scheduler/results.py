@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pumice.api.podgroups import PodGroupStatus
 
-__all__ = ["CycleResult", "Event", "PodVerdict", "Reason"]
+__all__ = ["CycleResult", "Event", "Finding", "PodVerdict", "Reason"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,19 @@ class Reason:
         reason: One word, for example `NotEnoughResources`.
         message: One sentence.
         details: The same as data, ready for JSON.
+        causes: What it names besides numbers: resources, rules, queues; reasons that differ in numbers only
+            have the same.
     """
 
     reason: str
     message: str
     details: dict[str, Any] = field(default_factory=dict)
+    causes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def cause(self) -> tuple[str, ...]:
+        """The kind of reason and what it names, without numbers."""
+        return (self.reason, *self.causes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +37,29 @@ class PodVerdict:
     """What the condition `PodScheduled=False` of a waiting pod should say.
 
     Attributes:
-        reason: `Unschedulable`, `Schedulable` (it would fit, its gang does not) or `SchedulingGated`.
+        reason: `Unschedulable` or `SchedulingGated`.
         message: One sentence.
+        is_new: Whether its cause is new, so that an event tells it, too.
     """
 
     reason: str
     message: str
+    is_new: bool = field(default=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a session found out about a gang that is not all placed.
+
+    Attributes:
+        reason: Why it waits.
+        is_unschedulable: Whether its PodGroup is to say so.
+        pods: What pods with a cause of their own are to say, by key.
+    """
+
+    reason: Reason
+    is_unschedulable: bool
+    pods: Mapping[str, PodVerdict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +67,8 @@ class Event:
     """Something that the owner of an object should hear about.
 
     Attributes:
-        kind: Kind of the object, `PodGroup`.
-        namespace: Its namespace.
+        kind: Kind of the object, `PodGroup` or `Queue`.
+        namespace: Its namespace, empty for a Queue.
         name: Its name.
         type: `Normal` or `Warning`.
         reason: One word.
@@ -72,6 +97,10 @@ class CycleResult:
         pods: Conditions of waiting pods that changed.
         events: What to tell the owners.
         decided: Pods that were looked at: placed, promised a place or refused.
+        errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
+            until `ClusterState.release`.
+        error: An unexpected exception that concerns no single gang. It ended the cycle: what was decided before it
+            is here, what follows from it (statuses, reasons) is left to the next cycle.
     """
 
     binds: dict[str, str]
@@ -83,3 +112,5 @@ class CycleResult:
     pods: dict[str, PodVerdict]
     events: list[Event]
     decided: int
+    errors: Mapping[str, Exception] = field(default_factory=dict)
+    error: Exception | None = None

@@ -5,6 +5,7 @@ that sees a difference, checks must all agree, votes count tier by tier.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.points import (
     Extension,
@@ -31,9 +33,23 @@ from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
 from pumice.scheduler.view import SessionView
 
-__all__ = ["Outcome", "Session"]
+__all__ = ["JobError", "Outcome", "Session"]
 
 T = TypeVar("T")
+
+
+class JobError(Exception):
+    """An unexpected exception that concerns one job.
+
+    Attributes:
+        key: Key of the job.
+        error: The exception.
+    """
+
+    def __init__(self, key: str, error: Exception) -> None:
+        super().__init__(f"{key}: {error}")
+        self.key = key
+        self.error = error
 
 
 class Outcome:
@@ -42,17 +58,32 @@ class Outcome:
     Attributes:
         refusal: Why it was not tried, or not let in.
         failed: First pod for which there was no node, and why.
-        tentative: Where pods would have gone, had the whole gang fitted.
+        schedulable: How many pods would have had a place, had the whole gang fitted.
+        places: How many places there were in all, promised ones included, where they can be counted: for pods of one
+            shape, which nothing but room keeps off a node.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
+        may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
+        has_no_queue: Whether it was refused because its queue does not exist or is not open.
     """
 
-    __slots__ = ("failed", "refusal", "refused", "tentative")
+    __slots__ = (
+        "failed",
+        "has_no_queue",
+        "may_change",
+        "places",
+        "refusal",
+        "refused",
+        "schedulable",
+    )
 
     def __init__(self) -> None:
         self.refusal: Reason | None = None
         self.failed: tuple[Task, FitFailure] | None = None
-        self.tentative: dict[str, str] = {}
+        self.schedulable = 0
+        self.places: int | None = None
         self.refused: Reason | None = None
+        self.may_change = False
+        self.has_no_queue = False
 
 
 class Session:
@@ -68,7 +99,10 @@ class Session:
         outbox: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
+        errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were placed, promised a place or refused.
+        places: How many pods of a shape, for a queue, fitted when a gang of that shape alone found too few places.
+        skipped: Jobs that need more than these, as they did before.
     """
 
     def __init__(self, state: ClusterState, actions: frozenset[str], now: float) -> None:
@@ -86,9 +120,14 @@ class Session:
         self.events: list[Event] = []
         self.entered: dict[str, Job] = {}
         self.pipelined: dict[str, str] = {}
+        self.errors: dict[str, Exception] = {}
         self.decided = 0
+        self.places: dict[tuple[int, str], int] = {}
+        self.skipped: set[str] = set()
+        self._statements: list[Statement] = []
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, str], Board] = {}
+        self._impossible: dict[int, Reason | None] = {}
         self.view = SessionView(state, now, actions, self.events)
         self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
         self.extensions = Extensions()
@@ -110,17 +149,20 @@ class Session:
     def queue_of(self, job: Job) -> Queue | None:
         """The open queue of a job, or None after noting why there is none."""
         queue = self.state.queues.get(job.queue)
+        if queue is not None and queue.is_open:
+            return queue
+        details = {"queue": job.queue}
         if queue is None:
+            reason, state = "QueueNotFound", ""
             message = f"queue {job.queue} does not exist; create it or name another in spec.queue"
-            self.outcome(job).refusal = Reason("QueueNotFound", message, {"queue": job.queue})
-            return None
-        if not queue.is_open:
-            state = queue.status.state
+        else:
+            reason, state = "QueueClosed", queue.status.state
             message = f"queue {job.queue} is {state} and takes nothing in; it must be Open"
-            details = {"queue": job.queue, "state": state}
-            self.outcome(job).refusal = Reason("QueueClosed", message, details)
-            return None
-        return queue
+            details["state"] = state
+        outcome = self.outcome(job)
+        outcome.refusal = Reason(reason, message, details, (job.queue, state))
+        outcome.has_no_queue = True
+        return None
 
     # -- orders ------------------------------------------------------------------------------
 
@@ -131,8 +173,15 @@ class Session:
         return (*keys, created, queue.metadata.name)
 
     def job_key(self, job: Job) -> SortKey:
-        """Place of a job among the jobs of its queue."""
-        keys = [each.call(job) for each in self.extensions.job_order]
+        """Place of a job among the jobs of its queue.
+
+        Raises:
+            JobError: A plugin failed; orders are also asked for outside of the job's turn.
+        """
+        try:
+            keys = [each.call(job) for each in self.extensions.job_order]
+        except Exception as error:
+            raise JobError(job.key, error) from error
         return (*keys, job.created, job.key)
 
     def task_key(self, task: Task) -> SortKey:
@@ -189,6 +238,14 @@ class Session:
         """Why a queue cannot take a pod."""
         return _first(each.call(queue, task) for each in self.extensions.allocatable)
 
+    def why_impossible(self, shape: PodShape) -> Reason | None:
+        """Why pods of a shape cannot be placed whatever the nodes are."""
+        number = shape.number
+        if number not in self._impossible:
+            checks = self.extensions.pod_checks
+            self._impossible[number] = _first(each.call(shape) for each in checks)
+        return self._impossible[number]
+
     # -- decisions ---------------------------------------------------------------------------
 
     def board(self, task: Task, queue: str) -> Board:
@@ -208,7 +265,7 @@ class Session:
 
     def statement(self) -> Statement:
         """An empty statement."""
-        return Statement(
+        statement = Statement(
             self.state.nodes,
             self.state.jobs,
             self.ledger,
@@ -216,6 +273,34 @@ class Session:
             self.extensions.on_allocate,
             self.extensions.on_deallocate,
         )
+        self._statements.append(statement)
+        return statement
+
+    @contextmanager
+    def turn(self, job: Job) -> Iterator[None]:
+        """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
+
+        What was tentative is undone, and the job is put into quarantine.
+        """
+        before = len(self._statements)
+        try:
+            yield
+        except Exception as error:
+            self.fail(job.key, error)
+            for statement in reversed(self._statements[before:]):
+                statement.abandon()
+        finally:
+            del self._statements[before:]
+
+    def fail(self, key: str, error: Exception) -> None:
+        """Put a job into quarantine because of an unexpected exception."""
+        if isinstance(error, JobError):
+            key, error = error.key, error.error
+        self.errors[key] = error
+        self.entered.pop(key, None)
+        kind = type(error).__name__
+        message = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
+        self.state.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
 
     def commit(self, statement: Statement) -> None:
         """Let a statement's decisions leave the session."""
@@ -235,8 +320,8 @@ class Session:
 
     def close(self) -> None:
         """Undo what must not outlive the session."""
-        for statement in reversed(self._kept):
-            statement.discard()
+        for statement in reversed([*self._kept, *self._statements]):
+            statement.abandon()
         self._kept.clear()
         for task in reversed(self.outbox.promises):
             self.state.nodes.discard(task)

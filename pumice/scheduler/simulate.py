@@ -19,6 +19,7 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodStatus
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 
 __all__ = ["Simulation", "World", "WorldError", "with_priorities"]
@@ -40,6 +41,8 @@ class World:
         priority_classes: The priority classes.
         pod_groups: The gangs.
         pods: Their pods, and pods of others that only take room.
+        claims: Claims to volumes; those that pods name and that are not here count as bound.
+        volumes: The volumes of bound claims.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -47,6 +50,8 @@ class World:
     priority_classes: list[PriorityClass] = field(default_factory=list)
     pod_groups: list[PodGroup] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
+    claims: list[PersistentVolumeClaim] = field(default_factory=list)
+    volumes: list[PersistentVolume] = field(default_factory=list)
 
     def newest(self) -> float:
         """The newest time that stands in any object, in UNIX seconds; 0 when none does."""
@@ -85,7 +90,7 @@ class Simulation:
         """
         self._config = config
         self._state = ClusterState(
-            scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE
+            scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE, assumes_bound=True
         )
         self._pods: dict[str, Pod] = {}
         self._result: CycleResult | None = None
@@ -96,6 +101,10 @@ class Simulation:
             self._state.set_queue(queue)
         for priority_class in world.priority_classes:
             self._state.set_priority_class(priority_class)
+        for claim in world.claims:
+            self._state.set_claim(claim)
+        for volume in world.volumes:
+            self._state.set_volume(volume)
         for node in world.nodes:
             _take_in(self._state.set_node, node)
         for group in world.pod_groups:
@@ -108,8 +117,14 @@ class Simulation:
 
         Args:
             now: The moment, in UNIX seconds.
+
+        Raises:
+            Exception: Whatever a plugin or action raised.
         """
         self._result = run_cycle(self._state, self._config, now)
+        for error in (self._result.error, *self._result.errors.values()):
+            if error is not None:
+                raise error
         return self._result
 
     def advance(self) -> None:

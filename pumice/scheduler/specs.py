@@ -28,12 +28,14 @@ class PluginSpec:
         summary: What it decides, one sentence.
         build: Makes the plugin for one session.
         arguments: Arguments that it understands.
+        enforces: Fields of a Queue's spec that it enforces, of `capability`, `deserved` and `guarantee`.
     """
 
     name: str
     summary: str
     build: Callable[[Arguments], Plugin]
     arguments: tuple[Argument, ...] = ()
+    enforces: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,19 @@ from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import PLACED, Task
+from pumice.scheduler.reports import NEVER, Pace
 from pumice.scheduler.results import Reason
+from pumice.scheduler.retries import Gains
 
 __all__ = ["ClusterState"]
 
@@ -28,19 +33,28 @@ __all__ = ["ClusterState"]
 class ClusterState:
     """Nodes, pods, gangs, queues and priorities.
 
-    What a cycle decides is *assumed*: a bound pod holds its place (status Binding) until an event confirms
-    it or `forget` takes it back, and PodGroup statuses count as written.
+    What a cycle decides is assumed at once, see `assumptions`. Versions of an object that are older than the one
+    known are ignored.
 
     Attributes:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
+        claims: Claims and the volumes that they are bound to.
         version: Grows with every change that matters to scheduling.
         cycles: Cycles that were run on it.
+        config: Configuration of the last cycle.
         settled: Version and configuration of a cycle after which there was nothing left to do.
+        pace: How long reasons wait before they are written.
+        gains: What changed since the last cycle that may help gangs which found no node.
+        dues: When the reason of a gang is to be written, UNIX seconds, by key.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
+        changed_queues: Queues that changed, or went, since the last cycle.
+        told_queues: Shares of which the owners of a queue have been told that nothing enforces them.
         waiting: Gangs that a cycle may have something to do for.
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.
+        assumed: What was decided and is not shown by the API server yet.
+        quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
     """
 
@@ -48,7 +62,18 @@ class ClusterState:
         self,
         scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,),
         default_queue: str = keys.DEFAULT_QUEUE,
+        *,
+        assumes_bound: bool = False,
+        pace: Pace | None = None,
     ) -> None:
+        """Make an empty state.
+
+        Args:
+            scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
+            default_queue: Queue of PodGroups that name none.
+            assumes_bound: Whether claims that are not known count as bound.
+            pace: How long reasons wait before they are written; not at all by default.
+        """
         self.scheduler_names = scheduler_names
         self.default_queue = default_queue
         self.axis = Axis()
@@ -56,6 +81,7 @@ class ClusterState:
         self.nodes = NodeTable(self.axis)
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
+        self.claims = ClaimTable(assumes_bound=assumes_bound)
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
@@ -63,10 +89,18 @@ class ClusterState:
         self.version = 0
         self.cycles = 0
         self.settled: tuple[int, object] | None = None
+        self.config: object = None
+        self.pace = pace or Pace()
+        self.gains = Gains(self.nodes)
+        self.dues: dict[str, float] = {}
         self.dirty: dict[str, None] = {}
+        self.changed_queues: dict[str, None] = {}
+        self.told_queues: dict[str, list[str]] = {}
         self.waiting: dict[str, Job] = {}
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
+        self.assumed = Assumptions()
+        self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
 
     # -- nodes -------------------------------------------------------------------------------
@@ -79,33 +113,35 @@ class ClusterState:
         """
         allocatable = self.nodes.read(node)
         self._widen()
-        return self._changed(self.nodes.set(node, allocatable))
+        return self._helps(self.nodes.set(node, allocatable))
 
     def remove_node(self, name: str) -> bool:
         """Forget a node; its pods stay known until they are removed themselves."""
-        return self._changed(self.nodes.remove(name))
+        return self._helps(self.nodes.remove(name))
 
     # -- pods --------------------------------------------------------------------------------
 
     def set_pod(self, pod: Pod) -> bool:
-        """Take in a pod; one that was bound by a cycle and is still unassigned stays assumed.
+        """Take in a pod.
 
         Raises:
             QuantityError: A request cannot be read; the state is as before.
         """
-        task = Task(pod, self.shapes.intern(pod.spec))
+        task = Task(pod, self.shapes.intern(pod))
         gang = self._gang_of(pod)
-        node = pod.spec.node_name
         old = self.tasks.get(task.key)
+        if old is not None and old.uid == task.uid and is_older(task.version, old.version):
+            return False
+        node = self.assumed.correct_pod(task, pod.spec.node_name)
         if old is not None:
-            if old.status is Status.BINDING and task.status is Status.PENDING and old.node:
-                task.status, node = Status.BINDING, old.node
             if self._is_same(old, task, gang, node):
+                old.version, old.shown = task.version, task.shown
                 return False
             task.verdict = old.verdict
         self._widen()
         self.shapes.use(task.shape)
         if old is not None:
+            self.gains.about_to_change(old, task, node)
             self._drop(old)
         self.tasks[task.key] = task
         if node:
@@ -121,18 +157,33 @@ class ClusterState:
         task = self.tasks.get(f"{namespace}/{name}")
         if task is None:
             return False
+        self.assumed.end_pod(task.key)
+        self.gains.about_to_change(task, None, "")
         self._drop(task)
         return self._changed(True)
 
-    def forget(self, namespace: str, name: str) -> bool:
-        """Take back the assumption that a pod is bound: the API server refused. It waits again."""
-        task = self.tasks.get(f"{namespace}/{name}")
-        if task is None or task.status is not Status.BINDING or not task.job:
+    def forget(self, key: str, uid: str) -> bool:
+        """Take back what is assumed of a pod, because the API server refused it: it counts as it is shown.
+
+        Args:
+            key: `namespace/name` of the pod.
+            uid: uid of the pod that was refused; nothing changes for a later pod of the same name.
+        """
+        if not self.assumed.end_pod(key, uid):
             return False
-        self._leave_node(task)
-        job = self.jobs[task.job]
-        job.move(task, Status.PENDING)
-        self._touch(job)
+        task = self.tasks[key]
+        record = self.nodes.records[task.node]
+        self.gains.about_to_leave(task.node)
+        self.nodes.discard(task)
+        if task.job:
+            self.jobs[task.job].move(task, task.shown)
+            self._touch(self.jobs[task.job])
+        else:
+            task.status = task.shown
+        if task.shown in PLACED:
+            self.nodes.add(task, record)
+        else:
+            self.nodes.drop_if_unused(record)
         return self._changed(True)
 
     # -- gangs, queues, priorities -----------------------------------------------------------
@@ -145,16 +196,31 @@ class ClusterState:
         """
         key = f"{group.metadata.namespace}/{group.metadata.name}"
         job = self.jobs.get(key) or Job(group.metadata.namespace, group.metadata.name)
-        old = job.group
+        old, new = job.group, group.metadata
         if (
             old is not None
-            and old.spec == group.spec
-            and job.status == group.status
-            and old.metadata.annotations == group.metadata.annotations
-            and old.metadata.creation_timestamp == group.metadata.creation_timestamp
+            and old.metadata.uid == new.uid
+            and is_older(new.resource_version, old.metadata.resource_version)
         ):
             return False
+        status = self.assumed.correct_status(key, new, group.status)
+        if (
+            old is not None
+            and old.metadata.uid == new.uid
+            and old.spec == group.spec
+            and job.status == status
+            and old.metadata.annotations == new.annotations
+            and old.metadata.creation_timestamp == new.creation_timestamp
+        ):
+            job.group = group
+            return False
+        if old is None or (old.spec, old.metadata.annotations) != (group.spec, new.annotations):
+            self.quarantined.pop(key, None)
+        if old is not None and old.metadata.uid != new.uid:
+            job.begin_anew()
+            self.warned.pop(job.key, None)
         job.set_group(group, self.default_queue)
+        job.status = status
         job.priority = self._priority(job)
         self.jobs[key] = job
         self.statuses[job.key] = job.status
@@ -167,6 +233,9 @@ class ClusterState:
         if job is None or job.group is None:
             return False
         job.set_group(None, self.default_queue)
+        job.begin_anew()
+        self.warned.pop(job.key, None)
+        self.assumed.end_status(job.key)
         self.statuses.pop(job.key, None)
         self._touch(job)
         return self._changed(True)
@@ -183,14 +252,16 @@ class ClusterState:
         ):
             return False
         self.queues[queue.metadata.name] = queue
-        return self._changed(True)
+        self.changed_queues[queue.metadata.name] = None
+        return self._helps(True)
 
     def remove_queue(self, name: str) -> bool:
         """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
         known = self.queues.pop(name, None) is not None
+        self.changed_queues[name] = None
         if name == self.default_queue:
             self.queues[name] = _implied(name)
-        return self._changed(known)
+        return self._helps(known)
 
     def set_priority_class(self, priority_class: PriorityClass) -> bool:
         """Take in a PriorityClass."""
@@ -211,7 +282,31 @@ class ClusterState:
             return False
         return self._reprioritise()
 
+    # -- claims and volumes ------------------------------------------------------------------
+
+    def set_claim(self, claim: PersistentVolumeClaim) -> bool:
+        """Take in a claim."""
+        return self._helps(self.claims.set_claim(claim))
+
+    def remove_claim(self, namespace: str, name: str) -> bool:
+        """Forget a claim."""
+        return self._helps(self.claims.remove_claim(namespace, name))
+
+    def set_volume(self, volume: PersistentVolume) -> bool:
+        """Take in a volume."""
+        return self._helps(self.claims.set_volume(volume))
+
+    def remove_volume(self, name: str) -> bool:
+        """Forget a volume."""
+        return self._helps(self.claims.remove_volume(name))
+
     # -- for cycles --------------------------------------------------------------------------
+
+    def is_settled(self, config: object, now: float) -> bool:
+        """Whether a cycle would find nothing to do: nothing changed since one that left nothing, and nothing is due."""
+        return (
+            self.settled == (self.version, config) and min(self.dues.values(), default=NEVER) > now
+        )
 
     def settle(self) -> None:
         """Bring rows and columns into order; a cycle does this first."""
@@ -219,27 +314,48 @@ class ClusterState:
         self.nodes.settle()
         self.facts.settle()
 
+    def quarantine(self, key: str, why: Reason) -> None:
+        """Leave a gang out of cycles until `release`, or until its PodGroup is changed."""
+        self.quarantined[key] = why
+
+    def release(self, key: str) -> bool:
+        """Let a gang take part again."""
+        if self.quarantined.pop(key, None) is None:
+            return False
+        self.dirty[key] = None
+        if key in self.jobs:
+            self.jobs[key].blocked = None
+        return self._changed(True)
+
     def assume_status(self, job: Job, status: PodGroupStatus) -> None:
         """Count a PodGroup's status as written."""
+        assert job.group is not None
+        self.assumed.assume_status(job.key, job.group.metadata, status)
         job.status = status
         self.statuses[job.key] = status
         self._index(job)
 
-    def assume_bound(self, pods: Iterable[str]) -> None:
-        """Note that pods were bound by a cycle."""
+    def assume_pods(self, pods: Iterable[str]) -> None:
+        """Count pods as a cycle decided about them: bound or evicted."""
         tasks = [self.tasks[pod] for pod in pods]
         for task in tasks:
             task.verdict = None
+            self.assumed.assume_pod(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:
             self._touch(self.jobs[gang])
-        self._changed(bool(gangs))
+        self._changed(bool(tasks))
 
     # -- inside ------------------------------------------------------------------------------
 
     def _changed(self, changed: bool) -> bool:
         self.version += changed
         return changed
+
+    def _helps(self, changed: bool) -> bool:
+        """Note a change that may help any gang which found no node."""
+        self.gains.any_gang |= changed
+        return self._changed(changed)
 
     def _gang_of(self, pod: Pod) -> str:
         """Key of the PodGroup that a pod names; empty for pods that Pumice does not schedule."""
@@ -251,7 +367,8 @@ class ClusterState:
 
     def _is_same(self, old: Task, new: Task, gang: str, node: str) -> bool:
         return (
-            old.status is new.status
+            old.uid == new.uid
+            and old.status is new.status
             and old.facts == new.facts
             and old.job == gang
             and old.node == node
@@ -281,6 +398,7 @@ class ClusterState:
 
     def _touch(self, job: Job) -> None:
         self.dirty[job.key] = None
+        job.blocked = None
         self._index(job)
 
     def _index(self, job: Job) -> None:
@@ -291,6 +409,8 @@ class ClusterState:
         if job.group is None and not job.tasks:
             self.jobs.pop(job.key, None)
             self.warned.pop(job.key, None)
+            self.dues.pop(job.key, None)
+            self.quarantined.pop(job.key, None)
 
     def _priority(self, job: Job) -> int:
         name = job.group.spec.priority_class_name if job.group else ""
@@ -303,7 +423,7 @@ class ClusterState:
     def _reprioritise(self) -> bool:
         for job in self.jobs.values():
             job.priority = self._priority(job)
-        return self._changed(True)
+        return self._helps(True)
 
     def _widen(self) -> None:
         self.nodes.widen()

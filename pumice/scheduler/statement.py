@@ -134,17 +134,25 @@ class Statement:
     def discard(self) -> None:
         """Undo the decisions."""
         while self._steps:
-            decision, task, record, before = self._steps.pop()
-            if decision is Decision.EVICT:
-                self._replace(task, record, before)
-                for handler in self._on_allocate:
-                    handler.call(task, record)
-                continue
+            decision, task, record = self._undo()
+            told = self._on_allocate if decision is Decision.EVICT else self._on_deallocate
+            for handler in told:
+                handler.call(task, record)
+
+    def abandon(self) -> None:
+        """Undo the decisions without telling plugins, one of which has failed."""
+        while self._steps:
+            self._undo()
+
+    def _undo(self) -> tuple[Decision, Task, NodeRecord]:
+        decision, task, record, before = self._steps.pop()
+        if decision is Decision.EVICT:
+            self._replace(task, record, before)
+        else:
             self._nodes.discard(task)
             self._move(task, before)
             self._ledger.log.append(record.row)
-            for handler in self._on_deallocate:
-                handler.call(task, record)
+        return decision, task, record
 
     def _replace(self, task: Task, record: NodeRecord, status: Status) -> None:
         self._nodes.discard(task)

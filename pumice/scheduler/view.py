@@ -5,11 +5,13 @@ from types import MappingProxyType
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable, Rows
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.results import Event
+from pumice.scheduler.retries import to_try
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["SessionView"]
@@ -24,9 +26,11 @@ class SessionView:
         node_names: Names of the nodes by row.
         facts: Labels and taints in columns.
         matcher: Selectors as masks.
+        claims: Claims, and where their volumes can be used.
         jobs: Gangs by key.
         queues: Queues by name.
-        waiting: Gangs that this session may do something for, in the order of their keys.
+        waiting: Gangs that this session may do something for, in the order of their keys; without those in
+            quarantine.
         actions: Names of the configured actions.
     """
 
@@ -36,6 +40,7 @@ class SessionView:
         "_nodes",
         "_warned",
         "actions",
+        "claims",
         "facts",
         "jobs",
         "matcher",
@@ -62,9 +67,14 @@ class SessionView:
         self.node_names: Sequence[str] = state.nodes.names
         self.facts: NodeFacts = state.facts
         self.matcher: NodeMatcher = state.matcher
+        self.claims: ClaimTable = state.claims
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = tuple(state.waiting[key] for key in sorted(state.waiting))
+        self.waiting: Sequence[Job] = to_try(
+            (job for key, job in state.waiting.items() if key not in state.quarantined),
+            state.gains,
+            state.nodes,
+        )
         self.actions = actions
 
     def column(self, resource: str) -> int | None:

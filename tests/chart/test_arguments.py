@@ -45,6 +45,15 @@ def test_a_flag_that_does_not_exist_would_be_noticed() -> None:
     assert parsed(["controller", "--leader-elekt"]).args == ["--leader-elekt"]
 
 
+def test_controller_and_webhook_allow_jobs_the_same_number_of_pods(render: Render) -> None:
+    manifests = render(None, "webhook.settings.max-pods-per-job=2000000")
+    controller = parsed(arguments_of(one(manifests, "Deployment", "controller"))).params
+    assert controller["max_pods_per_job"] == 2_000_000
+    webhook = parsed(arguments_of(one(manifests, "Deployment", "webhook"))).params
+    settings = AdmissionSettings.from_assignments(webhook["settings"])
+    assert settings.max_pods_per_job == 2_000_000
+
+
 def test_controller_and_webhook_wire_pods_by_the_same_settings(render: Render) -> None:
     manifests = render(
         None,

@@ -106,16 +106,28 @@ class Caches:
         """The cache of a kind; None for kinds that are not watched."""
         return next((cache for cache in self.all if cache.kind == kind), None)
 
-    def subscribe(self, told: Callable[[JobKey], None]) -> list[Callable[[], None]]:
+    def subscribe(
+        self, told: Callable[[JobKey], None], pod_told: Callable[[JobKey], None] | None = None
+    ) -> list[Callable[[], None]]:
         """Be told of every Job around which something changes; what is known is told at once.
+
+        Args:
+            told: Called with the Job.
+            pod_told: Called instead if it is a pod that changed.
 
         Returns:
             What ends the subscriptions.
         """
 
-        def tell(of: Callable[[Any], JobKey | None]) -> Callable[[object, Any, Any], None]:
+        def tell(
+            of: Callable[[Any], JobKey | None],
+            told: Callable[[JobKey], None] = told,
+            matters: Callable[[Any, Any], bool] | None = None,
+        ) -> Callable[[object, Any, Any], None]:
             def changed(change: object, old: Any, new: Any) -> None:
                 del change
+                if old is not None and new is not None and matters and not matters(old, new):
+                    return
                 for each in (old, new):
                     if each is not None and (key := of(each)) is not None:
                         told(key)
@@ -126,7 +138,7 @@ class Caches:
             self.commands.subscribe(tell(job_of_command)),
             *(cache.subscribe(tell(job_of_object)) for cache in self.objects.values()),
             self.pod_groups.subscribe(tell(job_of_group)),
-            self.pods.subscribe(tell(job_of_pod)),
+            self.pods.subscribe(tell(job_of_pod, pod_told or told, differs)),
             self.jobs.subscribe(tell(job_key)),
         ]
 
@@ -146,6 +158,28 @@ def job_of_pod(pod: Pod) -> JobKey | None:
     """The Job whose name a pod carries."""
     name = pod.metadata.label(keys.JOB_NAME)
     return (pod.metadata.namespace, name) if name else None
+
+
+def differs(old: Pod, new: Pod) -> bool:
+    """True if a pod changed in something that `reconcile` reads; addresses and most conditions are not."""
+    return _read_of(old) != _read_of(new)
+
+
+def _read_of(pod: Pod) -> tuple[object, ...]:
+    meta, status = pod.metadata, pod.status
+    return (
+        meta.uid,
+        meta.deletion_timestamp,
+        meta.labels,
+        meta.annotations,
+        meta.owner_references,
+        pod.spec.node_name,
+        status.phase,
+        status.start_time,
+        status.container_statuses,
+        status.init_container_statuses,
+        [each for each in status.conditions or () if each.type == "PodScheduled"],
+    )
 
 
 def job_of_object(obj: Raw) -> JobKey | None:

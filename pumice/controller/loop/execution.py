@@ -1,22 +1,38 @@
 """Carrying a plan out: every kind of step as one request, stages in order.
 
 Steps of a stage go side by side, first one, then two, then four, so that a request that will be refused
-for all pods of a Job is refused once and not a thousand times.
+for all pods of a Job is refused once and not a thousand times. Where a quota refuses a pod, the other
+pods of its task are not tried, and those of other tasks are.
+
+Before a pod is removed, or marked for removal, the API server has confirmed that the Job is in the state
+that the plan was made from: by a write of its status, which names the resourceVersion, or by a read.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
-from pumice.api.kinds import JOB, Kind
+from pumice.api import keys
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.client import Client
-from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
+from pumice.cluster.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    TooManyRequests,
+    Unavailable,
+)
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.controller.loop.key_pairs import KeyMaker, make_keys, with_keys
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.observed import Trouble
+from pumice.controller.owners import controls_raw
+from pumice.controller.patches import changes
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -24,14 +40,28 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireAbsent,
     RequireObject,
+    Stage,
     Step,
+    UnbuildableError,
     UpdateObject,
 )
 
-__all__ = ["Executor", "Outcome"]
+__all__ = ["OUTAGE_SECONDS", "Executor", "Outcome", "patience"]
 
 logger = logging.getLogger(__name__)
+
+OUTAGE_SECONDS = 30.0
+"""Longest wait after an API server did not answer."""
+
+LONGEST_RETRY_AFTER = 30.0
+"""Longest wait that an API server can ask for, in seconds."""
+
+SHORTEST_RETRY_AFTER = 0.1
+
+QUOTA = "exceeded quota"
+"""Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
 
 
 @dataclass(slots=True)
@@ -43,21 +73,34 @@ class Outcome:
         finds: Objects that have a name that was to be created.
         after: Seconds after which to look again, even if nothing changes.
         outdated: Whether the picture that the plan was made from turned out to be old.
+        confirmed: Whether the server confirmed that the Job is in the state that was observed.
+        wrote_status: Whether the status of the Job was written.
         trouble: What the server refused.
+        over_quota: Tasks whose pods a quota refuses.
         broken: Whether the server could not be reached.
+        busy: Seconds for which the server, which has too many requests, wants none; None if it has not.
     """
 
     written: list[tuple[Kind, str, str, str, Raw | None]] = field(default_factory=list)
     finds: list[tuple[Kind, Raw]] = field(default_factory=list)
     after: float | None = None
     outdated: bool = False
+    confirmed: bool = False
+    wrote_status: bool = False
     trouble: Trouble | None = None
+    over_quota: dict[str, Trouble] = field(default_factory=dict)
     broken: bool = False
+    busy: float | None = None
 
     @property
     def complete(self) -> bool:
         """Whether every step was carried out."""
-        return not (self.outdated or self.trouble or self.broken)
+        return self.goes_on and not self.over_quota
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether further steps may be carried out."""
+        return not (self.outdated or self.trouble or self.broken or self.busy is not None)
 
 
 class Executor:
@@ -90,39 +133,80 @@ class Executor:
         self._kind = kind
         self._make_keys = make_keys
 
-    async def carry_out(self, plan: Plan, job: Raw) -> Outcome:
+    async def carry_out(self, plan: Plan, job: Raw, *, wide: bool = False) -> Outcome:
         """Carry a plan out as far as the server lets it.
 
         Args:
             plan: The plan.
             job: The Job that it is for, as it was observed.
+            wide: Whether to send many requests at once from the start: the last ones were accepted.
         """
         outcome = Outcome()
-        for step in plan.steps:
-            if isinstance(step, RequeueAfter):
-                after = outcome.after
-                outcome.after = step.seconds if after is None else min(after, step.seconds)
         for stage in plan.stages:
-            await self._stage(stage, job, outcome)
-            if outcome.finds or not outcome.complete:
+            if not outcome.confirmed and _removes_pods(stage):
+                await self._confirm(job, outcome)
+            if outcome.goes_on:
+                await self._stage(stage, job, outcome, self._concurrent if wide else 1)
+            if outcome.finds or not outcome.goes_on:
                 break  # what follows was planned for another picture
+        if outcome.trouble is None:
+            outcome.trouble = next(iter(outcome.over_quota.values()), None)
         return outcome
 
-    async def _stage(self, stage: Sequence[Step], job: Raw, outcome: Outcome) -> None:
-        begun, width = 0, 1
-        while begun < len(stage) and outcome.complete:
-            batch = stage[begun : begun + width]
-            async with asyncio.TaskGroup() as group:
-                for step in batch:
-                    group.create_task(self._step(step, job, outcome))
-            begun += len(batch)
-            width = min(width * 2, self._concurrent)
+    async def _stage(self, stage: Stage, job: Raw, outcome: Outcome, width: int) -> None:
+        steps = iter(stage)
+        try:
+            while outcome.goes_on and width < self._concurrent:
+                batch = list(islice(steps, width))
+                async with asyncio.TaskGroup() as group:
+                    for step in batch:
+                        group.create_task(self._step(step, job, outcome))
+                if len(batch) < width:
+                    return
+                width *= 2
+        except UnbuildableError as error:
+            outcome.trouble = Trouble("PluginError", str(error))
+            return
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self._concurrent, len(stage))):
+                group.create_task(self._drain(steps, job, outcome))
+
+    async def _drain(self, steps: Iterator[Step], job: Raw, outcome: Outcome) -> None:
+        """Carry out steps until none is left; several of these share an iterator."""
+        while outcome.goes_on:
+            try:
+                step = next(steps, None)
+            except UnbuildableError as error:
+                outcome.trouble = Trouble("PluginError", str(error))
+                return
+            if step is None:
+                return
+            await self._step(step, job, outcome)
+
+    async def _confirm(self, job: Raw, outcome: Outcome) -> None:
+        """Ask the API server whether the Job is in the state that was observed."""
+        meta = job["metadata"]
+        try:
+            stored = await self._client.get(self._kind, meta["name"], meta.get("namespace"))
+        except NotFound:
+            outcome.outdated = True
+        except TooManyRequests as error:
+            outcome.busy = patience(error)
+        except ApiError as error:
+            logger.warning("get %s: %s", self._kind.kind, error)
+            outcome.broken = True
+        else:
+            outcome.confirmed = stored["metadata"]["resourceVersion"] == meta["resourceVersion"]
+            outcome.outdated |= not outcome.confirmed
 
     async def _step(self, step: Step, job: Raw, outcome: Outcome) -> None:
         match step:
             case CreateObject():
+                task = _task_of(step)
+                if task in outcome.over_quota:
+                    return
                 await self._counted(
-                    "create", step.kind, outcome, lambda: self._create(step, outcome)
+                    "create", step.kind, outcome, lambda: self._create(step, outcome), task=task
                 )
             case UpdateObject():
                 await self._counted(
@@ -138,15 +222,22 @@ class Executor:
                 )
             case RequireObject():
                 await self._require(step, outcome)
+            case RequireAbsent():
+                await self._require_absent(step, job, outcome)
             case RecordEvent():
                 about = Reference.of(self._kind, _meta(job))
                 self._recorder.record(about, step.type, step.reason, step.message)
+            case RequeueAfter(seconds):
+                after = outcome.after
+                outcome.after = seconds if after is None else min(after, seconds)
 
     async def _require(self, step: RequireObject, outcome: Outcome) -> None:
         try:
             await self._client.get(step.kind, step.name, step.namespace)
         except NotFound:
             outcome.trouble = Trouble(step.reason, step.message)
+        except TooManyRequests as error:
+            outcome.busy = patience(error)
         except Unavailable as error:
             logger.warning("get %s: %s", step.kind.kind, error)
             outcome.broken = True
@@ -154,8 +245,34 @@ class Executor:
             message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
             outcome.trouble = Trouble(step.reason, message)
 
+    async def _require_absent(self, step: RequireAbsent, job: Raw, outcome: Outcome) -> None:
+        try:
+            found = await self._client.get(step.kind, step.name, step.namespace)
+        except NotFound:
+            return
+        except TooManyRequests as error:
+            outcome.busy = patience(error)
+            return
+        except Unavailable as error:
+            logger.warning("get %s: %s", step.kind.kind, error)
+            outcome.broken = True
+            return
+        except ApiError as error:
+            message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
+            outcome.trouble = Trouble("FailedGet", message)
+            return
+        if controls_raw(_meta(job), found):
+            head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
+            outcome.finds.append((step.kind, found | head))
+
     async def _counted(
-        self, verb: str, kind: Kind, outcome: Outcome, write: Callable[[], Awaitable[None]]
+        self,
+        verb: str,
+        kind: Kind,
+        outcome: Outcome,
+        write: Callable[[], Awaitable[None]],
+        *,
+        task: str = "",
     ) -> None:
         result = "done"
         try:
@@ -164,6 +281,10 @@ class Executor:
             logger.debug("%s %s: %s", verb, kind.kind, error)
             outcome.outdated = True
             result = "conflict"
+        except TooManyRequests as error:
+            logger.info("%s %s: %s", verb, kind.kind, error)
+            outcome.busy = max(outcome.busy or 0.0, patience(error))
+            result = "busy"
         except Unavailable as error:
             logger.warning("%s %s: %s", verb, kind.kind, error)
             outcome.broken = True
@@ -171,7 +292,11 @@ class Executor:
         except ApiError as error:
             logger.warning("%s %s: %s", verb, kind.kind, error)
             reason = {"create": "FailedCreate", "delete": "FailedDelete"}.get(verb, "FailedUpdate")
-            outcome.trouble = Trouble(reason, f"cannot {verb} {kind.kind}: {error.message}")
+            trouble = Trouble(reason, f"cannot {verb} {kind.kind}: {error.message}")
+            if task and isinstance(error, Forbidden) and QUOTA in error.message:
+                outcome.over_quota.setdefault(task, trouble)
+            else:
+                outcome.trouble = trouble
             result = "refused"
         self._metrics.writes.labels(verb, kind.kind, result).inc()
 
@@ -181,7 +306,9 @@ class Executor:
             pair = await self._make_keys(step.keys.algorithm)
             manifest = with_keys(manifest, step.keys, *pair)
         try:
-            made = await self._client.create(step.kind, manifest, namespace)
+            made = await self._client.create(
+                step.kind, manifest, namespace, metadata_only=_is_watched(step.kind)
+            )
         except AlreadyExists:
             try:
                 found = await self._client.get(step.kind, step.name, namespace)
@@ -195,7 +322,13 @@ class Executor:
 
     async def _update(self, step: UpdateObject, outcome: Outcome) -> None:
         try:
-            made = await self._client.patch(step.kind, step.name, step.namespace, step.patch)
+            made = await self._client.patch(
+                step.kind,
+                step.name,
+                step.namespace,
+                step.patch,
+                metadata_only=_is_watched(step.kind),
+            )
         except NotFound:
             outcome.outdated = True
             return
@@ -211,23 +344,61 @@ class Executor:
                 uid=step.uid,
                 propagation=step.propagation,
                 resource_version=step.resource_version,
+                metadata_only=True,
             )
         except NotFound:
             return
         outcome.written.append((step.kind, step.namespace, step.name, step.uid, None))
 
     async def _status(self, step: PatchStatus, job: Raw, outcome: Outcome) -> None:
-        head = {"apiVersion": JOB.api_version, "kind": JOB.kind, "status": step.status}
+        meta, stored = job["metadata"], job.get("status") or {}
+        patch = {
+            "metadata": {"resourceVersion": meta["resourceVersion"]},
+            "status": changes(stored, step.status),
+        }
         try:
-            made = await self._client.update_status(JOB, job | head)
+            made = await self._client.patch(
+                JOB,
+                meta["name"],
+                meta["namespace"],
+                patch,
+                subresource="status",
+                metadata_only=True,
+            )
         except NotFound:
             outcome.outdated = True
             return
-        before = ((job.get("status") or {}).get("state") or {}).get("phase")
+        before = (stored.get("state") or {}).get("phase")
+        outcome.confirmed = outcome.wrote_status = True
         if (phase := step.status["state"]["phase"]) != before:
-            self._metrics.phases.labels(phase).inc()
-        meta = made["metadata"]
-        outcome.written.append((JOB, meta["namespace"], meta["name"], meta["uid"], made))
+            self._metrics.entered(phase, job)
+        uid = made["metadata"]["uid"]
+        outcome.written.append((JOB, meta["namespace"], meta["name"], uid, made))
+
+
+def _is_watched(kind: Kind) -> bool:
+    """True if a cache shows what was written; claims are remembered as they were answered."""
+    return kind != PERSISTENT_VOLUME_CLAIM
+
+
+def _task_of(step: CreateObject) -> str:
+    """Task of a pod that is to be created; empty for other kinds."""
+    if step.kind != POD:
+        return ""
+    return str((step.manifest["metadata"].get("annotations") or {}).get(keys.TASK_SPEC, ""))
+
+
+def _removes_pods(stage: Stage) -> bool:
+    """True if a stage removes pods, or marks them for removal."""
+    if not isinstance(stage, tuple):
+        return False  # pods to create
+    return any(isinstance(step, UpdateObject | DeleteObject) and step.kind == POD for step in stage)
+
+
+def patience(error: TooManyRequests) -> float:
+    """Seconds until the server may be asked again."""
+    asked = 1.0 if error.retry_after is None else error.retry_after
+    return min(max(asked, SHORTEST_RETRY_AFTER), LONGEST_RETRY_AFTER)
 
 
 def _meta(job: Raw) -> ObjectMeta:

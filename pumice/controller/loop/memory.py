@@ -7,20 +7,22 @@ forgotten, names, uids and resourceVersions would still keep the old picture fro
 *Finds.* An object that stood in the way of a creation, which the caches do not show because it is
 somebody else's, or because it is ours and very new.
 
-*The gone.* Pods that were removed since the last pass; see `happenings`.
+*Counts.* When the status was last written, and the next one if it waits; see `coalescing`.
 
 *Trouble.* What the API server refused, to tell the user, and how often in a row, to wait longer.
 """
 
+import math
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
-from pumice.api.pods import Pod
 from pumice.controller.loop.caches import Caches, JobKey
 from pumice.controller.observed import Trouble
+from pumice.controller.plan import PatchStatus
 from pumice.controller.sync import CONFLICT_SECONDS
 
 __all__ = ["Memory", "Recollection", "Write"]
@@ -75,23 +77,35 @@ class Recollection:
         writes: Own writes that may not show yet.
         finds: Objects that stood in the way, and when (monotonic) they were found.
         claims: Claims that exist; they are not watched.
-        gone: Pods that were removed since the last pass.
         trouble: What the API server refused.
-        failures: How often in a row a pass failed.
+        refusals: How often in a row the API server refused something.
+        outages: How often in a row it did not answer, or had a newer state.
+        creates: Whether the last pass created pods and nothing was refused.
+        held: Status that is written later, since only counts have changed.
+        overdue: Whether it must be written before anything else: a pod that it counts was removed.
+        cost: Seconds that the last plan took.
+        status_at: Moment (monotonic) of the last write of the Job's status.
     """
 
     uid: str = ""
-    writes: list[Write] = field(default_factory=list)
+    writes: deque[Write] = field(default_factory=deque)
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
-    gone: list[Pod] = field(default_factory=list)
     trouble: Trouble | None = None
-    failures: int = 0
+    refusals: int = 0
+    outages: int = 0
+    creates: bool = False
+    held: PatchStatus | None = None
+    overdue: bool = False
+    cost: float = 0.0
+    status_at: float = -math.inf
 
     def unseen(self, caches: Caches, now: float) -> float | None:
         """Seconds for which a write may still be waited for; None when all of them show."""
-        self.writes = [each for each in self.writes if each.until > now and not each.shows(caches)]
-        return max((each.until - now for each in self.writes), default=None)
+        writes = self.writes
+        while writes and (writes[0].until <= now or writes[0].shows(caches)):
+            writes.popleft()  # in the order of writing: one that shows is not asked again
+        return writes[-1].until - now if writes else None
 
     def found(self, now: float) -> Iterator[tuple[tuple[Kind, str], Raw]]:
         """Finds that are recent enough to be believed."""
@@ -115,10 +129,18 @@ class Memory:
         found.uid = uid
         return found
 
-    def removed(self, key: JobKey, pod: Pod) -> None:
+    def removed(self, key: JobKey) -> None:
         """Note that a pod was removed."""
         if key in self._jobs:
-            self._jobs[key].gone.append(pod)
+            self._jobs[key].overdue |= self._jobs[key].held is not None
+
+    def cost(self, key: JobKey) -> float:
+        """Seconds that the last plan took; 0 for a Job that was not planned yet."""
+        return self._jobs[key].cost if key in self._jobs else 0.0
+
+    def waits(self, key: JobKey) -> bool:
+        """True if a write to a Job has not shown yet."""
+        return key in self._jobs and bool(self._jobs[key].writes)
 
     def forget(self, key: JobKey) -> None:
         """A Job is no more."""

@@ -21,7 +21,7 @@ from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import OBJECT_KINDS
-from pumice.controller.loop.execution import Executor
+from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.native import plan_native
@@ -205,8 +205,11 @@ class NativeTerm:
                 outcome.trouble.reason,
                 outcome.trouble.message,
             )
+        if outcome.busy is not None:
+            return outcome.busy
         memory.failures += 1
-        return self._backoff.delay(memory.failures - 1)
+        delay = self._backoff.delay(memory.failures - 1)
+        return min(delay, OUTAGE_SECONDS) if outcome.broken else delay
 
     async def _planned(self, owner: Owner, present: list[Raw]) -> Plan:
         if owner.pods <= _FEW_PODS:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pumice.cluster.elected import Candidacy
 from pumice.controller.reconcile import JobCheck
+from pumice.controller.situation import LIMITS
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = ["ControllerSettings"]
@@ -19,6 +20,8 @@ class ControllerSettings(Candidacy):
         namespace: Look after this namespace only; after all when None.
         secrets: Whether Secrets may be read and written; plugins that want some cannot be used otherwise.
         plugins: What the cluster's operator has decided about job plugins.
+        max_pods_per_job: Pods that a Job may ask for.
+        window: Pods that one pass over a Job creates at most.
         check: Checks new Jobs, where no webhook has; None otherwise.
     """
 
@@ -29,4 +32,6 @@ class ControllerSettings(Candidacy):
     lease_name: str = "pumice-controller"
     identity: str = "pumice-controller"
     plugins: PluginSettings = DEFAULT
+    max_pods_per_job: int = LIMITS.max_pods
+    window: int = LIMITS.window
     check: JobCheck | None = None

@@ -2,35 +2,55 @@
 
 import asyncio
 import logging
+import math
 from contextlib import ExitStack
 
-from pumice.api.kinds import JOB, POD_GROUP, QUEUE, Kind
-from pumice.api.meta import ObjectMeta, Raw
+from pumice.api.kinds import (
+    COMMAND,
+    JOB,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    Kind,
+)
+from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import Change
 from pumice.cluster.elected import ElectedWorker
-from pumice.cluster.errors import ApiError, Conflict, NotFound
+from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
-from pumice.controller.loop.execution import Executor, Outcome
+from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
+from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor, Outcome, patience
 from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.observed import Observed
 from pumice.controller.owners import controls_raw
+from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
 from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+from pumice.controller.situation import Limits
 from pumice.plugins import Registry
 
 __all__ = ["Term"]
 
 logger = logging.getLogger(__name__)
+
+UNSEEN_SECONDS = 5.0
+"""How long until something that the caches do not show is looked at again."""
+
+TOGETHER_SECONDS = 0.05
+"""Pods that change within this time are looked at together: those of a gang start and end in a row."""
+
+SHARE = 5
+"""While pods of a Job change all the time, planning takes at most a sixth of it."""
 
 LONGEST_SECONDS = 3600.0
 """Longest time until a Job that asked to be looked at again is; it then asks once more."""
@@ -53,9 +73,12 @@ class Term:
         self._caches = caches
         self._recorder = worker.recorder
         self._memory = Memory()
-        self._jobs: WorkQueue[JobKey] = WorkQueue("jobs")
-        self._queues: WorkQueue[str] = WorkQueue("queues")
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
+        self._outage = Backoff(base=0.1, cap=OUTAGE_SECONDS, spread=0.1, seed=settings.identity)
+        self._jobs: WorkQueue[JobKey] = WorkQueue("jobs")
+        self._queues: WorkQueue[str] = WorkQueue("queues", backoff=self._outage)
+        self._busy_until = -math.inf
+        self._limits = Limits(max_pods=settings.max_pods_per_job, window=settings.window)
         self._executor = Executor(
             self._client,
             self._recorder,
@@ -70,23 +93,30 @@ class Term:
             stack.callback(self._queues.close)
             stack.callback(self._caches.pods.subscribe(self._note_removal))
             stack.callback(self._caches.queues.subscribe(self._note_queue))
-            for end in self._caches.subscribe(self._jobs.add):
+            for end in self._caches.subscribe(self._jobs.add, self._note_pod):
                 stack.callback(end)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._jobs.work(self._job, self._settings.workers), name="jobs")
                 group.create_task(self._queues.work(self._queue), name="queues")
-
-    def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
-        del change, old
-        if new is not None:
-            self._queues.add(new.metadata.name)
 
     def _note_removal(self, change: Change, old: Pod | None, new: Pod | None) -> None:
         del change
         if old is None or (new is not None and new.metadata.uid == old.metadata.uid):
             return
         if (key := job_of_pod(old)) is not None:
-            self._memory.removed(key, old)
+            self._memory.removed(key)
+
+    def _note_pod(self, key: JobKey) -> None:
+        """Look at a Job whose pod changed, once for pods that change at about the same time."""
+        if self._memory.waits(key):
+            self._jobs.add(key)
+        else:
+            self._jobs.add_after(key, TOGETHER_SECONDS + SHARE * self._memory.cost(key))
+
+    def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
+        del change, old
+        if new is not None:
+            self._queues.add(new.metadata.name)
 
     async def _queue(self, name: str) -> float | None:
         """Open a new Queue."""
@@ -95,9 +125,13 @@ class Term:
         if patch is None:
             return None
         try:
-            await self._client.patch(QUEUE, name, None, patch, subresource="status")
+            await self._client.patch(
+                QUEUE, name, None, patch, subresource="status", metadata_only=True
+            )
         except (Conflict, NotFound):
             return None  # its next event comes back here
+        except TooManyRequests as error:
+            return patience(error)
         except ApiError as error:
             logger.warning("opening queue %s: %s", name, error)
             return self._queues.retry(name)
@@ -107,47 +141,111 @@ class Term:
         """One pass over a Job; the seconds after which to look again, if that is known."""
         namespace, name = key
         self._metrics.jobs.set(len(self._caches.jobs))
+        started = self._clock.monotonic()
+        if self._busy_until > started:
+            return self._busy_until - started
         job = self._caches.jobs.get(name, namespace)
         if job is None:
             self._memory.forget(key)
-            return None
+            self._metrics.forget(namespace, name)
+            return await self._refuse_commands(key)
         memory = self._memory.of(key, job["metadata"]["uid"])
-        started = self._clock.monotonic()
-        if (patience := memory.unseen(self._caches, started)) is not None:
-            return patience  # the event that shows the write comes back here earlier
-        gone, memory.gone = memory.gone, []
-        observed = self._observe(key, job, memory, tuple(gone))
+        if (unseen := memory.unseen(self._caches, started)) is not None:
+            return unseen  # the event that shows the write comes back here earlier
+        observed = self._observe(key, job, memory)
+        plan = self._plan(observed)
+        memory.cost = self._clock.monotonic() - started
+        left = memory.status_at + COUNT_SECONDS - started
+        if memory.held is not None and memory.overdue:
+            plan = Plan.of([memory.held], [RequeueAfter(0.0)])
+        elif left > 0 and (counts := counts_only(job.get("status") or {}, plan)) is not None:
+            memory.held = counts
+            plan = Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
+        outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
+        self._remember(memory, outcome)
+        memory.creates = outcome.complete and any(
+            kind == POD and made is not None for kind, *_, made in outcome.written
+        )
+        if memory.creates and not observed.pods:
+            self._note_first_pods(job)
+        self._metrics.pass_seconds.observe(self._clock.monotonic() - started)
+        self._metrics.passes.labels(
+            "again" if not outcome.complete else "done" if plan else "idle"
+        ).inc()
+        return self._after(memory, outcome)
+
+    def _note_first_pods(self, job: Raw) -> None:
+        """Observe how long a Job waited for its first pods; those of a restart are not counted."""
+        created = parse_time(job["metadata"].get("creationTimestamp"))
+        if created is not None and not (job.get("status") or {}).get("version"):
+            self._metrics.first_pods.observe(max(0.0, self._clock.wall() - created) * 1000)
+
+    def _plan(self, observed: Observed) -> Plan:
         try:
-            plan = reconcile(
+            return reconcile(
                 observed,
                 registry=self._registry,
                 now=self._clock.wall(),
                 settings=self._settings.plugins,
                 check=self._settings.check,
+                limits=self._limits,
             )
         except Exception as error:
             self._metrics.passes.labels("failed").inc()
-            self._tell_of_crash(job, error)
+            self._tell_of_crash(observed.job, error)
             raise
-        outcome = await self._executor.carry_out(plan, observed.job)
+
+    def _after(self, memory: Recollection, outcome: Outcome) -> float | None:
+        """Seconds after which to look again at a Job, if that is known."""
+        if outcome.busy is not None:
+            # It is the controller that has too many requests, not this Job.
+            self._busy_until = max(self._busy_until, self._clock.monotonic() + outcome.busy)
+            return outcome.busy
+        if outcome.trouble is not None:
+            memory.refusals += 1
+            return self._backoff.delay(memory.refusals - 1)
         if not outcome.complete:
-            memory.gone = gone + memory.gone
-        self._remember(memory, outcome)
-        self._metrics.pass_seconds.observe(self._clock.monotonic() - started)
-        if not outcome.complete:
-            self._metrics.passes.labels("again").inc()
-            memory.failures += 1
-            return self._backoff.delay(memory.failures - 1)
-        self._metrics.passes.labels("done" if plan else "idle").inc()
-        memory.failures = 0
+            memory.outages += 1
+            return self._outage.delay(memory.outages - 1)
+        memory.refusals = memory.outages = 0
         if outcome.finds or memory.trouble is not None:
             memory.trouble = None
             return 0.0
         return None if outcome.after is None else min(outcome.after, LONGEST_SECONDS)
 
-    def _observe(
-        self, key: JobKey, job: Raw, memory: Recollection, gone: tuple[Pod, ...]
-    ) -> Observed:
+    async def _refuse_commands(self, key: JobKey) -> float | None:
+        """Remove Commands for a Job that does not exist."""
+        commands = self._caches.commands.indexed(BY_JOB, key)
+        if not commands:
+            return None
+        namespace, name = key
+        try:
+            await self._client.get(JOB, name, namespace)
+            return (
+                UNSEEN_SECONDS  # the Job is newer than the cache; its event comes back here earlier
+            )
+        except NotFound:
+            pass
+        except TooManyRequests as error:
+            return patience(error)
+        except ApiError as error:
+            logger.warning("commands for job %s/%s: %s", namespace, name, error)
+            return UNSEEN_SECONDS
+        for command in commands:
+            meta = command.metadata
+            message = f"Command {meta.name} is refused: there is no Job {name}"
+            about = Reference.of(COMMAND, meta)
+            try:
+                await self._client.delete(COMMAND, meta.name, namespace, uid=meta.uid)
+            except (Conflict, NotFound):
+                continue
+            except ApiError as error:
+                logger.warning("removing command %s/%s: %s", namespace, meta.name, error)
+                return UNSEEN_SECONDS
+            self._recorder.record(about, "Warning", "CommandRefused", message)
+        return None
+
+    def _observe(self, key: JobKey, job: Raw, memory: Recollection) -> Observed:
         namespace, name = key
         caches = self._caches
         meta = job["metadata"]
@@ -169,7 +267,6 @@ class Term:
         return Observed(
             job=_whole(JOB, job),
             pods=tuple(caches.pods.indexed(BY_JOB, key)),
-            gone=gone,
             group=group,
             objects=(*objects.values(), *finds.values(), *memory.claims.values()),
             commands=tuple(caches.commands.indexed(BY_JOB, key)),
@@ -195,6 +292,8 @@ class Term:
                 memory.claims[name] = _whole(kind, made)
             version = made["metadata"]["resourceVersion"] if made else ""
             memory.writes.append(Write(kind, namespace, name, version, uid, now + WRITE_SECONDS))
+        if outcome.wrote_status:
+            memory.status_at, memory.held, memory.overdue = now, None, False
         if outcome.trouble is not None:
             memory.trouble = outcome.trouble
 

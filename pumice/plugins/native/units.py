@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys, kinds
-from pumice.api.jobs import MAX_PODS_PER_JOB, JobSpec
+from pumice.api.jobs import DEFAULT_MAX_PODS, JobSpec
 from pumice.api.kinds import Kind
 from pumice.api.meta import ObjectMeta
 from pumice.plugins.applied import read_arguments
@@ -104,7 +104,7 @@ def kind_of(owner: Owner) -> Kind:
     return kinds.JOB_SET if isinstance(owner, JobSet) else kinds.LEADER_WORKER_SET
 
 
-def unit_count(owner: Owner, max_pods: int = MAX_PODS_PER_JOB) -> int:
+def unit_count(owner: Owner, max_pods: int = DEFAULT_MAX_PODS) -> int:
     """Number of the units of an owner; 0 when no template of it names plugins.
 
     No unit is made for this, nor anything listed: a LeaderWorkerSet may ask for two thousand million groups.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pumice.api import keys
-from pumice.api.jobs import MAX_PODS_PER_JOB
+from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.plugins.errors import PluginError
 from pumice.plugins.findings import problems
 from pumice.plugins.native.owners import Owner
@@ -54,7 +54,7 @@ class NativeWirings:
         registry: Registry,
         settings: PluginSettings = DEFAULT,
         *,
-        max_pods: int = MAX_PODS_PER_JOB,
+        max_pods: int = DEFAULT_MAX_PODS,
     ) -> None:
         self._registry = registry
         # There is nothing of Volcano's that these pods could be wired like.

@@ -29,16 +29,14 @@ def run(session: Session, _arguments: Arguments) -> None:
     jobs: dict[str, Line[Job]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
-        queue = _admitted(session, job)
-        waiting = _candidates(session, job) if queue is not None else []
-        if queue is None or not waiting:
-            continue
-        tasks[job.key] = _Tasks(session, waiting)
-        line = jobs.get(job.queue)
-        if line is None:
-            line = jobs[job.queue] = Line(session.job_key)
-            queues.push(queue)
-        line.push(job)
+        with session.turn(job):
+            if _admitted(session, job) is None or not _candidates(session, job):
+                continue
+            line = jobs.setdefault(job.queue, Line(session.job_key))
+            line.push(job)
+    for name, line in jobs.items():
+        if line:
+            queues.push(session.state.queues[name])
     while queues:
         queue = queues.pop()
         line = jobs[queue.metadata.name]
@@ -48,9 +46,12 @@ def run(session: Session, _arguments: Arguments) -> None:
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
-        waiting_tasks = tasks[job.key]
-        if _turn(session, queue, job, waiting_tasks) and waiting_tasks:
-            line.push(job)
+        with session.turn(job):
+            waiting = tasks.get(job.key)
+            if waiting is None and not _needs_more(session, queue, job):
+                waiting = tasks[job.key] = _Tasks(session, _candidates(session, job))
+            if waiting and _turn(session, queue, job, waiting) and waiting:
+                line.push(job)
         queues.push(queue)
 
 
@@ -81,11 +82,27 @@ def _candidates(session: Session, job: Job) -> list[Task]:
     ]
 
 
+def _needs_more(session: Session, queue: Queue, job: Job) -> bool:
+    """Whether a job that found too few places before needs more than another one of its shape has found now."""
+    shapes = job.blocked or ()
+    places = (
+        session.places.get((shapes[0].number, queue.metadata.name)) if len(shapes) == 1 else None
+    )
+    needed = job.min_member - job.ready
+    if places is None or needed <= places:
+        return False
+    job.short, job.gained = needed - places, 0
+    session.skipped.add(job.key)
+    return True
+
+
 def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
     name = queue.metadata.name
     while line:
-        refusal = Reason("QueueOverused", f"queue {name} uses all that it may", {"queue": name})
-        session.outcome(line.pop()).refusal = refusal
+        message = f"queue {name} uses all that it may"
+        outcome = session.outcome(line.pop())
+        outcome.refusal = Reason("QueueOverused", message, {"queue": name}, (name,))
+        outcome.may_change = True
 
 
 class _Tasks:
@@ -104,6 +121,10 @@ class _Tasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
+    def shapes(self) -> set[int]:
+        """Numbers of their shapes."""
+        return {task.shape.number for task in self._tasks}
+
     def pop(self) -> Task:
         if self._is_moving:
             self._tasks.sort(key=self._key, reverse=True)
@@ -114,16 +135,23 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
+    shapes = tasks.shapes()
     failed_roles: set[str] = set()
+    failed_shapes: set[int] = set()
     while tasks:
         task = tasks.pop()
         session.decided += 1
-        refusal = session.why_not_allocatable(queue, task)
+        if task.shape.number in failed_shapes:
+            continue  # more pods of the gang make no room for it
+        impossible = session.why_impossible(task.shape)
+        refusal = impossible or session.why_not_allocatable(queue, task)
         if refusal is not None:
             outcome.refused = refusal
+            outcome.may_change |= impossible is None
             continue
         if not _place(session, queue, statement, outcome, task):
             failed_roles.add(task.role)
+            failed_shapes.add(task.shape.number)
             if not goes_on(job, failed_roles):
                 break
             continue
@@ -135,9 +163,20 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     if session.is_pipelined(job):
         session.keep(statement)
     else:
-        outcome.tentative = dict(statement.placements)
+        outcome.schedulable = len(statement.placements)
+        if outcome.failed is not None and outcome.refused is None and len(shapes) == 1:
+            _count_places(session, queue, outcome, statement)
         statement.discard()
     return False
+
+
+def _count_places(session: Session, queue: Queue, outcome: Outcome, statement: Statement) -> None:
+    """Note how many places a gang of one shape has found, where others can rely on it."""
+    assert outcome.failed is not None
+    task, _ = outcome.failed
+    if session.board(task, queue.metadata.name).counts_room_only and not session.pipelined:
+        outcome.places = len(statement.placements) + len(statement.promises)
+        session.places[task.shape.number, queue.metadata.name] = outcome.places
 
 
 def _place(

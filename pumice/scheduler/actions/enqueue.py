@@ -23,22 +23,25 @@ def run(session: Session, _arguments: Arguments) -> None:
         queue = session.queue_of(job)
         if queue is None:
             continue
-        line = lines.get(job.queue)
-        if line is None:
-            line = lines[job.queue] = Line(session.job_key)
-            queues.push(queue)
-        line.push(job)
+        with session.turn(job):
+            lines.setdefault(job.queue, Line(session.job_key)).push(job)
+    for name, line in lines.items():
+        if line:
+            queues.push(session.state.queues[name])
     while queues:
         queue = queues.pop()
         line = lines[queue.metadata.name]
         if not line:
             continue
         job = line.pop()
-        refusal = session.why_not_enqueueable(job) if job.min_resources else None
-        if refusal is None:
-            session.enter(job)
-        else:
-            session.outcome(job).refusal = refusal
+        with session.turn(job):
+            refusal = session.why_not_enqueueable(job) if job.min_resources else None
+            if refusal is None:
+                session.enter(job)
+            else:
+                outcome = session.outcome(job)
+                outcome.refusal = refusal
+                outcome.may_change = True
         queues.push(queue)
 
 

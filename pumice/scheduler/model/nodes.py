@@ -290,6 +290,11 @@ class NodeTable:
             array.flags.writeable = False
         return Rows(count, *arrays)
 
+    def free(self, row: int) -> Ints:
+        """What is free on a node once terminating pods are gone, by column; a copy."""
+        found: Ints = self._allocatable[row] - self._used[row] + self._releasing[row]
+        return found
+
     # -- inside ------------------------------------------------------------------------------
 
     def _append(self, record: NodeRecord) -> None:

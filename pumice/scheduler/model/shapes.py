@@ -1,7 +1,7 @@
 """Pod shapes: what pods have in common when the same nodes suit them equally well.
 
-The pods of a gang mostly differ in their names only. Requests, selector, affinity, tolerations and host
-ports are interned as one shape, and masks and scores are computed once a shape instead of once a pod.
+The pods of a gang mostly differ in their names only. Requests, selector, affinity, tolerations, host
+ports and claims are interned as one shape, and masks and scores are computed once a shape instead of once a pod.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,15 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from pumice.api.pods import Affinity, Container, NodeAffinity, PodSpec, Toleration
+from pumice.api.pods import (
+    Affinity,
+    Container,
+    NodeAffinity,
+    Pod,
+    PodAffinity,
+    PodSpec,
+    Toleration,
+)
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import pod_requests
 from pumice.scheduler.model.axis import (
@@ -23,6 +31,7 @@ from pumice.scheduler.model.axis import (
     Axis,
     Ints,
 )
+from pumice.scheduler.model.claims import claim_names
 
 __all__ = ["HostPort", "Need", "PodShape", "ShapeTable"]
 
@@ -51,10 +60,14 @@ class PodShape:
         vector: What it takes from a node, in column order.
         needs: Resources that a node must have room for: CPU, memory, then the others by name.
         is_empty: Whether it asks for nothing but a slot.
+        claims: Claims that it mounts, `namespace/name`.
+        hard_rules: Fields with which it rules out nodes beyond selector, node affinity, taints and ports.
         users: Pods that have it.
     """
 
     __slots__ = (
+        "claims",
+        "hard_rules",
         "host_ports",
         "is_empty",
         "key",
@@ -86,6 +99,8 @@ class PodShape:
         self.node_affinity: NodeAffinity | None = (spec.affinity or Affinity()).node_affinity
         self.tolerations: tuple[Toleration, ...] = tuple(spec.tolerations or ())
         self.host_ports = key.host_ports
+        self.claims = key.claims
+        self.hard_rules = key.hard_rules
         self.users = 0
 
     def __repr__(self) -> str:
@@ -99,6 +114,8 @@ class ShapeKey(msgspec.Struct, frozen=True):
     scored: tuple[int, int]
     placement: bytes
     host_ports: tuple[HostPort, ...]
+    claims: tuple[str, ...]
+    hard_rules: tuple[str, ...]
 
 
 class ShapeTable:
@@ -115,18 +132,21 @@ class ShapeTable:
     def __len__(self) -> int:
         return len(self._shapes)
 
-    def intern(self, spec: PodSpec) -> PodShape:
+    def intern(self, pod: Pod) -> PodShape:
         """The shape of a pod.
 
         Raises:
             QuantityError: A request cannot be read.
         """
+        spec, meta = pod.spec, pod.metadata
         requests = pod_requests(spec)
         key = ShapeKey(
             tuple(sorted(requests.items())),
             _scored(spec),
             _ENCODER.encode((spec.node_selector, spec.affinity, spec.tolerations)),
             tuple(sorted(set(_host_ports(spec)))),
+            tuple(f"{meta.namespace}/{name}" for name in claim_names(meta.name, spec.volumes)),
+            tuple(_hard_rules(spec)),
         )
         shape = self._shapes.get(key)
         if shape is None:
@@ -184,3 +204,24 @@ def _host_ports(spec: PodSpec) -> Iterator[HostPort]:
             number = port.host_port or (port.container_port if spec.host_network else 0)
             if number:
                 yield (port.protocol or "TCP", port.host_ip or "0.0.0.0", number)
+
+
+def _hard_rules(spec: PodSpec) -> Iterator[str]:
+    affinity = spec.affinity
+    if affinity is not None:
+        if _is_required(affinity.pod_affinity):
+            yield "affinity.podAffinity"
+        if _is_required(affinity.pod_anti_affinity):
+            yield "affinity.podAntiAffinity"
+    for constraint in spec.topology_spread_constraints or ():
+        if constraint.when_unsatisfiable != "ScheduleAnyway":
+            yield "topologySpreadConstraints"
+            break
+    if spec.resource_claims:
+        yield "resourceClaims"
+
+
+def _is_required(affinity: PodAffinity | None) -> bool:
+    return affinity is not None and bool(
+        affinity.required_during_scheduling_ignored_during_execution
+    )

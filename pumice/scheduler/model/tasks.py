@@ -16,6 +16,7 @@ from pumice.scheduler.results import PodVerdict
 __all__ = [
     "ALLOCATED_LIKE",
     "NEEDS_ROOM",
+    "PLACED",
     "READY",
     "SCHEDULED",
     "TITLES",
@@ -64,6 +65,9 @@ NEEDS_ROOM = frozenset(
 )
 """Pods that use up their node."""
 
+PLACED = frozenset({Status.BOUND, Status.RUNNING, Status.UNKNOWN})
+"""Pods that the API server shows on a node, and neither terminating nor finished."""
+
 _PHASES = {
     "Running": Status.RUNNING,
     "Succeeded": Status.SUCCEEDED,
@@ -81,7 +85,10 @@ class Task:
         job: Key of the gang it belongs to; empty for pods that Pumice does not schedule.
         role: Name of its task in the job, empty when it says none.
         counts: The job's counters of the role, by status.
-        status: Where it stands, tentative decisions of the running cycle included.
+        uid: uid of the pod.
+        version: resourceVersion of the pod as it was last shown.
+        shown: Status that follows from what the API server last showed.
+        status: Where it stands, what is assumed and tentative decisions of the running cycle included.
         node: Name of the node that it is or will be on; empty when there is none.
         order: What the order falls back to: index in the name, age, name.
         gates: Scheduling gates that hold it back, as text.
@@ -101,8 +108,11 @@ class Task:
         "priority",
         "role",
         "shape",
+        "shown",
         "status",
+        "uid",
         "verdict",
+        "version",
     )
 
     def __init__(self, pod: Pod, shape: PodShape) -> None:
@@ -120,11 +130,13 @@ class Task:
             parse_time(meta.creation_timestamp) or 0.0,
             natural(meta.name),
         )
-        self.status = status_of(pod)
+        self.uid = meta.uid
+        self.version = meta.resource_version
+        self.shown = self.status = status_of(pod)
         self.node = ""
         self.job = ""
         self.counts: list[int] = []
-        self.verdict: PodVerdict | None = None
+        self.verdict = _standing(pod)
 
     @property
     def facts(self) -> tuple[object, ...]:
@@ -153,6 +165,14 @@ def status_of(pod: Pod) -> Status:
     if known is Status.RUNNING:
         return known
     return Status.BOUND if pod.spec.node_name else Status.PENDING
+
+
+def _standing(pod: Pod) -> PodVerdict | None:
+    """What the pod says about why it waits."""
+    for condition in pod.status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "False":
+            return PodVerdict(condition.reason, condition.message)
+    return None
 
 
 def _priority(pod: Pod) -> int:

@@ -1,7 +1,10 @@
 """predicates: nodes that a pod may not use.
 
-Cordoned nodes, node selector and required node affinity, taints that nothing tolerates, and host ports that are
-taken. Room for the requests is checked by the session itself, for every configuration.
+Cordoned nodes, node selector and required node affinity, taints that nothing tolerates, host ports that are
+taken, and nodes from which a bound volume cannot be reached. Room for the requests is checked by the session
+itself, for every configuration.
+
+A pod that rules out nodes in a way that is not known here is not placed at all, and the reason says so.
 """
 
 import numpy as np
@@ -10,11 +13,14 @@ from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.claims import ZONES
+from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
@@ -22,6 +28,16 @@ __all__ = ["SPEC", "Predicates"]
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")
+_UNSUPPORTED = {
+    "affinity.podAffinity": ("predicate.PodAffinityEnable", "required pod affinity"),
+    "affinity.podAntiAffinity": ("predicate.PodAffinityEnable", "required pod anti-affinity"),
+    "topologySpreadConstraints": (
+        "predicate.PodTopologySpreadEnable",
+        "topology spread with DoNotSchedule",
+    ),
+    "resourceClaims": ("predicate.DynamicResourceAllocationEnable", "a claim to devices"),
+}
+"""Hard rules of pods that are not built, the argument that turns each off, and what it is called."""
 _ANY_ADDRESS = "0.0.0.0"
 
 
@@ -32,10 +48,24 @@ class Predicates:
         self._affinity = arguments.flag("predicate.NodeAffinityEnable")
         self._taints = arguments.flag("predicate.TaintTolerationEnable")
         self._ports = arguments.flag("predicate.NodePortsEnable")
+        self._claims = arguments.flag("predicate.VolumeBindingEnable")
+        self._zones = arguments.flag("predicate.VolumeZoneEnable")
+        self._unsupported = {
+            field: words
+            for field, (switch, words) in _UNSUPPORTED.items()
+            if arguments.flag(switch)
+        }
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the filters."""
         self._session = session
+        if self._unsupported:
+            register.pod_check(self._why_unsupported)
+        if self._claims:
+            register.pod_check(self._why_unbound)
+            register.node_filter(self._out_of_reach)
+        if self._zones:
+            register.node_filter(self._other_zones)
         register.node_filter(self._unschedulable)
         if self._affinity:
             register.node_filter(self._node_affinity)
@@ -43,6 +73,50 @@ class Predicates:
             register.node_filter(self._untolerated)
         if self._ports:
             register.node_filter(self._port_conflicts, scope="row")
+
+    def _why_unsupported(self, shape: PodShape) -> Reason | None:
+        found = [field for field in shape.hard_rules if field in self._unsupported]
+        if not found:
+            return None
+        words = " and ".join(f"{self._unsupported[field]} (spec.{field})" for field in found)
+        message = (
+            f"{words} cannot be honoured, because this scheduler does not support it yet; "
+            "remove it or set another schedulerName"
+        )
+        return Reason("UnsupportedRule", message, {"fields": [f"spec.{field}" for field in found]})
+
+    def _why_unbound(self, shape: PodShape) -> Reason | None:
+        for key in shape.claims:
+            if problem := self._session.claims.problem(key):
+                return Reason("VolumeNotBound", problem, {"claim": key})
+        return None
+
+    def _out_of_reach(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+        claims = self._session.claims
+        selectors = [found for key in pods.shape.claims if (found := claims.affinity(key))]
+        if not selectors:
+            return None
+        matches = np.ones(len(self._session.node_names), dtype=np.bool_)
+        for selector in selectors:
+            matches &= self._session.matcher.selector(selector)
+        codes: Ints = (~matches).astype(np.int64)
+        return Verdict(codes, ("node(s) had volume node affinity conflict",))
+
+    def _other_zones(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+        claims = self._session.claims
+        zones = [zone for key in pods.shape.claims for zone in claims.zones(key)]
+        if not zones:
+            return None
+        label = self._session.facts.label
+        matches = np.ones(len(self._session.node_names), dtype=np.bool_)
+        for name, values in zones:
+            absent = label(name).codes == ABSENT
+            successor = label(ZONES[name]).where(values.__contains__)
+            matches &= label(name).where(values.__contains__) | (absent & successor)
+        in_no_zone = np.logical_and.reduce([label(name).codes == ABSENT for name in ZONES])
+        matches |= in_no_zone
+        codes: Ints = (~matches).astype(np.int64)
+        return Verdict(codes, ("node(s) had no available volume zone",))
 
     def _unschedulable(self, pods: PodClass, _rows: Rows) -> Verdict | None:
         cordoned = self._session.facts.unschedulable
@@ -115,22 +189,35 @@ def _overlap(one: str, other: str) -> bool:
 
 SPEC = PluginSpec(
     name="predicates",
-    summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports.",
+    summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports, volumes.",
     build=Predicates,
     arguments=(
         Argument("predicate.NodeAffinityEnable", True, "Look at node selector and node affinity."),
         Argument("predicate.NodePortsEnable", True, "Look at host ports."),
         Argument("predicate.TaintTolerationEnable", True, "Look at taints."),
-        Argument("predicate.PodAffinityEnable", True, "Affinity between pods.", is_absent=True),
+        Argument(
+            "predicate.PodAffinityEnable",
+            True,
+            "Do not place pods with required pod affinity or anti-affinity, which is not supported yet.",
+        ),
         Argument("predicate.NodeVolumeLimitsEnable", True, "Volume limits.", is_absent=True),
-        Argument("predicate.VolumeZoneEnable", True, "Volume zones.", is_absent=True),
-        Argument("predicate.PodTopologySpreadEnable", True, "Topology spread.", is_absent=True),
-        Argument("predicate.VolumeBindingEnable", True, "Volume binding.", is_absent=True),
+        Argument(
+            "predicate.VolumeZoneEnable", True, "Look at the zones of the volumes of bound claims."
+        ),
+        Argument(
+            "predicate.PodTopologySpreadEnable",
+            True,
+            "Do not place pods whose topology spread says DoNotSchedule, which is not supported yet.",
+        ),
+        Argument(
+            "predicate.VolumeBindingEnable",
+            True,
+            "Place pods when their claims are bound, on nodes that reach the volumes.",
+        ),
         Argument(
             "predicate.DynamicResourceAllocationEnable",
             True,
-            "Dynamic resource allocation.",
-            is_absent=True,
+            "Do not place pods with claims to devices, which are not supported.",
         ),
         Argument(
             "predicate.CacheEnable",

@@ -121,9 +121,12 @@ class TaskTopology:
                 counts[row] += number
         for node in buckets.placed:
             row = self._session.row_of(node)
-            repelling = buckets.conflicts(task, node)
-            if row >= 0 and repelling:
-                counts[row] = counts[row] - repelling if self._is_volcano else 1 - repelling
+            if row < 0:
+                continue
+            if self._is_volcano:
+                counts[row] -= buckets.conflicts(task, node)
+            elif repelling := buckets.conflicts(task, node, besides=bucket):
+                counts[row] = 1 - repelling
         counts[fitting == 0] = 0
         return counts
 

@@ -28,7 +28,7 @@ class Bucket:
         roles: How many pods of each task are in it.
         members: Those that had no place when the session opened, in the order of placing.
         pending: Those of them that still have none.
-        on_node: Those with a place, by node.
+        placed: How many pods of each task have a place, by node.
         weight: Size of the waiting ones, for balance between buckets.
         size: Pods that were in it when the session opened.
     """
@@ -37,9 +37,14 @@ class Bucket:
     roles: Counter[str] = field(default_factory=Counter)
     members: list[Task] = field(default_factory=list)
     pending: dict[str, Task] = field(default_factory=dict)
-    on_node: Counter[str] = field(default_factory=Counter)
+    placed: dict[str, Counter[str]] = field(default_factory=dict)
     weight: float = 0.0
     size: int = 0
+
+    @property
+    def on_node(self) -> Counter[str]:
+        """Pods with a place, by node."""
+        return Counter({node: roles.total() for node, roles in self.placed.items()})
 
 
 class Buckets:
@@ -90,7 +95,7 @@ class Buckets:
         counted = [task for task in tasks if task.status in _COUNTED]
         for task in counted:
             if task.node and not as_volcano:
-                self._note_placed(task, task.node, 1)
+                _note(self.placed, task.node, self.role_of(task), 1)
         members = sorted(
             (task for task in counted if self.role_of(task) in self._types),
             key=lambda task: (
@@ -106,7 +111,7 @@ class Buckets:
             if task.node:
                 bucket = of_node.get(task.node) or self._open()
                 of_node[task.node] = bucket
-                bucket.on_node[task.node] += 1
+                _note(bucket.placed, task.node, self.role_of(task), 1)
             else:
                 bucket = self._choose(task)
                 bucket.members.append(task)
@@ -149,10 +154,21 @@ class Buckets:
         """Type of a pod's task, the stronger the higher."""
         return self._types.get(self.role_of(task), NONE)
 
-    def conflicts(self, task: Task, node: str) -> int:
-        """Pods of the job on a node that a pod should not be with."""
+    def conflicts(self, task: Task, node: str, *, besides: Bucket | None = None) -> int:
+        """Pods of the job on a node that a pod should not be with.
+
+        Args:
+            task: The pod.
+            node: The node.
+            besides: A bucket whose pods do not count: the pod was put into it although they repel it.
+        """
         placed = self.placed.get(node)
-        return self._attraction.repulsion(self.role_of(task), placed) if placed else 0
+        if not placed:
+            return 0
+        role = self.role_of(task)
+        repelling = self._attraction.repulsion(role, placed)
+        own = besides.placed.get(node) if besides and repelling else None
+        return repelling - (self._attraction.repulsion(role, own) if own else 0)
 
     def others(self, task: Task, bucket: Bucket) -> list[Task]:
         """Pods of a bucket that wait beside a pod, in the order of placing."""
@@ -163,27 +179,30 @@ class Buckets:
 
     def place(self, task: Task, node: str) -> None:
         """Count a pod as placed on a node."""
-        self._note_placed(task, node, 1)
+        role = self.role_of(task)
+        _note(self.placed, node, role, 1)
         bucket = self.of(task)
         if bucket is None:
             return
         if bucket.pending.pop(task.key, None) is not None:
             bucket.weight -= weight_of(task)
-        bucket.on_node[node] += 1
+        _note(bucket.placed, node, role, 1)
 
     def take_back(self, task: Task, node: str) -> None:
         """Undo `place`; also for a pod that leaves its node for good."""
-        self._note_placed(task, node, -1)
+        role = self.role_of(task)
+        _note(self.placed, node, role, -1)
         bucket = self.of(task)
         if bucket is None:
             return
-        bucket.on_node[node] -= 1
+        _note(bucket.placed, node, role, -1)
         if task.status is Status.PENDING:
             bucket.pending[task.key] = task
             bucket.weight += weight_of(task)
 
-    def _note_placed(self, task: Task, node: str, step: int) -> None:
-        self.placed.setdefault(node, Counter())[self.role_of(task)] += step
+
+def _note(placed: dict[str, Counter[str]], node: str, role: str, step: int) -> None:
+    placed.setdefault(node, Counter())[role] += step
 
 
 _COUNTED = frozenset(

@@ -14,6 +14,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.cluster.cache import Change, WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
@@ -41,6 +42,8 @@ class Caches:
         pod_groups: The gangs.
         queues: The queues.
         priority_classes: The priority classes.
+        claims: Claims to volumes.
+        volumes: Persistent volumes.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
@@ -50,11 +53,23 @@ class Caches:
         self.pod_groups = WatchCache(client, kinds.POD_GROUP, PodGroup, clock=clock)
         self.queues = WatchCache(client, kinds.QUEUE, Queue, clock=clock)
         self.priority_classes = WatchCache(client, kinds.PRIORITY_CLASS, PriorityClass, clock=clock)
+        self.claims = WatchCache(
+            client, kinds.PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim, clock=clock
+        )
+        self.volumes = WatchCache(client, kinds.PERSISTENT_VOLUME, PersistentVolume, clock=clock)
 
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:
         """Every cache."""
-        return (self.nodes, self.queues, self.priority_classes, self.pod_groups, self.pods)
+        return (
+            self.nodes,
+            self.queues,
+            self.priority_classes,
+            self.claims,
+            self.volumes,
+            self.pod_groups,
+            self.pods,
+        )
 
     @contextmanager
     def feeding(self, state: ClusterState, news: asyncio.Event) -> Iterator[None]:
@@ -80,6 +95,8 @@ class Caches:
                     news,
                 ),
                 _feed(self.queues, state.set_queue, by_name(state.remove_queue), news),
+                _feed(self.claims, state.set_claim, by_both(state.remove_claim), news),
+                _feed(self.volumes, state.set_volume, by_name(state.remove_volume), news),
                 _feed(self.nodes, state.set_node, by_name(state.remove_node), news),
                 _feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group), news),
                 _feed(self.pods, state.set_pod, by_both(state.remove_pod), news),

@@ -2,22 +2,27 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Literal
 
-from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.kinds import POD_GROUP, QUEUE
+from pumice.api.podgroups import PodGroup
+from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.elected import ElectedWorker
-from pumice.cluster.errors import ApiError, NotFound
+from pumice.cluster.elected import Check, ElectedWorker
 from pumice.cluster.events import Reference
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
+from pumice.scheduler.worker.conditions import PodConditions
+from pumice.scheduler.worker.context import TermContext
+from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.feeds import Caches
 from pumice.scheduler.worker.metrics import SchedulerMetrics
+from pumice.scheduler.worker.quarantine import Quarantine
 from pumice.scheduler.worker.queues import ensure_queues
 from pumice.scheduler.worker.settings import WorkerSettings
-from pumice.scheduler.worker.statuses import PodConditions, PodGroupStatuses
+from pumice.scheduler.worker.statuses import PodGroupStatuses
 
 __all__ = ["SchedulerWorker"]
 
@@ -57,6 +62,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
             metrics: What to count in.
         """
         self.config = config
+        self._term: _Term | None = None
         self.caches = Caches(client, clock)
         super().__init__(
             client,
@@ -65,110 +71,117 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
             self.caches.all,
             clock=clock,
         )
+        for what in config.missing:
+            logger.error("configuration: %s is not part of this version and does nothing", what)
+            self.metrics.config_missing.labels(what).set(1)
+
+    @property
+    def notes(self) -> Mapping[str, Check]:
+        """Actions and plugins of the configuration that do nothing."""
+        missing = ", ".join(self.config.missing)
+        problem = f"not part of this version, does nothing: {missing}" if missing else None
+        return {"configuration": lambda: problem}
+
+    @property
+    def checks(self) -> Mapping[str, Check]:
+        """What must hold for this process to be ready."""
+        return {**super().checks, "cycles": lambda: self._term.problem if self._term else None}
 
     async def term(self) -> None:
         """Schedule until cancelled."""
-        await _Term(self).run()
+        self._term = _Term(self)
+        try:
+            await self._term.run()
+        finally:
+            self._term = None
 
 
 class _Term:
     """The time for which this process leads without a break: one state, and the writers it feeds."""
 
     def __init__(self, worker: SchedulerWorker) -> None:
-        self._client = worker.client
         self._config = worker.config
         self._settings = settings = worker.settings
-        self._clock = worker.clock
-        self._metrics = worker.metrics
-        self._caches = worker.caches
-        self._recorder = worker.recorder
         self._news = asyncio.Event()
-        self._state = ClusterState(
-            scheduler_names=settings.scheduler_names, default_queue=settings.default_queue
-        )
-        self._binder = Binder(
-            self._client,
-            self._state,
-            self._caches.pods,
-            self._recorder,
-            self._metrics,
-            clock=self._clock,
+        self._context = context = TermContext(
+            client=worker.client,
+            state=ClusterState(
+                scheduler_names=settings.scheduler_names,
+                default_queue=settings.default_queue,
+                pace=settings.pace,
+            ),
+            caches=worker.caches,
+            recorder=worker.recorder,
+            metrics=worker.metrics,
+            clock=worker.clock,
             wake=self._news.set,
-            workers=settings.concurrent_binds,
+            leads=worker.leads,
         )
-        self._statuses = PodGroupStatuses(self._client, self._caches.pod_groups, self._metrics)
-        self._conditions = PodConditions(
-            self._client,
-            self._caches.pods,
-            self._recorder,
-            self._metrics,
-            clock=self._clock,
-            is_binding=self._binder.is_binding,
-        )
+        self._binder = Binder(context)
+        self._evictor = Evictor(context)
+        self._quarantine = Quarantine(context)
+        self._statuses = PodGroupStatuses(context)
+        self._conditions = PodConditions(context, self._binder.is_binding)
+
+    @property
+    def problem(self) -> str | None:
+        """Why cycles do not end, or None when they do."""
+        return self._quarantine.problem
 
     async def run(self) -> None:
-        writes = self._settings.concurrent_writes
-        with self._caches.feeding(self._state, self._news):
-            async with asyncio.TaskGroup() as group:
-                queues = ensure_queues(self._client, self._clock, self._settings.default_queue)
-                group.create_task(queues, name="queues")
-                group.create_task(self._binder.run(), name="bindings")
-                group.create_task(self._statuses.run(writes), name="statuses")
-                group.create_task(self._conditions.run(writes), name="conditions")
-                group.create_task(self._cycles(group), name="cycles")
+        settings, context = self._settings, self._context
+        writes = settings.concurrent_writes
+        try:
+            with context.caches.feeding(context.state, self._news):
+                async with asyncio.TaskGroup() as group:
+                    queues = ensure_queues(context.client, context.clock, settings.default_queue)
+                    group.create_task(queues, name="queues")
+                    group.create_task(self._binder.run(settings.concurrent_binds), name="bindings")
+                    evictions = self._evictor.run(settings.concurrent_evictions)
+                    group.create_task(evictions, name="evictions")
+                    group.create_task(self._quarantine.run(), name="quarantine")
+                    group.create_task(self._statuses.run(writes), name="statuses")
+                    group.create_task(self._conditions.run(writes), name="conditions")
+                    group.create_task(self._cycles(), name="cycles")
+        finally:
+            await context.drain()
 
-    async def _cycles(self, group: asyncio.TaskGroup) -> None:
+    async def _cycles(self) -> None:
+        clock, metrics = self._context.clock, self._context.metrics
         while True:
             self._news.clear()
-            started = self._clock.monotonic()
-            result = run_cycle(self._state, self._config, self._clock.wall())
-            self._metrics.cycle_seconds.observe(self._clock.monotonic() - started)
-            self._metrics.cycles.inc()
-            self._metrics.decided.inc(result.decided)
-            self._metrics.pending.set(len(result.pending))
-            self._metrics.nodes.set(len(self._caches.nodes))
-            self._hand_on(result, group)
+            started = clock.monotonic()
+            result = run_cycle(self._context.state, self._config, clock.wall())
+            metrics.cycle_seconds.observe(clock.monotonic() - started)
+            metrics.cycles.inc()
+            metrics.decided.inc(result.decided)
+            metrics.pending.set(len(result.pending))
+            metrics.nodes.set(len(self._context.caches.nodes))
+            self._hand_on(result)
+            delay = self._quarantine.after_cycle(result)
+            if delay is not None:
+                await clock.sleep(delay)
+                continue
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.period):
                     await self._news.wait()
-                    await self._clock.sleep(self._settings.debounce)
+                    await clock.sleep(self._settings.debounce)
 
-    def _hand_on(self, result: CycleResult, group: asyncio.TaskGroup) -> None:
+    def _hand_on(self, result: CycleResult) -> None:
         self._binder.bind(result.binds)
+        self._evictor.evict(result.evicted)
         self._statuses.put(result.pod_groups)
         self._conditions.put(result.pods)
-        for key in result.evicted:
-            group.create_task(self._evict(key), name=f"eviction of {key}")
         for event in result.events:
-            self._tell(event)
+            self._record(event)
 
-    async def _evict(self, key: str) -> None:
-        namespace, _, name = key.partition("/")
-        pod = self._caches.pods.get(name, namespace)
-        if pod is None:
-            return
-        try:
-            await self._client.evict(namespace, name, uid=pod.metadata.uid)
-        except NotFound:
-            return
-        except ApiError as error:
-            logger.warning("evicting %s: %s", key, error)
-            self._metrics.evictions.labels("failed").inc()
-            self._state.set_pod(pod)
-            self._news.set()
-            return
-        self._metrics.evictions.labels("evicted").inc()
-        self._recorder.record(
-            Reference.of(POD, pod.metadata), "Normal", "Evict", "Evicted to make room for others"
-        )
-
-    def _tell(self, event: Event) -> None:
-        if event.kind != POD_GROUP.kind:
-            return
-        group = self._caches.pod_groups.get(event.name, event.namespace)
-        if group is not None:
-            about = Reference.of(POD_GROUP, group.metadata)
-            severity: Literal["Normal", "Warning"] = (
-                "Warning" if event.type == "Warning" else "Normal"
-            )
-            self._recorder.record(about, severity, event.reason, event.message)
+    def _record(self, event: Event) -> None:
+        caches = self._context.caches
+        found: PodGroup | Queue | None
+        if event.kind == QUEUE.kind:
+            kind, found = QUEUE, caches.queues.get(event.name)
+        else:
+            kind, found = POD_GROUP, caches.pod_groups.get(event.name, event.namespace)
+        if found is not None:
+            about = Reference.of(kind, found.metadata)
+            self._context.recorder.record(about, event.type, event.reason, event.message)

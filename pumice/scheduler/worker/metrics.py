@@ -16,13 +16,15 @@ class SchedulerMetrics:
         cycles: Cycles run.
         cycle_seconds: Duration of a cycle, without what follows from it.
         decided: Pods that cycles placed or refused.
-        binds: Bindings by result: `bound`, `gone`, `failed`.
+        errors: Unexpected exceptions in cycles, by what they ended: `gang`, `cycle`.
+        binds: Bindings by result: `bound`, `gone` (no such pod), `node` (removed or cordoned meanwhile), `failed`.
         bind_seconds: From a decision to the API server's answer.
         evictions: Evictions by result.
         writes: Statuses and conditions written, by kind and result.
         pending: PodGroups that wait, after the last cycle.
         nodes: Nodes known.
         leading: 1 while this process schedules.
+        config_missing: 1 for each action and plugin of the configuration that this version lacks.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -38,6 +40,12 @@ class SchedulerMetrics:
         )
         self.decided = Counter(
             f"{name}decided_pods", "Pods that cycles placed or refused.", registry=self.registry
+        )
+        self.errors = Counter(
+            f"{name}errors",
+            "Unexpected exceptions in scheduling cycles, by what they ended.",
+            ["scope"],
+            registry=self.registry,
         )
         self.binds = Counter(f"{name}binds", "Bindings.", ["result"], registry=self.registry)
         self.bind_seconds = Histogram(
@@ -61,4 +69,10 @@ class SchedulerMetrics:
         self.nodes = Gauge(f"{name}nodes", "Nodes known.", registry=self.registry)
         self.leading = Gauge(
             f"{name}leading", "1 while this process schedules.", registry=self.registry
+        )
+        self.config_missing = Gauge(
+            f"{name}config_missing",
+            "Actions and plugins of the configuration that this version lacks.",
+            ["what"],
+            registry=self.registry,
         )

@@ -4,8 +4,12 @@ from dataclasses import dataclass
 
 from pumice.api import keys
 from pumice.cluster.elected import Candidacy
+from pumice.scheduler.reports import Pace
 
-__all__ = ["WorkerSettings"]
+__all__ = ["PACE", "WorkerSettings"]
+
+PACE = Pace(cause=1.0, pods=5.0, numbers=30.0, arrival=5.0)
+"""In a cluster: what passes within a moment is not worth a write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +22,9 @@ class WorkerSettings(Candidacy):
         period: Longest time between two cycles, in seconds.
         debounce: Time for which changes are gathered before a cycle, in seconds: a Job's pods arrive
             one after the other, and a cycle a pod would be a cycle in vain.
+        pace: How long reasons wait before they are written.
         concurrent_binds: Bindings under way at once.
+        concurrent_evictions: Evictions under way at once.
         concurrent_writes: Writes of statuses and conditions under way at once, of each kind.
     """
 
@@ -26,7 +32,9 @@ class WorkerSettings(Candidacy):
     default_queue: str = keys.DEFAULT_QUEUE
     period: float = 1.0
     debounce: float = 0.02
+    pace: Pace = PACE
     concurrent_binds: int = 64
+    concurrent_evictions: int = 8
     concurrent_writes: int = 16
     lease_name: str = "pumice-scheduler"
     identity: str = "pumice-scheduler"

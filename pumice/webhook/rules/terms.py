@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.api import keys
+from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.webhook.rules.rule import Level
 
 __all__ = ["Terms"]
@@ -34,6 +35,11 @@ class Terms:
     )
     enable_queue_allocated_pods_check: bool = _setting(
         False, "Refuse to delete a queue whose pods still hold resources."
+    )
+    max_pods_per_job: int = _setting(
+        DEFAULT_MAX_PODS,
+        "Pods that a Job may ask for. `pumice controller` has an option of this name; the chart sets both.",
+        minimum=1,
     )
     strict_upstream: bool = _setting(
         False, "Admit what Volcano admits: rules that are stricter than Volcano's only warn."

@@ -151,3 +151,19 @@ async def test_kubeconfigs_of_the_embedded_server_work(
     async with Client.connect(file) as client:
         assert (await client.version())["gitVersion"].startswith("v1.")
         assert client.connection.namespace == "team"
+
+
+async def test_writes_may_be_answered_with_the_metadata(client: Client) -> None:
+    made = await client.create(CONFIG_MAP, config_map("a", k="v"), metadata_only=True)
+    assert made["kind"] == "PartialObjectMetadata"
+    assert (made["metadata"]["name"], "data" in made) == ("a", False)
+    with pytest.raises(AlreadyExists):
+        await client.create(CONFIG_MAP, config_map("a"), metadata_only=True)
+    changed = await client.patch(
+        CONFIG_MAP, "a", "default", {"data": {"k": "w"}}, metadata_only=True
+    )
+    assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    assert (await client.get(CONFIG_MAP, "a", "default"))["data"] == {"k": "w"}
+    await client.delete(CONFIG_MAP, "a", "default", metadata_only=True)
+    with pytest.raises(NotFound):
+        await client.delete(CONFIG_MAP, "a", "default", metadata_only=True)

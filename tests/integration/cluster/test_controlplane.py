@@ -50,6 +50,22 @@ async def test_refusals_have_their_classes(real: Client, namespace: str) -> None
         await real.get(CONFIG_MAP, "b", namespace)
 
 
+async def test_writes_may_be_answered_with_the_metadata(real: Client, namespace: str) -> None:
+    """Refusals are answered as always: they have no such form."""
+    made = await real.create(CONFIG_MAP, config_map(namespace, k="v"), metadata_only=True)
+    assert (made["kind"], "data" in made) == ("PartialObjectMetadata", False)
+    with pytest.raises(AlreadyExists, match='"a" already exists'):
+        await real.create(CONFIG_MAP, config_map(namespace), metadata_only=True)
+    changed = await real.patch(CONFIG_MAP, "a", namespace, {"data": {"k": "w"}}, metadata_only=True)
+    assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    old = {"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]}}
+    with pytest.raises(Conflict):
+        await real.patch(CONFIG_MAP, "a", namespace, old | {"data": {}}, metadata_only=True)
+    await real.delete(CONFIG_MAP, "a", namespace, metadata_only=True)
+    with pytest.raises(NotFound):
+        await real.delete(CONFIG_MAP, "a", namespace, metadata_only=True)
+
+
 async def test_who_is_unknown_is_told_so(controlplane: ControlPlane) -> None:
     stranger = controlplane.kubeconfig_for_token("nonsense")
     async with Client.connect(stranger) as client:
@@ -100,3 +116,30 @@ async def test_leases_and_events_are_accepted(real: Client, namespace: str) -> N
         selector = f"involvedObject.name={reference.name}"
         listed = await real.list(EVENT, where, field_selector=selector)
         assert [item["count"] for item in listed["items"]] == [2]
+
+
+@pytest.mark.parametrize("page_size", [1, 500])
+async def test_a_quiet_kind_catches_up_with_what_others_wrote(
+    real: Client, namespace: str, page_size: int
+) -> None:
+    """A large one by the bookmark that ends a short watch, a small one by a list."""
+    for name in ("a", "b"):
+        await real.create(LEASE, lease(namespace, name))
+    cache: WatchCache[Object] = WatchCache(
+        real, LEASE, dict, namespace=namespace, page_size=page_size
+    )
+    following = asyncio.create_task(cache.run())
+    async with asyncio.timeout(60):
+        await wait_synced(cache)
+        written = await real.create(CONFIG_MAP, config_map(namespace))
+        await cache.catch_up()
+    assert int(cache.resource_version) >= int(written["metadata"]["resourceVersion"])
+    assert cache.relists == (1 if page_size == 1 else 2)
+    assert len(cache) == 2
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+
+
+def lease(namespace: str, name: str) -> Object:
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": meta}

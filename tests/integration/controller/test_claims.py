@@ -1,7 +1,6 @@
 """A Job that names a claim waits for it, on a real API server."""
 
-from pumice.api.kinds import EVENT, POD, POD_GROUP
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
+from pumice.api.kinds import EVENT, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
 

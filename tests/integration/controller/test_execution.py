@@ -17,11 +17,12 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireAbsent,
     Step,
     UpdateObject,
 )
 from pumice.embedded import EmbeddedCluster
-from tests.kit.builders import job
+from tests.kit.builders import bare_pod, job
 
 Raw = dict[str, Any]
 
@@ -104,6 +105,33 @@ async def test_a_patch_is_guarded_by_what_it_names(hands: Hands) -> None:
     patch = {"metadata": {"uid": meta["uid"]}, "data": {"key": None, "more": "x"}}
     assert (await hands.do([UpdateObject(CONFIG_MAP, "default", "map", patch)])).complete
     assert (await hands.client.get(CONFIG_MAP, "map", "default"))["data"] == {"more": "x"}
+
+
+@pytest.mark.parametrize("owner", ["job", "another", None])
+async def test_what_the_caches_do_not_show_is_looked_up(hands: Hands, owner: str | None) -> None:
+    """A pod that exists all the same is remembered, and the rest of the plan is dropped."""
+    plan: list[list[Step]] = [
+        [RequireAbsent(POD, "default", "train-worker-0")],
+        [CreateObject(CONFIG_MAP, MAP)],
+    ]
+    if owner is not None:
+        made = bare_pod("train-worker-0")
+        uid = hands.job["metadata"]["uid"] if owner == "job" else "u9"
+        head = {"apiVersion": JOB.api_version, "kind": JOB.kind, "name": "train"}
+        made["metadata"]["ownerReferences"] = [head | {"uid": uid, "controller": True}]
+        await hands.client.create(POD, made)
+    outcome = await hands.do(*plan)
+    assert outcome.complete
+    found = [(kind, obj["metadata"]["name"]) for kind, obj in outcome.finds]
+    assert found == ([(POD, "train-worker-0")] if owner == "job" else [])
+    assert bool(outcome.written) is (owner != "job")
+
+
+async def test_what_cannot_be_looked_up_stops_the_plan() -> None:
+    async with Client.connect(server="http://127.0.0.1:9") as nowhere:
+        lost = Hands(nowhere, job(uid="u1"))
+        outcome = await lost.do([RequireAbsent(POD, "default", "train-worker-0")])
+    assert outcome.broken
 
 
 async def test_patching_what_is_gone_calls_for_another_look(hands: Hands) -> None:

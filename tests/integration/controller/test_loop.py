@@ -1,6 +1,7 @@
 """The process around `reconcile`: starting, leading, stumbling, being refused."""
 
 import asyncio
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -8,12 +9,21 @@ from prometheus_client import generate_latest
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
-from pumice.api.kinds import CONFIG_MAP, JOB, LEASE, POD, POD_GROUP, PRIORITY_CLASS, SERVICE
+from pumice.api.kinds import (
+    CONFIG_MAP,
+    JOB,
+    LEASE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    SERVICE,
+)
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerWorker
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from pumice.embedded import EmbeddedCluster
+from pumice.embedded.storage import Change
 from pumice.plugins import JobPlugin, PodEdits, Registry, Values, builtin
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
@@ -40,6 +50,52 @@ async def test_starting_again_on_settled_jobs_writes_nothing(
         await stage.calm()
     playing.cancel()
     assert cluster.store.storage.revision == before
+
+
+async def test_what_is_evicted_while_no_controller_lives_is_found_by_the_next(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
+    stage = ControllerStage(cluster, client)
+    playing = asyncio.create_task(stage.schedule())
+    policies = [{"event": "PodEvicted", "action": "RestartPod"}]
+    async with stage.controller():
+        await stage.submit(job("train", [task("worker", 3)], policies=policies))
+        await stage.until(lambda: stage.job().get("status", {}).get("running") == 3)
+        await stage.calm()
+    await client.delete(POD, "train-worker-1", "default", grace=0)
+    async with stage.controller():
+        await stage.until(lambda: len(stage.all(POD)) == 3)
+        await stage.until(lambda: stage.job().get("status", {}).get("running") == 3)
+        await stage.calm()
+    playing.cancel()
+    noted = stage.job()["status"]["controlledResources"]
+    assert noted["pumice.dev/retries"] == "pod/worker/1=1/0"
+    assert noted["pumice.dev/pods"] == "worker/0-2"
+
+
+async def test_a_job_of_20_pods_is_noted_by_no_write_of_its_own(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
+    """The notes change with the counts: no status differs from the one before in its notes only."""
+    stage = ControllerStage(cluster, client)
+    statuses: list[Raw] = []
+
+    def listen(change: Change) -> None:
+        if change.new.obj["kind"] == JOB.kind and change.new.obj.get("status"):
+            statuses.append(change.new.obj["status"])
+
+    cluster.store.storage.listen(listen)
+    playing = asyncio.create_task(stage.schedule())
+    async with stage.controller():
+        ends = {keys.RUN_DURATION: "50ms"}
+        await stage.submit(job("train", [task("worker", 20, annotations=ends)]))
+        await stage.until(lambda: stage.phase() == "Completed")
+        await stage.calm()
+    playing.cancel()
+    without = [{**each, "controlledResources": None} for each in statuses]
+    for before, after in itertools.pairwise(without):
+        assert before != after
+    assert stage.job()["status"]["controlledResources"]["pumice.dev/succeeded"] == "worker/0-19"
 
 
 async def test_one_of_two_leads_and_the_other_takes_over(
@@ -185,7 +241,8 @@ async def test_a_claim_is_made_once_and_outlives_the_end_of_the_job(
     (pod,) = played.all(POD)
     (volume,) = pod["spec"]["volumes"]
     assert volume["persistentVolumeClaim"]["claimName"] == made["metadata"]["name"]
-    marks = played.job()["status"]["controlledResources"]
+    noted = played.job()["status"]["controlledResources"]
+    marks = {key: text for key, text in noted.items() if not key.startswith("pumice.dev/")}
     assert marks == {f"volume-pvc-{made['metadata']['name']}": made["metadata"]["name"]}
 
 
@@ -228,3 +285,31 @@ async def test_priority_classes_decide_whose_resources_count(
         await stage.submit(job("train", list(tasks), minAvailable=1))
         await stage.until(lambda: bool(stage.all(POD_GROUP)))
     assert stage.all(POD_GROUP)[0]["spec"]["minResources"]["cpu"] == "2"
+
+
+async def test_it_counts_under_volcanos_names_as_long_as_a_job_exists(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
+    stage = ControllerStage(cluster, client)
+    playing = asyncio.create_task(stage.schedule())
+    async with stage.controller() as worker:
+
+        def metrics() -> str:
+            return generate_latest(worker.metrics.registry).decode()
+
+        ends = {keys.RUN_DURATION: "1ms"}
+        fails = ends | {keys.EXIT_CODE: "1"}
+        await stage.submit(job("good", [task(annotations=ends)]))
+        await stage.submit(job("bad", [task(annotations=fails)]))
+        await stage.until(
+            lambda: (stage.phase("good"), stage.phase("bad")) == ("Completed", "Failed")
+        )
+        done = 'volcano_job_completed_phase_count{job_name="default/good",queue_name="default"} 1.0'
+        failed = 'volcano_job_failed_phase_count{job_name="default/bad",queue_name="default"} 1.0'
+        await stage.until(lambda: done in metrics() and failed in metrics())
+        latency = "volcano_controller_job_to_pod_creation_latency_milliseconds_count 2.0"
+        assert latency in metrics()
+        await client.delete(JOB, "good", "default")
+        await stage.until(lambda: done not in metrics())
+        assert failed in metrics()
+    playing.cancel()

@@ -6,7 +6,8 @@ from typing import Any
 
 from pumice.api.kinds import EVENT, POD, POD_GROUP
 from pumice.cluster.client import Client
-from pumice.scheduler import load_config
+from pumice.scheduler import Config, load_config
+from pumice.scheduler.reports import Pace
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 from tests.kit.builders import pod, pod_group
 from tests.kit.stage import Stage
@@ -22,11 +23,12 @@ class SchedulerStage(Stage):
 
     @asynccontextmanager
     async def scheduler(
-        self, client: Client | None = None, **settings: Any
+        self, client: Client | None = None, config: Config | None = None, **settings: Any
     ) -> AsyncIterator[SchedulerWorker]:
-        """A scheduler for as long as the block lasts; it is cancelled without warning."""
-        wanted = WorkerSettings(**({"period": PERIOD} | settings))
-        worker = SchedulerWorker(client or self.client, load_config(None), wanted)
+        """A scheduler for as long as the block lasts; it is cancelled without warning. It writes reasons at once."""
+        defaults: dict[str, Any] = {"period": PERIOD, "pace": Pace()}
+        wanted = WorkerSettings(**(defaults | settings))
+        worker = SchedulerWorker(client or self.client, config or load_config(None), wanted)
         async with self.alive(worker):
             yield worker
 

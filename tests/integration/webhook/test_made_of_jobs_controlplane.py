@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import of_object
+from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM, of_object
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
 from pumice.controller import podgroups, pods
 from pumice.controller.objects import owned
 from pumice.controller.render import NO_UID, without_keys
 from pumice.controller.subject import read
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM, wanted_claims
+from pumice.controller.volumes import wanted_claims
 from pumice.plugins import Wiring, builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge

@@ -18,3 +18,8 @@ def test_the_spread_only_shortens(attempt: int) -> None:
     assert 0.7 * full <= spread <= full
     assert spread == Backoff(spread=0.3, seed="a").delay(attempt)
     assert spread != Backoff(spread=0.3, seed="b").delay(attempt)
+
+
+def test_what_the_server_asks_for_is_waited_for_up_to_the_cap() -> None:
+    backoff = Backoff(base=1.0, cap=10.0, spread=0.0)
+    assert [backoff.delay(0, asked) for asked in (None, 0.5, 4.0, 3600.0)] == [1, 1, 4, 10]

@@ -7,11 +7,12 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
 from pumice.api.kinds import POD
-from pumice.api.meta import ObjectMeta
+from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.elected import Candidacy, ElectedWorker
+from pumice.cluster.elected import Candidacy, ElectedWorker, run_elected
 from pumice.cluster.lifecycle import run_until_stopped
+from pumice.cluster.transport import CONNECTIONS
 from tests.kit.clocks import ManualClock
 from tests.kit.waiting import until
 from tests.unit.cluster.tiny import TinyApi
@@ -32,9 +33,10 @@ class Part(ElectedWorker[Candidacy, Metrics]):
         candidacy = Candidacy(
             lease_name="part", lease_namespace="ns", identity=name, leader_elect=elect
         )
-        self.cache = WatchCache(client, POD, ObjectMeta)
         self.terms = 0
+        self.seen: set[str] = set()
         self.time = ManualClock()
+        self.cache = WatchCache(client, POD, Pod, clock=self.time)
         super().__init__(client, candidacy, Metrics(), [self.cache], clock=self.time)
 
     @property
@@ -43,6 +45,7 @@ class Part(ElectedWorker[Candidacy, Metrics]):
 
     async def term(self) -> None:
         self.terms += 1
+        self.seen = {each.metadata.name for each in self.cache.values()}
         await asyncio.Event().wait()
 
 
@@ -82,7 +85,7 @@ async def test_it_waits_ready_while_another_leads_and_hands_over_when_stopped(
     stop_one.set()
     await first
     assert one.leading == 0
-    await two.time.advance(2)
+    await two.time.advance(0.5)
     await until(two.started.is_set)
     assert api.objects[LEASE]["spec"]["holderIdentity"] == "two"
 
@@ -95,3 +98,67 @@ async def test_it_waits_ready_while_another_leads_and_hands_over_when_stopped(
 def test_its_tasks_have_names_for_the_logs(client: Client) -> None:
     names = [each.name for each in Part(client).tasks()]
     assert names == ["watch of pods", "events", "part"]
+
+
+async def test_a_new_leader_first_sees_what_the_last_one_wrote(
+    client: Client, api: TinyApi
+) -> None:
+    one, two = Part(client, "one"), Part(client, "two")
+    stop_one, stop_two = asyncio.Event(), asyncio.Event()
+    first = start(one, stop_one)
+    await until(one.started.is_set)
+    second = start(two, stop_two)
+    await until(lambda: two.ready and two.time.sleeping and api.watching == 2)
+    api.mute_watches()
+    await api.put("/api/v1/pods", {"metadata": {"name": "late", "namespace": "ns"}})
+    stop_one.set()
+    await first
+    await two.time.advance(0.5)
+    await until(two.started.is_set)
+    assert two.seen == {"late"}
+    stop_two.set()
+    await second
+
+
+async def test_it_leads_by_its_own_clock(client: Client) -> None:
+    part, stop = Part(client), asyncio.Event()
+    running = start(part, stop)
+    await until(part.started.is_set)
+    assert part.leads()
+    part.time.now += 11
+    assert not part.leads()
+    stop.set()
+    await running
+    assert Part(client, elect=False).leads()
+
+
+async def test_a_silent_watch_makes_it_unready(client: Client) -> None:
+    part, stop = Part(client), asyncio.Event()
+    running = start(part, stop)
+    await until(lambda: part.ready)
+    part.time.now += 200
+    assert not part.ready
+    assert part.checks["caches"]() == "pods: no event or bookmark for 200 s"
+    stop.set()
+    await running
+
+
+async def test_the_lease_has_a_connection_of_its_own(client: Client, api: TinyApi) -> None:
+    async def occupy() -> None:
+        async for _ in client.watch(POD, "busy", resource_version="1"):
+            pass
+
+    busy = [asyncio.create_task(occupy()) for _ in range(CONNECTIONS)]
+    await until(lambda: api.watching == CONNECTIONS)
+    leads = asyncio.Event()
+
+    async def work() -> None:
+        leads.set()
+
+    candidacy = Candidacy(lease_name="part", lease_namespace="ns", identity="a", leader_elect=True)
+    async with asyncio.timeout(60):
+        await run_elected(client, candidacy, work)
+    assert leads.is_set()
+    for task in busy:
+        task.cancel()
+    await asyncio.gather(*busy, return_exceptions=True)

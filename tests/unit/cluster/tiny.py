@@ -53,6 +53,7 @@ class TinyApi:
     answers: list[web.Response | Exception] = field(default_factory=list)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     _watches: set[web.StreamResponse] = field(default_factory=set)
+    _muted: set[web.StreamResponse] = field(default_factory=set)
     _generation: int = 0
 
     def answer_next(
@@ -95,6 +96,10 @@ class TinyApi:
         self._generation += 1
         async with self._changed:
             self._changed.notify_all()
+
+    def mute_watches(self) -> None:
+        """Send nothing more on the open watches, as behind a proxy that has lost its server."""
+        self._muted |= self._watches
 
     @property
     def watching(self) -> int:
@@ -187,6 +192,8 @@ class TinyApi:
             while generation == self._generation:
                 top, past = self.version, list(self.history)
                 for version, event_type, collection, obj in past:
+                    if response in self._muted:
+                        break
                     if version > since and collection == request.path:
                         frame = json.dumps({"type": event_type, "object": obj}) + "\n"
                         await response.write(frame.encode())

@@ -25,14 +25,14 @@ def _group(given: Raw) -> Raw:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_events(case: Raw) -> None:
+    job = a_job(case)
+    if "noted" in case:
+        job["status"] = (job.get("status") or {}) | {"controlledResources": case["noted"]}
     observed = Observed(
-        job=a_job(case),
-        pods=pods(case),
-        gone=pods(case, "gone"),
-        group=_group(case["group"]) if "group" in case else None,
+        job=job, pods=pods(case), group=_group(case["group"]) if "group" in case else None
     )
     known = situation(observed, builtin(), 0.0, DEFAULT)
-    found = list(happenings(known.job, known.pods, observed))
+    found = list(happenings(known.job, known.pods, known.roster, observed.group))
     wanted = case["events"]
     assert [each.event for each in found] == [each["event"] for each in wanted]
     for request, fields in zip(found, wanted, strict=True):

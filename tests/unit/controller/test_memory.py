@@ -5,11 +5,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from pumice.api.kinds import CONFIG_MAP, POD, Kind
+from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.api.pods import Pod
 from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.memory import FIND_SECONDS, Memory, Write
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from tests.kit.builders import pod
 
 Raw = dict[str, Any]
@@ -85,7 +84,7 @@ def test_a_write_that_never_shows_is_waited_for_no_longer_than_it_says() -> None
     picture = cast("Caches", Picture(CONFIG_MAP, "5"))
     assert memory.unseen(picture, 4.0) == 6.0
     assert memory.unseen(picture, 10.0) is None
-    assert memory.writes == []
+    assert not memory.writes
 
 
 def test_a_find_is_believed_for_a_while() -> None:
@@ -98,16 +97,13 @@ def test_a_find_is_believed_for_a_while() -> None:
 def test_nothing_is_remembered_of_an_earlier_job_of_the_name() -> None:
     memory = Memory()
     key = ("default", "train")
-    memory.of(key, "u1").failures = 3
-    assert memory.of(key, "u1").failures == 3
-    assert memory.of(key, "u2").failures == 0
+    memory.of(key, "u1").refusals = 3
+    assert memory.of(key, "u1").refusals == 3
+    assert memory.of(key, "u2").refusals == 0
 
 
-def test_removals_are_noted_for_jobs_that_are_known() -> None:
+def test_nothing_is_remembered_of_a_job_that_is_gone() -> None:
     memory = Memory()
-    memory.removed(("default", "train"), _pod("1"))
-    assert memory.of(("default", "train"), "u1").gone == []
-    memory.removed(("default", "train"), _pod("2"))
-    assert len(memory.of(("default", "train"), "u1").gone) == 1
+    memory.of(("default", "train"), "u1").refusals = 3
     memory.forget(("default", "train"))
-    assert memory.of(("default", "train"), "u1").gone == []
+    assert memory.of(("default", "train"), "u1").refusals == 0

@@ -14,7 +14,7 @@ from pumice.controller.commands import next_order, targets
 from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
 from pumice.controller.patches import contains, difference
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RequeueAfter
-from pumice.controller.restarts import WHOLE, Restart, parse
+from pumice.controller.restarts import RESUME, WHOLE, Restart, parse
 from pumice.controller.subject import UnusableError, min_available, read
 from pumice.controller.volumes import wanted_claims
 from tests.kit.builders import job, task
@@ -169,10 +169,13 @@ def test_claims_are_made_once_and_kept() -> None:
     "restart",
     [
         WHOLE,
-        Restart("resume"),
-        Restart("task", "a"),
-        Restart("partition", "a", "2"),
-        Restart("pod", name="x-a-0"),
+        RESUME,
+        Restart(tasks=frozenset({"a", "b"})),
+        Restart(partitions=frozenset({("a", "2")})),
+        Restart(pods=frozenset({"x-a-0"})),
+        Restart(pods=frozenset({"x-a-0", "x-a-1", "x-a-2", "x-a-9", "x-a-2-0"})),
+        Restart(pods=frozenset({"x-a-0", "x-a-1", "odd", "x-a-01", "x-a-"})),
+        Restart(tasks=frozenset({"b"}), pods=frozenset({"x-a-0"})),
     ],
 )
 def test_a_note_reads_as_it_was_written(restart: Restart) -> None:

@@ -51,8 +51,9 @@ def test_a_row_leads_somewhere_at_once_or_by_a_rule_never_both() -> None:
         assert not (each.to and each.rule is not Rule.STAY)
 
 
-def test_a_retry_is_paid_exactly_on_the_way_into_a_restart() -> None:
-    assert all(each.retry is (each.to == "Restarting") for each in TABLE.values())
+def test_a_retry_is_paid_exactly_on_the_way_into_a_restart_of_the_whole_job() -> None:
+    paid = {(phase, action) for (phase, action), each in TABLE.items() if each.retry}
+    assert paid == {("Pending", "RestartJob"), ("Running", "RestartJob")}
 
 
 @pytest.mark.parametrize("phase", sorted(FINISHED))

@@ -13,8 +13,9 @@ from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.workqueue import WorkQueue
-from pumice.controller import replicas
+from pumice.controller import roster
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
+from pumice.controller.replicas import Replicas
 from pumice.controller.restarts import restart_for
 from pumice.controller.subject import read
 from pumice.embedded import ApiStatusError, EmbeddedCluster
@@ -171,7 +172,8 @@ async def test_what_is_known(case: Raw, picture: Picture) -> None:
         assert partition is not None
         assert [each.metadata.name for each in pods if partition.replaces(each)] == names
     if "missing" in case:
-        absent = replicas.missing(read(_known(picture)), pods)
+        wanted = read(_known(picture))
+        absent = Replicas(wanted, roster.read(wanted, pods)).window(100)
         assert [each.name for each in absent] == case["missing"]
     if "reads" in case:
         _reads(_known(picture), case["reads"])

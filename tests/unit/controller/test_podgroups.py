@@ -65,7 +65,36 @@ def test_what_a_group_asks_for(case: Raw) -> None:
 
 def test_labels_and_annotations_of_the_job_are_copied_but_not_kubectls_copy() -> None:
     group = _wanted(task(), annotations={"note": "x", LAST_APPLIED: "{}"})
-    assert group["metadata"]["annotations"] == {"note": "x", "volcano.sh/job-version": "0"}
+    assert group["metadata"]["annotations"] == {
+        "note": "x",
+        "volcano.sh/job-version": "0",
+        "pumice.dev/copied": ";note",
+    }
+
+
+def test_labels_and_annotations_that_the_job_no_longer_has_leave_the_group() -> None:
+    before = job("job1", [task()], uid="u1", annotations={"old": "1", "kept": "1"})
+    before["metadata"]["labels"] = {"team": "a", "stage": "b"}
+    stored = _stored(wanted(read(before), {}))
+    stored["metadata"]["labels"]["example.com/added"] = "x"
+    stored["metadata"]["annotations"]["example.com/added"] = "x"
+    after = job("job1", [task()], uid="u1", annotations={"kept": "2"})
+    after["metadata"]["labels"] = {"team": "a"}
+    merge(stored, update(stored, wanted(read(after), {})))
+    assert stored["metadata"]["labels"] == {"team": "a", "example.com/added": "x"}
+    assert stored["metadata"]["annotations"] == {
+        "kept": "2",
+        "example.com/added": "x",
+        "volcano.sh/job-version": "0",
+        "pumice.dev/copied": "team;kept",
+    }
+    assert update(stored, wanted(read(after), {})) == {}
+    merge(stored, update(stored, wanted(read(job("job1", [task()], uid="u1")), {})))
+    assert stored["metadata"]["labels"] == {"example.com/added": "x"}
+    assert stored["metadata"]["annotations"] == {
+        "example.com/added": "x",
+        "volcano.sh/job-version": "0",
+    }
 
 
 def test_tasks_that_must_wait_are_not_counted() -> None:

@@ -25,7 +25,7 @@ def test_abort_and_resume() -> None:
     world.command("ResumeJob")
     world.settle()
     assert world.phase == "Pending"
-    assert world.status["retryCount"] == 1
+    assert "retryCount" not in world.status
     assert "runningDuration" not in world.status
     assert world.names(POD) == ["train-worker-0"]
     assert world.names(SERVICE) == ["train"]
@@ -65,7 +65,7 @@ def test_commands_are_carried_out_one_after_the_other() -> None:
     world.command("ResumeJob", "second")
     world.settle()
     assert world.phase == "Pending"
-    assert world.status["retryCount"] == 1
+    assert world.status["version"] == 2
 
 
 def test_a_command_without_effect_is_told_and_deleted() -> None:
@@ -94,3 +94,40 @@ def test_an_abort_during_a_restart_is_obeyed() -> None:
     world.settle()
     assert world.phase == "Aborted"
     assert "pumice.dev/restart" not in world.status["controlledResources"]
+
+
+def test_commands_of_one_second_go_by_resource_version() -> None:
+    """As numbers: version 10 is younger than version 9. Their names say the opposite."""
+    world = running()
+    world.command("AbortJob", "z-first")["metadata"]["resourceVersion"] = "999"
+    world.command("ResumeJob", "a-second")["metadata"]["resourceVersion"] = "1000"
+    world.settle()
+    assert world.phase == "Pending"
+    assert "no effect" not in " ".join(event.message for event in world.events)
+
+
+def test_an_older_command_goes_first_whatever_its_resource_version() -> None:
+    world = running()
+    world.command("ResumeJob", "second")["metadata"]["resourceVersion"] = "1"
+    world.now += 5
+    world.command("AbortJob", "first")
+    earlier, later = (world.objects[COMMAND, name] for name in ("second", "first"))
+    earlier["metadata"]["creationTimestamp"], later["metadata"]["creationTimestamp"] = (
+        later["metadata"]["creationTimestamp"],
+        earlier["metadata"]["creationTimestamp"],
+    )
+    world.settle()
+    assert world.phase == "Pending"
+
+
+def test_a_command_older_than_its_job_is_refused_and_deleted() -> None:
+    """It was meant for an earlier Job of the name."""
+    world = running()
+    made = world.command("AbortJob", target={"uid": ""})
+    made["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    world.settle()
+    assert (world.phase, world.names(COMMAND)) == ("Running", [])
+    assert world.events[-1].reason == "CommandRefused"
+    assert world.events[-1].message == (
+        "Command train-abortjob is refused: it is older than Job train"
+    )

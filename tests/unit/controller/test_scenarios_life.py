@@ -4,6 +4,7 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, POD_GROUP, SERVICE
+from pumice.api.meta import format_time
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
 from tests.kit.builders import task
 from tests.unit.controller.scenes import a_job, policy, running, words
@@ -73,12 +74,16 @@ def test_a_finished_job_counts_the_pods_that_it_keeps() -> None:
 def test_a_finished_job_leaves_nothing_but_finished_pods() -> None:
     """AC-1, AC-24."""
     world = running(plugins={"svc": [], "env": []})
-    assert world.status["controlledResources"] == {"plugin-env": "env", "plugin-svc": "svc"}
+    assert {"plugin-env", "plugin-svc"} <= world.status["controlledResources"].keys()
     world.succeed()
     world.settle()
     for kind in (SERVICE, CONFIG_MAP, NETWORK_POLICY, POD_GROUP):
         assert world.names(kind) == []
-    assert "controlledResources" not in world.status
+    assert world.status["controlledResources"] == {
+        "pumice.dev/startTime": format_time(world.now),
+        "pumice.dev/completionTime": format_time(world.now),
+        "pumice.dev/succeeded": "worker/0-1",
+    }
 
 
 def test_what_the_plugins_made_stays_until_the_last_pod_is_gone() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import POD, POD_GROUP, SERVICE
+from pumice.controller import retries
 from tests.kit.builders import task
 from tests.unit.controller.scenes import a_job, policy, running
 from tests.unit.controller.world import START, World
@@ -106,7 +107,13 @@ def test_how_much_a_restart_replaces(action: str, survivors: list[str]) -> None:
     assert len(world.pods) == 5
     kept = [name for name, pod in world.pods.items() if pod["metadata"]["uid"] == before[name]]
     assert kept == survivors
-    assert world.status["retryCount"] == 1
+    assert world.status.get("retryCount", 0) == (action == "RestartJob")
+    noted = {
+        "RestartPod": "pod/worker/0=1/1",
+        "RestartPartition": "partition/worker/0=1/1",
+        "RestartTask": "task/worker=1/1",
+    }
+    assert world.status["controlledResources"].get(retries.NOTE) == noted.get(action)
 
 
 def test_an_evicted_pod_counts_once() -> None:
@@ -115,11 +122,12 @@ def test_an_evicted_pod_counts_once() -> None:
     world.evict("train-worker-0")
     for _ in range(6):
         world.look()
-    assert world.status["retryCount"] == 1
+    assert world.status["controlledResources"][retries.NOTE] == "pod/worker/0=1/0"
     world.settle()
     world.run()
     world.settle()
-    assert (world.phase, world.status["retryCount"]) == ("Running", 1)
+    assert world.phase == "Running"
+    assert world.status["controlledResources"][retries.NOTE] == "pod/worker/0=1/0"
 
 
 def test_a_pod_that_vanished_was_evicted_too() -> None:

@@ -1,14 +1,16 @@
 """A Job that waits or cannot go on says why, and touches nothing that is not its own."""
 
+import msgspec
 import pytest
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
 from pumice.api.meta import format_time
+from pumice.api.queues import Queue
 from pumice.controller.observed import Trouble
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
-from tests.kit.builders import task
+from tests.kit.builders import queue, task
 from tests.unit.controller.scenes import Raw, a_job, running, words
 from tests.unit.controller.world import World
 
@@ -204,6 +206,55 @@ def test_a_job_that_cannot_be_used_says_so_once() -> None:
     assert world.reason[0] == "InvalidJob"
     assert words(world) == ["InvalidJob"]
     assert list(world.objects) == [(JOB, "train")]
+
+
+@pytest.mark.parametrize("phase", ["Running", "Restarting", "Aborted"])
+def test_a_job_that_becomes_unreadable_keeps_its_phase(phase: str) -> None:
+    world = running()
+    since = "2027-01-15T08:00:00Z"
+    world.status["state"] = {"phase": phase, "lastTransitionTime": since}
+    world.job["spec"]["tasks"] = "none"
+    world.settle()
+    state = world.status["state"]
+    assert (state["phase"], state["reason"], state["lastTransitionTime"]) == (
+        phase,
+        "InvalidJob",
+        since,
+    )
+    assert "the Job cannot be read" in state["message"]
+    assert words(world).count("InvalidJob") == 1
+    assert len(world.pods) == 2
+
+
+def test_a_job_whose_queue_lets_other_clusters_take_its_pods_says_so() -> None:
+    """16.2 of Volcano's behaviour: the annotation is written once, and a user's value stays."""
+    spread = queue("default", extendClusters=[{"name": "east", "weight": 1, "capacity": {}}])
+    world = World(a_job())
+    world.queue = msgspec.convert(spread, Queue)
+    world.settle()
+    annotations = world.job["metadata"]["annotations"]
+    assert annotations[keys.JOB_FORWARDING] == "true"
+    assert world.group is not None
+    assert world.group["metadata"]["annotations"][keys.JOB_FORWARDING] == "true"
+    annotations[keys.JOB_FORWARDING] = "false"
+    world.settle()
+    assert world.job["metadata"]["annotations"][keys.JOB_FORWARDING] == "false"
+
+
+def test_labels_and_annotations_that_a_job_no_longer_has_leave_its_group_and_later_pods() -> None:
+    manifest = a_job(annotations={keys.PREEMPTABLE: "true", "note": "x"})
+    world = World(manifest)
+    world.settle()
+    world.admit()
+    world.settle()
+    world.job["metadata"]["annotations"] = {}
+    world.settle()
+    assert world.group is not None
+    assert not {"note", keys.PREEMPTABLE} & world.group["metadata"]["annotations"].keys()
+    world.vanish("train-worker-1")
+    world.settle()
+    assert keys.PREEMPTABLE in world.pods["train-worker-0"]["metadata"]["annotations"]
+    assert keys.PREEMPTABLE not in world.pods["train-worker-1"]["metadata"]["annotations"]
 
 
 def test_a_task_that_waits_for_another_gets_its_pods_later() -> None:

@@ -1,6 +1,6 @@
 """Stories of one Job, told by the case tables: what happens around it, step by step, and how it stands then.
 
-A story is about Job train with task worker of two pods, unless `tasks` says otherwise; fields of its spec stand beside. It starts
+A story is about Job train with task worker of two pods, unless `tasks` says otherwise; fields of its spec stand beside (`strict` is not one: Jobs are then counted as Volcano does). It starts
 when its pods run; `from: admitted` starts when they are there and do not run, `from: nothing` before the group may enqueue.
 
 Steps are what `World` can do (`run`, `fail`, `vanish`, …) with the names that it takes; after each of them the controller looks
@@ -12,20 +12,21 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.api.kinds import POD, POD_GROUP, Kind
+from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind
 from pumice.api.meta import format_time
 from pumice.controller.owners import controller_reference
 from pumice.controller.subject import read
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
 from tests.kit.builders import job, task
 from tests.kit.tables import table
 from tests.unit.controller.world import START, World
 
 Raw = dict[str, Any]
 
-TOLD_APART = {"id", "from", "tasks", "put", "steps", "expect"}
+TOLD_APART = {"id", "from", "tasks", "put", "strict", "steps", "expect"}
 STORIES: list[Raw] = [
-    story for name in ("delays", "endings", "syncing") for story in table(f"controller/{name}")
+    story
+    for name in ("delays", "endings", "retries", "syncing")
+    for story in table(f"controller/{name}")
 ]
 WAITING: list[Raw] = table("controller/waiting")
 
@@ -57,6 +58,10 @@ class Told(World):
         """Somebody removes it."""
         del self.objects[PERSISTENT_VOLUME_CLAIM, name]
 
+    def exit(self, name: str, code: int) -> None:
+        """A pod fails with an exit code."""
+        self.fail(name, exit_code=code)
+
     def spec(self, fields: Raw) -> None:
         self.job["spec"].update(fields)
 
@@ -67,7 +72,7 @@ class Told(World):
     def half_marked(self, name: str) -> None:
         """The same, and the next one looks once only."""
         self.mark(name)
-        counted = dict(self.status)
+        counted = {key: self.status[key] for key in ("state", "running", "taskStatusCount")}
         self.look()
         assert {key: self.status.get(key) for key in counted} == counted
         assert self.pods[name]["metadata"]["deletionTimestamp"]
@@ -87,7 +92,7 @@ def _world(story: Raw) -> Told:
         for name, given in story.get("tasks", {"worker": 2}).items()
     ]
     spec = {key: value for key, value in story.items() if key not in TOLD_APART}
-    world = Told(job("train", tasks, uid="u1", **spec))
+    world = Told(job("train", tasks, uid="u1", **spec), strict=story.get("strict", False))
     for kind, given in story.get("put", {}).items():
         if kind == POD_GROUP.kind:
             _put(world, kind, given)
@@ -116,6 +121,9 @@ def _step(world: Told, step: Raw) -> None:
     if verb == "vanish":
         for name in arguments:
             world.vanish(name)
+    elif verb == "failed":
+        world.fail(*arguments)  # and the controller has not looked yet
+        return
     else:
         getattr(world, f"{verb}_" if verb == "is" else verb)(*arguments)
     if verb == "evict":
@@ -162,7 +170,12 @@ def test_story(story: Raw) -> None:
         assert world.group["spec"][field] == value
     if (marks := expect.pop("marks", None)) is not None:
         stored = world.status.get("controlledResources", {})
-        assert {k: v for k, v in stored.items() if k != "pumice.dev/command"} == marks
+        assert {k: v for k, v in stored.items() if not k.startswith("pumice.dev/")} == marks
+    if (messages := expect.pop("executed", None)) is not None:
+        executed = [each.message for each in world.events if each.reason == "ExecuteAction"]
+        assert executed == messages
+    for note, text in expect.pop("noted", {}).items():
+        assert world.status.get("controlledResources", {}).get(f"pumice.dev/{note}") == text, note
     if (claims := expect.pop("claims", None)) is not None:
         for pod in world.of(POD):
             sources = [each["persistentVolumeClaim"] for each in pod["spec"]["volumes"]]

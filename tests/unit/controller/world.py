@@ -5,16 +5,17 @@ It plays the parts around the controller too: the scheduler admits a group and b
 
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from pumice.api.commands import Command
-from pumice.api.kinds import JOB, POD, POD_GROUP, Kind, of_object
+from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind, of_object
 from pumice.api.meta import ObjectMeta, format_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
+from pumice.api.queues import Queue
 from pumice.controller.loop.key_pairs import with_keys
 from pumice.controller.observed import Observed, Trouble
 from pumice.controller.owners import controls_raw
@@ -25,13 +26,13 @@ from pumice.controller.plan import (
     Plan,
     RecordEvent,
     RequeueAfter,
+    RequireAbsent,
     RequireObject,
     Step,
     UpdateObject,
 )
 from pumice.controller.reconcile import reconcile
-from pumice.controller.volumes import PERSISTENT_VOLUME_CLAIM
-from pumice.plugins import Registry, builtin
+from pumice.plugins import PluginSettings, Registry, builtin
 
 Raw = dict[str, Any]
 
@@ -45,15 +46,16 @@ class StoppedError(Exception):
 class World:
     """The Job, everything around it, and what the controller did."""
 
-    def __init__(self, job: Raw, *, registry: Registry | None = None) -> None:
+    def __init__(self, job: Raw, *, registry: Registry | None = None, strict: bool = False) -> None:
         self.now = START
+        self.settings = PluginSettings(strict_upstream=strict)
         self.registry = registry or builtin()
         self.objects: dict[tuple[Kind, str], Raw] = {}
         self.events: list[RecordEvent] = []
         self.requeues: list[float] = []
-        self.gone: list[Pod] = []
         self.trouble: Trouble | None = None
         self.priorities: dict[str, int] = {}
+        self.queue: Queue | None = None
         self.writes = 0
         self.stop_before: int | None = None
         self._numbers = itertools.count(1)
@@ -155,11 +157,10 @@ class World:
         for name, pod in self.pods.items():
             if pod["metadata"].get("deletionTimestamp") and (not names or name in names):
                 del self.objects[POD, name]
-                self.gone.append(msgspec.convert(pod, Pod))
 
     def vanish(self, name: str) -> None:
         """Somebody removes a pod at once."""
-        self.gone.append(msgspec.convert(self.objects.pop((POD, name)), Pod))
+        del self.objects[POD, name]
 
     def command(self, action: str, name: str = "", **fields: Any) -> Raw:
         target = {
@@ -182,7 +183,8 @@ class World:
 
     # The controller
 
-    def observed(self) -> Observed:
+    def observed(self, found: Iterable[Raw] = ()) -> Observed:
+        """What the controller sees, with pods that it found although no watch shows them."""
         aside = {JOB.kind, POD.kind, POD_GROUP.kind, "Command"}
         return Observed(
             job=copy.deepcopy(self.job),
@@ -191,29 +193,31 @@ class World:
                 for pod in self.of(POD)
                 if (pod["metadata"].get("labels") or {}).get("volcano.sh/job-name") == self.job_name
             ),
-            gone=tuple(self.gone),
             group=copy.deepcopy(self.group),
             objects=tuple(
                 copy.deepcopy(obj)
                 for (kind, _), obj in self.objects.items()
                 if kind.kind not in aside
-            ),
+            )
+            + tuple(found),
             commands=tuple(
                 msgspec.convert(obj, Command)
                 for (kind, _), obj in self.objects.items()
                 if kind.kind == "Command"
             ),
+            queue=self.queue,
             priorities=self.priorities,
             trouble=self.trouble,
         )
 
-    def plan(self) -> Plan:
-        return reconcile(self.observed(), registry=self.registry, now=self.now)
+    def plan(self, found: Iterable[Raw] = ()) -> Plan:
+        return reconcile(
+            self.observed(found), registry=self.registry, now=self.now, settings=self.settings
+        )
 
     def look(self) -> Plan:
         """One pass."""
         plan = self.plan()
-        self.gone.clear()
         for step in plan.steps:
             if isinstance(step, RequireObject) and (step.kind, step.name) not in self.objects:
                 self.trouble = Trouble(step.reason, step.message)
@@ -241,6 +245,9 @@ class World:
 
     def carry_out(self, step: Step) -> None:
         if isinstance(step, RequireObject):
+            return
+        if isinstance(step, RequireAbsent):
+            assert (step.kind, step.name) not in self.objects
             return
         if isinstance(step, RecordEvent):
             self.events.append(step)

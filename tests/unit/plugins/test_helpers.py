@@ -26,7 +26,7 @@ def placed(name: str, age: int) -> Task:
     created = f"2026-01-01T{20 - age:02}:00:00Z"
     raw = {"metadata": {"name": name, "namespace": "ns", "creationTimestamp": created}, "spec": {}}
     pod = msgspec.convert(raw, Pod)
-    return Task(pod, ClusterState().shapes.intern(pod.spec))
+    return Task(pod, ClusterState().shapes.intern(pod))
 
 
 @pytest.mark.parametrize("row", TABLE["order"], ids=by_id)

@@ -5,7 +5,8 @@ Rows are those of the case files:
 * node: `[name, cpu, memory, {pods, labels, taints, unschedulable, ready, resources}]`, 110 pods unless said
 * queue: `[name, {fields of the spec, state, annotations}]`
 * podgroup: `[namespace, name, queue, minMember, phase, {minTask, prio, minRes, annotations, created}]`
-* pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, …}]`
+* pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, spec, …}]`
+* claims and volumes: manifests, of which only the name stands outside `metadata`
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler import ClusterState, Config, CycleResult, Registry, load_config, run_cycle
 from pumice.scheduler.options import SWITCHES
 from tests.kit.tables import table
@@ -166,6 +168,7 @@ def pod_manifest(row: Sequence[Any]) -> Raw:
     }
     if "affinity" in options:
         spec["affinity"] = options["affinity"]
+    spec |= options.get("spec", {})
     if "prio" in options:
         spec["priority"] = options["prio"]
     if node_name:
@@ -228,6 +231,12 @@ class Scene:
             self.state.set_priority_class(
                 msgspec.convert({"metadata": {"name": name}, "value": value}, PriorityClass)
             )
+        for name, claim in case.get("claims", {}).items():
+            claim = {"metadata": {"name": name, "namespace": "ns"}} | claim
+            self.state.set_claim(msgspec.convert(claim, PersistentVolumeClaim))
+        for name, volume in case.get("volumes", {}).items():
+            manifest = {"metadata": {"name": name, "labels": volume.get("labels")}, **volume}
+            self.state.set_volume(msgspec.convert(manifest, PersistentVolume))
         for row in case.get("podgroups", []):
             self.state.set_pod_group(pod_group(row))
         for row in case.get("pods", []):
@@ -243,8 +252,12 @@ class Scene:
         self.state.set_pod(msgspec.convert(manifest, Pod))
 
     def cycle(self, now: float = NOW) -> CycleResult:
-        """One cycle."""
-        return run_cycle(self.state, self.config, now)
+        """One cycle, in which nothing fails unexpectedly."""
+        result = run_cycle(self.state, self.config, now)
+        for error in (result.error, *result.errors.values()):
+            if error is not None:
+                raise error
+        return result
 
     def start(self, result: CycleResult) -> None:
         """Let the bound pods run, and let terminating ones go."""

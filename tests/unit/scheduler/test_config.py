@@ -56,6 +56,13 @@ def test_volcanos_own_file_is_accepted_with_warnings() -> None:
         "tiers[1].plugins[1]: plugin drf is not part of this version, ignored",
         "tiers[1].plugins[3]: plugin proportion is not part of this version, ignored",
     )
+    assert config.missing == (
+        "action backfill",
+        "plugin conformance",
+        "plugin overcommit",
+        "plugin drf",
+        "plugin proportion",
+    )
 
 
 def test_switches_have_volcanos_defaults() -> None:

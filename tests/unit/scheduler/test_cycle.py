@@ -3,8 +3,20 @@
 from dataclasses import fields
 from typing import Any
 
-from pumice.scheduler import CycleResult, load_config, run_cycle
-from tests.unit.scheduler.scenes import NOW, Scene, node, pod_group
+from pumice.scheduler import CycleResult, builtin_registry, load_config, run_cycle
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from tests.unit.scheduler.scenes import (
+    NOW,
+    Scene,
+    config_text,
+    node,
+    pod_group,
+    queue,
+    with_plugins,
+)
 
 WAITING: dict[str, Any] = {
     "nodes": [["n1", 1, "8Gi"]],
@@ -114,23 +126,26 @@ def test_a_failed_gang_is_completed_and_waits_for_nothing() -> None:
     assert result.pending == {}
 
 
-def test_pods_are_told_why_they_wait() -> None:
+def test_a_pod_is_told_why_it_waits_where_the_cause_is_its_own() -> None:
+    """The others of the gang wait because the gang does, which its PodGroup says."""
     scene = Scene(
         {
             "nodes": [["n1", 1, "8Gi"]],
             "podgroups": [["ns", "g", "default", 3, "Inqueue"]],
             "pod_sets": [{"pg": "g", "count": 3}],
+            "pods": [
+                ["ns", "lost", "", "Pending", 1, "1Gi", "nowhere"],
+                ["ns", "g-9", "", "Pending", 1, "1Gi", "g", {"gates": ["hold"]}],
+            ],
         }
     )
-    result = scene.cycle()
-    gang = result.pending["ns/g"].message
-    assert {key: (each.reason, each.message) for key, each in result.pods.items()} == {
-        "ns/g-0": (
-            "Schedulable",
-            "Pod ns/g-0 can possibly be assigned to n1, once minAvailable is satisfied",
-        ),
+    assert {key: (each.reason, each.message) for key, each in scene.cycle().pods.items()} == {
         "ns/g-1": ("Unschedulable", "0/1 nodes are unavailable: 1 Insufficient cpu."),
-        "ns/g-2": ("Unschedulable", gang),
+        "ns/g-9": (
+            "SchedulingGated",
+            "Scheduling is blocked due to non-empty scheduling gates",
+        ),
+        "ns/lost": ("Unschedulable", "PodGroup ns/nowhere does not exist; 1 pods name it"),
     }
 
 
@@ -161,3 +176,44 @@ def test_reasons_go_with_their_gang() -> None:
 def test_the_result_has_no_other_fields_than_documented() -> None:
     documented = CycleResult.__doc__ or ""
     assert all(f"    {field.name}: " in documented for field in fields(CycleResult))
+
+
+def test_a_queue_that_asks_for_what_nothing_enforces_is_told_once() -> None:
+    scene = Scene(WAITING)
+    scene.cycle()
+    spec = {"capability": {"cpu": "4"}, "guarantee": {"resource": {"cpu": "1"}}}
+    scene.state.set_queue(queue(["team", spec]))
+    (event,) = scene.cycle().events
+    assert (event.kind, event.name, event.type, event.reason) == (
+        "Queue",
+        "team",
+        "Warning",
+        "NotEnforced",
+    )
+    assert event.message == (
+        "spec.capability and spec.guarantee: no configured plugin of the scheduler enforces this"
+    )
+    scene.state.set_node(node(["n9", 1, "8Gi"]))
+    assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
+    scene.state.set_queue(queue(["team", spec | {"reclaimable": False}]))
+    assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
+    scene.state.set_queue(queue(["team", spec | {"deserved": {"cpu": "2"}}]))
+    assert len([each for each in scene.cycle().events if each.kind == "Queue"]) == 1
+
+
+def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:
+    spec = PluginSpec("limits", "A test's plugin.", _Silent, enforces=frozenset({"capability"}))
+    config = load_config(config_text([["gang", "limits"]]), with_plugins(builtin_registry(), spec))
+    scene = Scene(
+        {"queues": [["team", {"capability": {"cpu": 4}, "deserved": {"cpu": 2}}]]}, config
+    )
+    messages = [event.message for event in scene.cycle().events]
+    assert [message.partition(":")[0] for message in messages] == ["spec.deserved"]
+
+
+class _Silent:
+    def __init__(self, _arguments: Arguments) -> None:
+        pass
+
+    def open(self, _session: SessionView, _register: Registrar) -> None:
+        pass

@@ -6,6 +6,8 @@ import pytest
 
 from pumice.scheduler import Registry, builtin_registry, load_config
 from pumice.scheduler.arguments import NO_ARGUMENTS, Arguments
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -199,3 +201,36 @@ def test_a_plugin_registers_every_session_anew() -> None:
     assert len(open_session(scene).extensions.job_ready) == 1
     assert len(open_session(scene).extensions.job_ready) == 1
     assert NO_ARGUMENTS.warnings == ()
+
+
+def test_a_shape_that_found_no_node_is_not_tried_again_pod_by_pod() -> None:
+    """Nine equal workers find no node; two of the ps' role do, so the gang goes on, and asks about a worker once."""
+    asked: list[str] = []
+
+    class Counting:
+        def __init__(self, _arguments: Arguments) -> None:
+            pass
+
+        def open(self, session: SessionView, register: Registrar) -> None:
+            def judge(task: Task, _rows: Rows) -> None:
+                asked.append(task.role)
+
+            register.task_score(judge)
+
+    case = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [
+            ["ns", "pg", "default", 2, "Inqueue", {"minTask": {"ps": 2, "worker": 1}}],
+        ],
+        "pod_sets": [
+            {"pg": "pg", "role": "worker", "count": 9, "cpu": 9},
+            {"pg": "pg", "role": "ps", "count": 2},
+        ],
+    }
+    config = load_config(
+        config_text([["gang", "counting"]]),
+        _registry(PluginSpec("counting", "A test's plugin.", Counting)),
+    )
+    scene = Scene(case, config)
+    assert sorted(scene.cycle().binds) == ["ns/pg-ps-0", "ns/pg-ps-1"]
+    assert asked.count("worker") <= 2

@@ -40,7 +40,7 @@ def test_events_that_change_nothing_leave_the_version(state: ClusterState) -> No
     assert not state.remove_queue("gone")
     assert not state.remove_pod_group("ns", "gone")
     assert not state.remove_priority_class("gone")
-    assert not state.forget("ns", "p")
+    assert not state.forget("ns/p", "")
     assert state.version == version
 
 
@@ -234,7 +234,7 @@ def test_a_refused_bind_is_forgotten_and_tried_again() -> None:
     scene = Scene({"nodes": [["n1", 1, "8Gi"]], "podgroups": [GROUP], "pods": [POD]})
     before = dump(scene.state)
     scene.cycle()
-    assert scene.state.forget("ns", "p")
+    assert scene.state.forget("ns/p", "")
     assert dump(scene.state) == before
     assert scene.cycle().binds == {"ns/p": "n1"}
 

@@ -40,8 +40,8 @@ def job_with(own: Raw, of_template: Raw) -> Raw:
         pytest.param({ZONE: 200_000}, {"a": 62_000}, OF_TASK, id="copied"),
         pytest.param({ZONE: 200_000}, {ZONE: 200_000}, "", id="replaced"),
         pytest.param({ZONE: LIMIT - ROOM}, {}, OF_TASK, id="copied-alone"),
-        pytest.param({"z": LIMIT - 65}, {}, "", id="room-in-group"),
-        pytest.param({"z": LIMIT - 64}, {}, "metadata.annotations", id="no-room-in-group"),
+        pytest.param({"z": LIMIT - 87}, {}, "", id="room-in-group"),
+        pytest.param({"z": LIMIT - 86}, {}, "metadata.annotations", id="no-room-in-group"),
     ],
 )
 def test_what_is_handed_on_is_added_up(own: Raw, of_template: Raw, path: str) -> None:
@@ -97,4 +97,4 @@ def test_all_that_is_added_finds_room() -> None:
         return max(sizes) - sum(len(key) + len(text) for key, text in given.items())
 
     assert added("Pod", {}) < ROOM * 0.6
-    assert added("PodGroup", annotations) < 64
+    assert added("PodGroup", annotations) < 84 + sum(len(key) + 1 for key in annotations)

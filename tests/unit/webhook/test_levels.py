@@ -159,7 +159,8 @@ def test_what_a_warning_refuses_beyond_all_bounds_is_stricter_than_volcano(plugi
 
     def response(*assignments: str) -> dict[str, Any]:
         state = Snapshot.of([queue("default")])
-        judging = Admission(settings(*assignments), state, builtin(), on_crash=reraise)
+        allowed = "max-pods-per-job=1000000"
+        judging = Admission(settings(allowed, *assignments), state, builtin(), on_crash=reraise)
         return answer(judging, "/jobs/validate", request("/jobs/validate", manifest))
 
     assert response()["auditAnnotations"]["rules"] == "JOB-PLUGIN-SIZE"

@@ -33,8 +33,8 @@ _LARGEST = 256 * 1024
 _ROOM_IN_PODS = 2 * 1024
 """Bytes of what the controller and plugins add to those of a pod; about half of it with the longest names."""
 
-_ROOM_IN_GROUP = 64
-"""Bytes of what the controller adds to those of a PodGroup."""
+_ROOM_IN_GROUP = 84
+"""Bytes of what the controller adds to those of a PodGroup, besides a list of the keys that it copies."""
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl's copy of the Job, which its PodGroup does not get."""
@@ -52,7 +52,7 @@ def handed_on(case: Case, job: Job) -> None:
     """Check that annotations fit into what is made of a Job."""
     copied: dict[str, str] = {}
     if own := job.metadata.annotations:
-        _of_group(case, own)
+        _of_group(case, own, job.metadata.labels or {})
         copied = {key: own[key] for key in _COPIED if key in own}
     for position, task in enumerate(job.tasks):
         found = task.pod_metadata().get("annotations")
@@ -60,11 +60,13 @@ def handed_on(case: Case, job: Job) -> None:
             _of_pods(case, position, found if isinstance(found, dict) else {}, copied)
 
 
-def _of_group(case: Case, own: Mapping[str, str]) -> None:
-    size = _size((key, text) for key, text in own.items() if key != _LAST_APPLIED)
-    if size > (most := _LARGEST - _ROOM_IN_GROUP):
+def _of_group(case: Case, own: Mapping[str, str], labels: Mapping[str, str]) -> None:
+    copied = {key: text for key, text in own.items() if key != _LAST_APPLIED}
+    size = _size(copied.items())
+    room = _ROOM_IN_GROUP + _size((key, ",") for key in (*copied, *labels))
+    if size > (most := _LARGEST - room):
         message = (
-            f"go to the PodGroup, too, which takes {_LARGEST} bytes and gets {_ROOM_IN_GROUP} more: "
+            f"go to the PodGroup, too, which takes {_LARGEST} bytes and gets {room} more: "
             f"must be at most {most} bytes, found {size}"
         )
         case.report(JOB_ANNOTATIONS, "metadata.annotations", message, excess=size)

@@ -40,6 +40,13 @@ JOB_OVERFLOW = Rule(
     "The API has no larger numbers; they would overflow into negative ones.",
     "tasks: [{name: a, replicas: 2000000000}, {name: b, replicas: 2000000000}]",
 )
+JOB_TOO_MANY_PODS = Rule(
+    "JOB-TOO-MANY-PODS",
+    "the tasks of a Job ask for no more pods than the setting `max-pods-per-job`",
+    "The controller makes no pods of such a Job; most often a number has a digit too many.",
+    "tasks: [{name: worker, replicas: 2000000000}]",
+    stricter=True,
+)
 JOB_TASK_MINAVAIL = Rule(
     "JOB-TASK-MINAVAIL",
     "minAvailable of a task is at most its replicas",
@@ -118,6 +125,9 @@ def _totals(case: Case, job: Job, total: int, least: int) -> None:
     if total > MAX_INT32 >= max(task.size for task in job.tasks):
         message = f"must have at most {MAX_INT32} replicas together, found {total}"
         case.report(JOB_OVERFLOW, "spec.tasks", message, excess=total)
+    elif MAX_INT32 >= total > (most := case.settings.max_pods_per_job):
+        message = f"must ask for at most {most} pods together (max-pods-per-job), found {total}"
+        case.report(JOB_TOO_MANY_PODS, "spec.tasks", message, excess=total)
     minimum, success = job.spec.min_available or 0, job.spec.min_success or 0
     if minimum > total:
         message = f"must be at most {total}, the replicas of all tasks, found {minimum}"

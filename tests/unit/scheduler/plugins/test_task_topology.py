@@ -137,6 +137,20 @@ def test_the_more_repelling_pods_the_worse() -> None:
     assert story.of("ps-3").node == "n2"
 
 
+def test_a_pod_stays_with_its_bucket_although_a_pod_in_it_repels_it() -> None:
+    """Two chiefs attract the worker, one ps repels it: the bucket of all four goes to one node."""
+    story = tell(
+        topology_job(
+            {"ps": 1, "chief": 2, "worker": 1},
+            {"n1": 4, "n2": 4},
+            affinity="ps,chief;chief,worker",
+            anti="ps,worker",
+        )
+    )
+    assert story.buckets == [["chief-0", "chief-1", "ps-0", "worker-0"]]
+    assert set(story.placement) == {"n1"}
+
+
 def test_names_are_sorted_as_people_count() -> None:
     story = tell(topology_job({"w": 12}, {"n1": 12}, affinity="w"))
     assert story.buckets == [[f"w-{index}" for index in range(12)]]
@@ -174,7 +188,7 @@ def test_a_typo_is_told_once() -> None:
     assert [event.message for event in first.events if event.reason == "TaskTopologyIgnored"] == [
         "task-topology is ignored: task wroker do not exist in job <ns/job>"
     ]
-    scene.state.forget("ns", "job-ps-0")
+    scene.state.forget("ns/job-ps-0", "")
     second = scene.cycle()
     assert [event for event in second.events if event.reason == "TaskTopologyIgnored"] == []
 
@@ -205,3 +219,24 @@ def test_a_given_weight_is_added_to_the_sum() -> None:
     story = tell(job, arguments={"task-topology.weight": 1}, others=(heavy,))
     assert story.of("ps-0").scores == {"n1": 100, "n2": 75}
     assert story.of("ps-0").node == "n2"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "problem"),
+    [
+        ({"volcano.sh/task-topology": "[" * 1100}, "cannot be read"),
+        (
+            {"volcano.sh/task-topology-affinity": "a," * 9000},
+            "at most 16384 characters, found 18000",
+        ),
+        (
+            {"volcano.sh/task-topology-affinity": ",".join(f"t{each}" for each in range(201))},
+            "at most 200 tasks, found 201",
+        ),
+    ],
+)
+def test_annotations_of_any_size_and_depth_are_refused(
+    annotations: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(TopologyError, match=problem):
+        read_rules(annotations, "default/job1")

@@ -1,0 +1,164 @@
+"""How soon a standby scheduler binds after SIGTERM to the leader.
+
+    python -m benchmarks.hand_over [--controlplane] [--nodes N] [--rounds N] [--json FILE]
+
+Two `pumice scheduler` processes, as a rollout has them. When the leader has ended, a gang of one pod is created. The time
+runs from the signal until that pod has a node. The API server is the embedded one, in this process, or a real control plane.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from benchmarks.report import MACHINE, write
+from pumice.api.crds import all_crds
+from pumice.api.kinds import LEASE, NODE, POD, POD_GROUP
+from pumice.cluster.client import Client, Object
+from pumice.cluster.errors import NotFound
+from pumice.embedded import EmbeddedCluster
+
+NAMESPACE = "default"
+AMOUNTS = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+
+
+@contextlib.asynccontextmanager
+async def served(real: bool, folder: Path) -> AsyncIterator[Path]:
+    """An API server with our kinds; the kubeconfig of it."""
+    if not real:
+        async with EmbeddedCluster(all_crds()) as cluster:
+            file = folder / "kubeconfig"
+            file.write_text(cluster.kubeconfig())
+            yield file
+        return
+    from tests.support.controlplane.builder import Builder
+    from tests.support.controlplane.start import started
+
+    with contextlib.ExitStack() as stack:
+        plane = await asyncio.to_thread(stack.enter_context, started(Builder().ensure()))
+        await asyncio.to_thread(plane.establish)
+        yield plane.kubeconfig
+
+
+async def add_nodes(client: Client, count: int) -> None:
+    """Create nodes, several at once."""
+    gate = asyncio.Semaphore(32)
+
+    async def add(number: int) -> None:
+        conditions = [{"type": "Ready", "status": "True"}]
+        status = {"allocatable": AMOUNTS, "capacity": AMOUNTS, "conditions": conditions}
+        name = f"node-{number:05}"
+        async with gate:
+            await client.create(NODE, _object(NODE.api_version, NODE.kind, name, status=status))
+
+    await asyncio.gather(*(add(number) for number in range(count)))
+
+
+def _object(api_version: str, kind: str, name: str, **fields: object) -> Object:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+
+
+async def submit(client: Client, name: str) -> None:
+    """Create a gang of one pod."""
+    group = _object(POD_GROUP.api_version, POD_GROUP.kind, name, spec={"minMember": 1})
+    await client.create(POD_GROUP, group, NAMESPACE)
+    pod = _object(
+        POD.api_version,
+        POD.kind,
+        name,
+        spec={
+            "schedulerName": "volcano",
+            "containers": [
+                {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "10m"}}}
+            ],
+        },
+    )
+    pod["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": name}
+    await client.create(POD, pod, NAMESPACE)
+
+
+async def bound(client: Client, name: str) -> None:
+    """Wait until a pod has a node."""
+    while not (await client.get(POD, name, NAMESPACE))["spec"].get("nodeName"):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
+class Scheduler:
+    """One process."""
+
+    def __init__(self, process: asyncio.subprocess.Process, client: Client) -> None:
+        self.process = process
+        self._client = client
+
+    @classmethod
+    async def start(cls, kubeconfig: Path, client: Client) -> "Scheduler":
+        """Start one."""
+        command = [sys.executable, "-m", "pumice", "scheduler", "--kubeconfig", str(kubeconfig)]
+        quiet = asyncio.subprocess.DEVNULL
+        process = await asyncio.create_subprocess_exec(*command, stdout=quiet, stderr=quiet)
+        return cls(process, client)
+
+    async def leads(self) -> None:
+        """Wait until it holds the Lease."""
+        while True:
+            with contextlib.suppress(NotFound):
+                lease = await self._client.get(LEASE, "pumice-scheduler", NAMESPACE)
+                if str(lease["spec"].get("holderIdentity", "")).endswith(f"_{self.process.pid}"):
+                    return
+            await asyncio.sleep(0.05)
+
+
+async def measure(kubeconfig: Path, nodes: int, rounds: int) -> list[float]:
+    """Seconds from SIGTERM to the first binding by the standby, a round each."""
+    times = []
+    async with Client.connect(kubeconfig) as client:
+        await add_nodes(client, nodes)
+        leader = await Scheduler.start(kubeconfig, client)
+        await leader.leads()
+        for number in range(rounds):
+            standby = await Scheduler.start(kubeconfig, client)
+            await asyncio.sleep(5 + 0.1 * number)  # it is up, and somewhere between two looks
+            start = time.monotonic()
+            leader.process.terminate()
+            await leader.process.wait()
+            name = f"gang-{number}"
+            await submit(client, name)
+            await bound(client, name)
+            times.append(time.monotonic() - start)
+            leader = standby
+        leader.process.terminate()
+        await leader.process.wait()
+    return times
+
+
+async def run(options: argparse.Namespace) -> list[float]:
+    """Measure against the API server that is asked for."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with served(options.controlplane, Path(folder)) as kubeconfig:
+            return await measure(kubeconfig, options.nodes, options.rounds)
+
+
+def main() -> None:
+    """Measure, print one line, write JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--controlplane", action="store_true", help="a real control plane")
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    times = asyncio.run(run(options))
+    median, low, high = statistics.median(times), min(times), max(times)
+    server = "kube-apiserver" if options.controlplane else "embedded"
+    print(f"hand-over, {server}, {options.nodes} nodes: {median:.2f} s ({low:.2f}-{high:.2f})")
+    print(MACHINE)
+    row = {"server": server, "nodes": options.nodes, "seconds": times}
+    write(options.json, [row], median=median, low=low, high=high)
+
+
+if __name__ == "__main__":
+    main()

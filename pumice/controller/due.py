@@ -1,0 +1,159 @@
+"""Which action is due: what has happened to a Job, put to its policies.
+
+Targeted restarts that are due in the same pass become one restart: pods that failed together are made anew
+together, and the Job passes through `Restarting` once. An action on the whole Job is taken alone.
+
+A policy may wait (`timeout`), and a pod that fails again waits (`retries`). Both follow from the moment at
+which something happened, so that a restart of the controller changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pumice.api.meta import format_time
+from pumice.controller import retries
+from pumice.controller.commands import Order
+from pumice.controller.happenings import happenings
+from pumice.controller.phases import PENDING, RESTARTING, RUNNING, row
+from pumice.controller.policies import POD_PENDING, Choice, Request, choose, concerns, has_policies
+from pumice.controller.restarts import Restart, restart_for, together
+from pumice.controller.retries import Tally, Unit
+from pumice.controller.situation import Situation
+from pumice.controller.sync import Backoff
+
+__all__ = ["Decision", "Delayed", "due"]
+
+_SHOWN = 3
+"""Failures that a message names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """An action that sends the Job to another phase.
+
+    Attributes:
+        action: The action.
+        why: Why it is taken.
+        restart: What it restarts, if it restarts something.
+        failed: What of it failed, and whether it had run for ten minutes.
+        gone: Names of pods that are believed to exist no longer.
+        order: The Command that asked for it.
+    """
+
+    action: str
+    why: str
+    restart: Restart | None = None
+    failed: Mapping[Unit, bool] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+    order: Order | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """What will be due.
+
+    Attributes:
+        wake: Seconds until the first action is due; None if none will be.
+        backoff: Pods that failed again and wait.
+    """
+
+    wake: float | None = None
+    backoff: Backoff | None = None
+
+
+_Due = tuple[Request, Choice, Restart]
+
+
+def due(case: Situation) -> tuple[Decision | None, Delayed]:
+    """The action that events call for now, and what they will call for."""
+    if case.phase not in (PENDING, RUNNING) or not has_policies(case.job):
+        return None, Delayed()
+    wake: float | None = None
+    waits: list[tuple[float, Request]] = []
+    targeted: list[_Due] = []
+    tallies = {} if case.strict else retries.of(case.job, case.roster.names)
+    pending = concerns(case.job, POD_PENDING)
+    for request in happenings(
+        case.job, case.pods, case.roster, case.observed.group, pending=pending
+    ):
+        choice = choose(case.job, request)
+        leads_to = row(case.phase, choice.action).to
+        if not leads_to:
+            continue
+        restart = restart_for(choice.action, request.task, request.pod, request.partition)
+        if leads_to == RESTARTING and restart is None:
+            continue  # a targeted restart for an event that concerns no pod
+        backoff = _backoff(case, request, restart, tallies)
+        if delay := max(choice.delay, backoff):
+            if request.since is None:
+                continue
+            left = request.since + delay - case.now
+            if left > 0:
+                wake = left if wake is None else min(wake, left)
+                if backoff:
+                    waits.append((request.since + delay, request))
+                continue
+        if restart is None or not restart.targeted:
+            if not targeted:
+                return _alone(request, choice, restart), Delayed()
+            break  # still due after the restart that is
+        targeted.append((request, choice, restart))
+    if targeted:
+        return _combined(case, targeted), Delayed()
+    return None, Delayed(wake, _message(waits))
+
+
+def _backoff(
+    case: Situation, request: Request, restart: Restart | None, tallies: Mapping[Unit, Tally]
+) -> float:
+    """Seconds for which a failed pod waits."""
+    if not tallies or restart is None or request.event != "PodFailed":
+        return 0.0
+    return max(
+        (
+            retries.delay(tallies.get(unit, Tally()), request.ran)
+            for unit in retries.units(restart, case.roster.names)
+        ),
+        default=0.0,
+    )
+
+
+def _alone(request: Request, choice: Choice, restart: Restart | None) -> Decision:
+    return Decision(
+        action=choice.action,
+        why=f"{request.detail} ({choice.path})",
+        restart=restart,
+        gone=(request.pod,) if request.gone else (),
+    )
+
+
+def _combined(case: Situation, found: list[_Due]) -> Decision:
+    """One restart of everything that is due."""
+    failed: dict[Unit, bool] = {}
+    whys: list[str] = []
+    for request, choice, restart in found:
+        whys.append(f"{request.detail} ({choice.path})")
+        if request.event == "PodFailed":
+            for unit in retries.units(restart, case.roster.names):
+                failed[unit] = failed.get(unit, True) and retries.rested(request.ran)
+    why = "; ".join(whys[:_SHOWN])
+    if len(whys) > _SHOWN:
+        why += f"; and {len(whys) - _SHOWN} more"
+    return Decision(
+        action=found[0][1].action,
+        why=why,
+        restart=together(restart for _, _, restart in found),
+        failed=failed,
+        gone=tuple(dict.fromkeys(request.pod for request, _, _ in found if request.gone)),
+    )
+
+
+def _message(waits: list[tuple[float, Request]]) -> Backoff | None:
+    if not waits:
+        return None
+    moment, request = min(waits, key=lambda each: each[0])
+    message = f"{request.detail} again and is restarted at {format_time(moment)}"
+    pods = len({each.pod for _, each in waits})
+    if pods > 1:
+        message += f"; {pods - 1} more pods wait as well"
+    return Backoff(pods, message)

@@ -1,0 +1,66 @@
+"""Counts of a Job's pods are written once a second at most, everything else at once.
+
+Pods of a gang start and end one after the other, and a status for each of them would be as many writes as
+there are pods. Phases, reasons that an event reports, restarts and notes are never held back, but for the
+note of the pods that succeeded, which grows like a count. Once a pod that existed does not exist any more,
+what was held back is written first: what becomes of the Job depends on whether that pod had succeeded.
+"""
+
+from pumice.api.kinds import POD
+from pumice.api.meta import Raw
+from pumice.controller import roster
+from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
+
+__all__ = ["COUNT_SECONDS", "counts_only", "without_status"]
+
+COUNT_SECONDS = 1.0
+"""Shortest time between two writes that change nothing but counts."""
+
+_COUNTS = frozenset(
+    ("pending", "running", "succeeded", "failed", "terminating", "unknown", "taskStatusCount")
+)
+
+
+def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:
+    """A plan's write of the status, if it differs from the stored one in counts and the like only.
+
+    The reason why a Job waits, and its sentence, are full of numbers, too.
+
+    Args:
+        stored: Status as stored.
+        plan: The plan.
+    """
+    steps = [step for stage in plan.stages if isinstance(stage, tuple) for step in stage]
+    found = next((step for step in steps if isinstance(step, PatchStatus)), None)
+    if found is None or any(map(_depends_on_it, steps)) or _rest(stored) != _rest(found.status):
+        return None
+    return found
+
+
+def _depends_on_it(step: Step) -> bool:
+    """True for a step that must not be taken before the status is written."""
+    if isinstance(step, UpdateObject | DeleteObject):
+        return step.kind == POD
+    return isinstance(step, RecordEvent)
+
+
+def without_status(plan: Plan) -> Plan:
+    """A plan without its write of the status."""
+    return Plan.of(
+        *(
+            [step for step in stage if not isinstance(step, PatchStatus)]
+            if isinstance(stage, tuple)
+            else stage
+            for stage in plan.stages
+        )
+    )
+
+
+def _rest(status: Raw) -> Raw:
+    rest = {key: value for key, value in status.items() if key not in _COUNTS and value}
+    rest["state"] = {"phase": (status.get("state") or {}).get("phase", "")}
+    notes = status.get("controlledResources") or {}
+    rest["controlledResources"] = {
+        key: text for key, text in notes.items() if key != roster.SUCCEEDED
+    }
+    return rest

@@ -1,0 +1,165 @@
+"""Sets of a Job's pods, and how they are written into its status.
+
+A pod of a Job is known by its task and its index, whatever became of it. A set of pods is written as the
+tasks with the ranges of their indexes, `ps/0-1 worker/0-19,25`. Where a bitmap is shorter than ranges, it is
+written instead: `worker/~` with base64, index 0 being the lowest bit. So the text of 100,000 pods never has
+more than 17,000 characters, whichever of them are in the set.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+
+from pumice.api.jobs import Job
+from pumice.api.names import pod_name
+
+__all__ = [
+    "Names",
+    "PodKey",
+    "fits",
+    "is_index",
+    "read",
+    "read_entry",
+    "read_indexes",
+    "write",
+    "write_entries",
+    "write_indexes",
+]
+
+PodKey = tuple[str, int]
+"""Task and index of a pod."""
+
+_BITMAP = "~"
+_NONE = 1 << 62
+
+
+class Names:
+    """Names of a Job's pods, and what they say."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job.metadata.name
+        self._tasks = {f"{self._job}-{task.name}": task.name for task in job.tasks}
+        self._known: dict[str, PodKey] = {}  # to take a name apart costs ten times as much
+        self._sizes = {task.name: task.size for task in job.tasks}
+
+    def key(self, name: str) -> PodKey | None:
+        """Task and index of a pod; None if no task of the Job can have a pod of that name."""
+        if (known := self._known.get(name)) is not None:
+            return known
+        prefix, _, last = name.rpartition("-")
+        task = self._tasks.get(prefix)
+        if task is None or not is_index(last):
+            return None
+        return task, int(last)
+
+    def name(self, task: str, index: int) -> str:
+        """Name of a pod."""
+        name = pod_name(self._job, task, index)
+        self._known[name] = task, index
+        return name
+
+    def wants(self, name: str) -> bool:
+        """Whether the Job has a pod of that name, by its tasks and their sizes."""
+        key = self.key(name)
+        return key is not None and key[1] < self._sizes[key[0]]
+
+    def size(self, task: str) -> int:
+        """Pods of a task; 0 for a task that the Job does not have."""
+        return self._sizes.get(task, 0)
+
+    def by_task(self, pods: Iterable[str]) -> dict[str, list[int]]:
+        """Indexes of pods by task, of those that tasks of the Job can have."""
+        found: dict[str, list[int]] = {}
+        for task, index in sorted(filter(None, map(self.key, pods))):
+            found.setdefault(task, []).append(index)
+        return found
+
+
+def write(pods: Iterable[str], names: Names) -> str:
+    """The text of a set of names of pods."""
+    return " ".join(write_entries(pods, names))
+
+
+def write_entries(pods: Iterable[str], names: Names) -> Iterator[str]:
+    """The text of a set of names of pods, task by task."""
+    by_task = names.by_task(pods)
+    return (f"{task}/{write_indexes(indexes)}" for task, indexes in by_task.items())
+
+
+def read(text: str, names: Names) -> set[str]:
+    """Names of the pods in a set; what cannot be read, and what the Job does not want, is left out."""
+    return {names.name(*key) for entry in text.split() for key in read_entry(entry, names)}
+
+
+def fits(text: str, names: Names) -> bool:
+    """Whether the Job wants all pods of a set, so that `read` leaves none out."""
+    for entry in text.split():
+        task, _, indexes = entry.partition("/")
+        if _highest(indexes) >= names.size(task):
+            return False
+    return True
+
+
+def read_entry(entry: str, names: Names) -> Iterator[PodKey]:
+    """The pods of one task."""
+    task, _, indexes = entry.partition("/")
+    return ((task, index) for index in read_indexes(indexes, names.size(task)))
+
+
+def write_indexes(indexes: list[int]) -> str:
+    """Indexes of one task, sorted, as text."""
+    parts: list[str] = []
+    start = previous = indexes[0]
+    for index in [*indexes[1:], -1]:
+        if index == previous + 1:
+            previous = index
+            continue
+        parts.append(str(start) if start == previous else f"{start}-{previous}")
+        start = previous = index
+    text = ",".join(parts)
+    if len(text) <= indexes[-1] // 6 + 8:
+        return text
+    bits = bytearray(indexes[-1] // 8 + 1)
+    for index in indexes:
+        bits[index // 8] |= 1 << index % 8
+    return _BITMAP + base64.urlsafe_b64encode(bits).decode()
+
+
+def read_indexes(text: str, size: int) -> Iterator[int]:
+    """Indexes below a task's size: a text in a status must not ask for more of them than the Job has."""
+    if text.startswith(_BITMAP):
+        bits = _bits(text)
+        for index in range(min(size, len(bits) * 8)):
+            if bits[index // 8] >> index % 8 & 1:
+                yield index
+        return
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if is_index(first) and is_index(last or first):
+            yield from range(int(first), min(int(last or first) + 1, size))
+
+
+def _highest(text: str) -> int:
+    """The highest of some indexes; too high for any task where that cannot be read."""
+    if text.startswith(_BITMAP):
+        bits = _bits(text)
+        return len(bits) * 8 - 9 + bits[-1].bit_length() if bits else _NONE
+    last = text.rpartition(",")[2].rpartition("-")[2]
+    return int(last) if is_index(last) else _NONE
+
+
+def _bits(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text[len(_BITMAP) :])
+    except (ValueError, binascii.Error):
+        return b""
+
+
+def is_index(text: str) -> bool:
+    """Whether a text is an index as names of pods have it: no sign, no leading zeros."""
+    return (
+        len(text) < 10
+        and text.isascii()
+        and text.isdigit()
+        and (text == "0" or not text.startswith("0"))
+    )

@@ -1,0 +1,212 @@
+"""The roster: which pods the present incarnation of a Job has had, kept in the Job's status.
+
+A pod that is gone leaves no trace of its own. So the status notes, in `controlledResources`:
+
+* `pumice.dev/pods`: the pods that were seen. What the controller removes is taken out of the note by the
+  write that precedes the removal. A pod that is in the note and does not exist was therefore not removed by
+  the controller: it was evicted.
+* `pumice.dev/succeeded`: the pods that succeeded. They count as succeeded also when they exist no longer,
+  and are not made again.
+* `pumice.dev/evicted`: evicted pods for which a policy has a `timeout`, each with the moment at which it was
+  found missing, as `worker/3@2027-01-15T08:00:00Z`. An entry stays until a pod of that name runs.
+
+A pod enters the note only after the watch showed it: a note written before the pod would turn a creation
+that was never sent into an eviction. The note is written together with the counts that the pod changes, so
+it costs no write of its own.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from pumice.api import keys
+from pumice.api.jobs import Job
+from pumice.api.meta import format_time, parse_time
+from pumice.api.pods import Pod
+from pumice.controller import podsets
+from pumice.controller.podsets import Names
+
+__all__ = ["EVICTED", "PODS", "SUCCEEDED", "Roster", "read", "version_of"]
+
+PODS = "pumice.dev/pods"
+SUCCEEDED = "pumice.dev/succeeded"
+EVICTED = "pumice.dev/evicted"
+
+_MOMENTS = 100
+"""Bound on distinct moments in the note; later evictions share the last one, so that the note stays short."""
+
+
+def version_of(pod: Pod) -> int:
+    """Incarnation of the Job that a pod was made for."""
+    text = pod.metadata.annotation(keys.JOB_VERSION)
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The pods of a Job, those that exist and those that did, by their names.
+
+    Attributes:
+        names: What names of its pods say.
+        version: Its incarnation.
+        notes: `controlledResources` as stored.
+        present: Its pods that exist.
+        had: Pods that are noted as seen.
+        done: Pods that are noted as succeeded.
+        missing: Pods that were evicted and have not been made anew, in order.
+        lost: Pods that succeeded and no longer exist.
+        waiting: Since when evicted pods do not run, where a policy waits for that.
+    """
+
+    names: Names
+    version: int
+    notes: Mapping[str, str]
+    present: Mapping[str, Pod]
+    had: AbstractSet[str]
+    done: AbstractSet[str]
+    missing: tuple[str, ...]
+    lost: frozenset[str]
+    waiting: Mapping[str, float]
+
+    @property
+    def lost_by_task(self) -> dict[str, int]:
+        """Numbers of pods by task that succeeded and no longer exist."""
+        return self._by_task(self.lost)
+
+    def lost_after(self, notes: Mapping[str, str]) -> dict[str, int]:
+        """The same as soon as other notes are written."""
+        text = notes.get(SUCCEEDED, "")
+        if text == self.notes.get(SUCCEEDED, ""):
+            return self.lost_by_task
+        return self._by_task(podsets.read(text, self.names).difference(self.present))
+
+    def living(
+        self, leaving: Collection[str], evicted: Mapping[str, float] | None = None
+    ) -> dict[str, str]:
+        """The notes of a Job that lives.
+
+        Args:
+            leaving: Names of pods that the controller is about to remove.
+            evicted: Pods that were just found missing and for which a policy waits.
+        """
+        return self._noted(leaving.__contains__, {**self.waiting, **(evicted or {})})
+
+    def without(self, replaced: Callable[[str], bool]) -> dict[str, str]:
+        """The notes of a Job that lives and some of whose pods are replaced."""
+        return self._noted(replaced, self.waiting)
+
+    def ended(self) -> dict[str, str]:
+        """The notes of a Job whose pods are removed but for the finished ones."""
+        return _texts({SUCCEEDED: self._succeeded(lambda _: False)})
+
+    def _noted(
+        self, removed: Callable[[str], bool], waiting: Mapping[str, float]
+    ) -> dict[str, str]:
+        had = {name for name in self.missing if not removed(name)}
+        had |= {
+            name
+            for name, pod in self.present.items()
+            if self._is_current(pod) and not removed(name) and self.wants(name)
+        }
+        still = {
+            name: moment
+            for name, moment in waiting.items()
+            if not removed(name) and _waits(self.present.get(name))
+        }
+        return _texts(
+            {
+                PODS: self._text(PODS, self.had, had),
+                SUCCEEDED: self._succeeded(removed),
+                EVICTED: _write_moments(still, self.names),
+            }
+        )
+
+    def _text(self, note: str, stored: AbstractSet[str], pods: AbstractSet[str]) -> str:
+        """The text of a set; writing takes time for many pods, and most often nothing has changed."""
+        text = self.notes.get(note, "")
+        same = pods == stored and podsets.fits(text, self.names)
+        return text if same else podsets.write(pods, self.names)
+
+    def wants(self, name: str) -> bool:
+        """Whether the Job wants a pod of that name."""
+        return name in self.had or self.names.wants(name)
+
+    def _is_current(self, pod: Pod) -> bool:
+        """Whether the end of a pod would be an eviction: not if the controller itself removes it."""
+        notes = pod.metadata.annotations or {}
+        if notes.get(keys.OUT_OF_SYNC):
+            return False
+        return not self.version or version_of(pod) >= self.version
+
+    def _succeeded(self, removed: Callable[[str], bool]) -> str:
+        found = {
+            name
+            for name, pod in self.present.items()
+            if pod.status.phase == "Succeeded"
+            and self.wants(name)
+            and not pod.metadata.annotation(keys.OUT_OF_SYNC)
+        }
+        found |= self.lost
+        return self._text(SUCCEEDED, self.done, {name for name in found if not removed(name)})
+
+    def _by_task(self, pods: Iterable[str]) -> dict[str, int]:
+        return {task: len(indexes) for task, indexes in self.names.by_task(pods).items()}
+
+
+def read(job: Job, pods: Iterable[Pod], found: Iterable[str] = ()) -> Roster:
+    """The roster of a Job.
+
+    Args:
+        job: The Job.
+        pods: Its own pods.
+        found: Names of further pods of it that exist.
+    """
+    names = Names(job)
+    notes = job.status.controlled_resources or {}
+    present = {pod.metadata.name: pod for pod in pods}
+    elsewhere = set(found)
+    done = podsets.read(notes.get(SUCCEEDED, ""), names)
+    had = podsets.read(notes.get(PODS, ""), names)
+    missing = had.difference(present, elsewhere, done)
+    return Roster(
+        names=names,
+        version=job.status.version,
+        notes=notes,
+        present=present,
+        had=had,
+        done=done,
+        missing=tuple(sorted(missing, key=lambda name: names.key(name) or ("", 0))),
+        lost=frozenset(done.difference(present, elsewhere)),
+        waiting=_read_moments(notes.get(EVICTED, ""), names),
+    )
+
+
+def _waits(pod: Pod | None) -> bool:
+    return pod is None or pod.status.phase in ("Pending", "")
+
+
+def _write_moments(waiting: Mapping[str, float], names: Names) -> str:
+    groups: dict[float, list[str]] = {}
+    moments = sorted(set(waiting.values()))
+    first = set(moments[:_MOMENTS])
+    for name, moment in waiting.items():
+        groups.setdefault(moment if moment in first else moments[-1], []).append(name)
+    return " ".join(
+        f"{entry}@{format_time(moment)}"
+        for moment in sorted(groups)
+        for entry in podsets.write_entries(groups[moment], names)
+    )
+
+
+def _read_moments(text: str, names: Names) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in text.split():
+        entry, _, moment = part.partition("@")
+        since = parse_time(moment)
+        if since is not None:
+            found |= dict.fromkeys(podsets.read(entry, names), since)
+    return found
+
+
+def _texts(notes: dict[str, str]) -> dict[str, str]:
+    return {key: text for key, text in notes.items() if text}

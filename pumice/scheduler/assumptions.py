@@ -1,0 +1,154 @@
+"""What cycles decided and the API server does not show yet: of which object, and until when it counts.
+
+A cycle does not wait for the API server. Its decisions count at once, and this file alone says for how long:
+
+| assumed | identified by | counts until |
+|---|---|---|
+| a pod is bound (`Binding`) | uid | the pod is shown with a node, terminating or finished |
+| a pod is evicted (`Releasing`) | uid | the pod is shown terminating or finished |
+| a PodGroup has a status | uid and resourceVersion | a later version of the PodGroup is shown |
+
+The removal of the object and a refusal of the write by the API server end each of them, too. An object with another uid
+is another object.
+
+The last row works because a status is written with the resourceVersion of the object that it was computed from: a later
+version is either the result of that write, or the write will be refused with a conflict. In both cases the object as it is
+shown is what the next cycle must begin with.
+
+resourceVersions are compared as integers, which Kubernetes allows for objects of one kind. Objects without one (manifests
+from files) always count as the latest.
+"""
+
+from dataclasses import dataclass
+
+from pumice.api.meta import ObjectMeta, version_number
+from pumice.api.podgroups import PodGroupStatus
+from pumice.scheduler.model.tasks import PLACED, Status, Task
+
+__all__ = ["AssumedStatus", "Assumptions", "is_older"]
+
+
+@dataclass(frozen=True, slots=True)
+class _AssumedPod:
+    """A decision about one pod: its status and node."""
+
+    uid: str
+    status: Status
+    node: str
+
+    def counts(self, shown: Task) -> bool:
+        """Whether the API server does not show the decision's result yet."""
+        if shown.uid != self.uid:
+            return False
+        if self.status is Status.BINDING:
+            return shown.shown is Status.PENDING
+        return shown.shown in PLACED
+
+
+@dataclass(slots=True)
+class AssumedStatus:
+    """A status that a PodGroup has, or is about to have.
+
+    Attributes:
+        uid: uid of the PodGroup.
+        version: resourceVersion that the write must carry; once it is written, the version that the write made.
+        status: The status.
+        is_written: Whether the API server has accepted the write.
+    """
+
+    uid: str
+    version: str
+    status: PodGroupStatus
+    is_written: bool = False
+
+    def counts(self, shown: ObjectMeta) -> bool:
+        """Whether the PodGroup is shown as it was before the write."""
+        if shown.uid != self.uid or not shown.resource_version:
+            return False
+        number, own = version_number(shown.resource_version), version_number(self.version)
+        return number < own if self.is_written else number <= own
+
+
+class Assumptions:
+    """All decisions whose results the API server does not show yet."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, _AssumedPod] = {}
+        self._statuses: dict[str, AssumedStatus] = {}
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def assume_pod(self, task: Task) -> None:
+        """Count a pod as it was decided: `Binding` or `Releasing`, on its node."""
+        self._pods[task.key] = _AssumedPod(task.uid, task.status, task.node)
+
+    def correct_pod(self, task: Task, node: str) -> str:
+        """Give a pod that was just read the status that is assumed of it; the node that it counts on."""
+        assumed = self._pods.get(task.key)
+        if assumed is None:
+            return node
+        if not assumed.counts(task):
+            del self._pods[task.key]
+            return node
+        task.status = assumed.status
+        return assumed.node
+
+    def end_pod(self, key: str, uid: str | None = None) -> bool:
+        """Assume nothing of a pod any more; False when nothing was assumed of the pod with that uid."""
+        assumed = self._pods.get(key)
+        if assumed is None or (uid is not None and assumed.uid != uid):
+            return False
+        del self._pods[key]
+        return True
+
+    # -- PodGroups ---------------------------------------------------------------------------
+
+    def assume_status(self, key: str, meta: ObjectMeta, status: PodGroupStatus) -> None:
+        """Count a status as written.
+
+        Args:
+            key: Key of the PodGroup.
+            meta: Metadata of the PodGroup as it was shown when the status was computed.
+            status: The status.
+        """
+        before = self._statuses.get(key)
+        version = meta.resource_version
+        if before is not None and before.counts(meta):
+            version = before.version  # of the write before, which the watch does not show yet
+        self._statuses[key] = AssumedStatus(meta.uid, version, status)
+
+    def correct_status(self, key: str, meta: ObjectMeta, status: PodGroupStatus) -> PodGroupStatus:
+        """The status that a PodGroup that was just read counts as having."""
+        assumed = self._statuses.get(key)
+        if assumed is None:
+            return status
+        if not assumed.counts(meta):
+            del self._statuses[key]
+            return status
+        return assumed.status
+
+    def end_status(self, key: str) -> None:
+        """Assume nothing of a PodGroup any more."""
+        self._statuses.pop(key, None)
+
+    def status_to_write(self, key: str) -> AssumedStatus | None:
+        """The status of a PodGroup that has yet to be written, if there is one."""
+        assumed = self._statuses.get(key)
+        return None if assumed is None or assumed.is_written else assumed
+
+    def status_written(self, key: str, written: AssumedStatus, version: str) -> None:
+        """Note that the API server accepted a write, and the resourceVersion that it made."""
+        written.is_written = True
+        written.version = version
+        current = self._statuses.get(key)
+        if (
+            current is not None
+            and current.uid == written.uid
+            and version_number(current.version) < version_number(version)
+        ):
+            current.version = version  # computed while the write was under way
+
+
+def is_older(version: str, known: str) -> bool:
+    """Whether a resourceVersion comes before another one of the same object; unknown ones do not."""
+    return bool(version) and version_number(version) < version_number(known)

@@ -1,0 +1,169 @@
+"""Why a gang waits, as a session found out: one reason for the gang, and verdicts on pods with a cause of their own."""
+
+from collections.abc import Iterator
+
+from pumice.scheduler.explain import gang_message, group_message
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.phases import is_releasing, next_phase
+from pumice.scheduler.results import Finding, PodVerdict, Reason
+from pumice.scheduler.session import Outcome, Session
+
+__all__ = ["find"]
+
+_GATED = PodVerdict("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
+_UNSCHEDULABLE = "Unschedulable"
+_WITH_ITS_GANG = PodVerdict(_UNSCHEDULABLE, "waits for its gang; the PodGroup says why")
+
+
+def find(session: Session, job: Job) -> Finding | None:
+    """What a session found out about a gang; None when there is nothing to say."""
+    held = session.state.quarantined.get(job.key)
+    if held is not None:
+        return Finding(held, is_unschedulable=True)
+    outcome = session.outcomes.get(job.key) or Outcome()
+    found = _reason(session, job, outcome)
+    if found is None:
+        return None
+    reason, is_unschedulable = found
+    return Finding(reason, is_unschedulable, dict(_pods(session, job, outcome, reason)))
+
+
+def _reason(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool] | None:
+    """The reason of a gang, and whether its PodGroup is to say so."""
+    waiting = job.counts[Status.PENDING]
+    if job.group is None:
+        message = f"PodGroup {job.key} does not exist; {waiting} pods name it"
+        details = {"podGroup": job.key, "pods": waiting}
+        return (Reason("PodGroupNotFound", message, details), False) if waiting else None
+    judges = bool(session.extensions.job_ready)
+    is_short = judges and not session.is_ready(job)
+    if is_short and _is_arriving(session, job):
+        return None
+    if outcome.refusal is not None:
+        return outcome.refusal, is_short or session.is_pending(job)
+    if is_short:
+        return _of_unready(session, job, outcome)
+    return (_remainder(session, job, outcome), False) if waiting else None
+
+
+def _of_unready(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool] | None:
+    if is_releasing(job) or next_phase(job, job.status.phase, unschedulable=False) == "Completed":
+        return None
+    promised = _promised(session, job)
+    if promised is not None:
+        return promised, True
+    invalid = session.why_invalid(job)
+    if invalid is not None:
+        return invalid, bool(job.tasks)
+    return _gang(job, outcome), True
+
+
+def _is_arriving(session: Session, job: Job) -> bool:
+    """Whether pods of a gang are still being created, so that it is too early to say that it lacks some."""
+    moment, _ = job.arrived
+    return job.valid < job.min_member and session.now < moment + session.state.pace.arrival
+
+
+def _promised(session: Session, job: Job) -> Reason | None:
+    places = {
+        task.key: session.pipelined[task.key]
+        for task in job.tasks.values()
+        if task.key in session.pipelined
+    }
+    if not places:
+        return None
+    nodes = ", ".join(sorted(set(places.values())))
+    message = f"{len(places)} pods wait for terminating pods to leave {nodes}"
+    return Reason("Pipelined", message, {"places": dict(sorted(places.items()))})
+
+
+def _gang(job: Job, outcome: Outcome) -> Reason:
+    gated = [task for task in _in_order(job) if task.gates]
+    schedulable = job.ready + outcome.schedulable
+    total = len(job.tasks)
+    pending = _verdict_counts(job, outcome)
+    details: dict[str, object] = {
+        "minMember": job.min_member,
+        "tasks": total,
+        "schedulable": schedulable,
+        "pending": dict(sorted(pending.items())),
+    }
+    reason = "NotEnoughResources"
+    causes: tuple[str, ...] = ()
+    origin: tuple[str, str] | None = None
+    if outcome.failed is not None:
+        task, failure = outcome.failed
+        origin = (task.name, failure.message)
+        details |= {"pod": task.key} | failure.details
+        causes = tuple(sorted(failure.counts))
+    elif outcome.refused is not None:
+        origin = ("", outcome.refused.message)
+        details |= outcome.refused.details
+        reason, causes = outcome.refused.reason, outcome.refused.causes
+    elif gated:
+        origin = (gated[0].name, f"scheduling gates {gated[0].gates}")
+        reason = "SchedulingGated"
+        details["gates"] = {task.key: task.gates for task in gated}
+    why = group_message(job, ready=False, pending=pending, origin=origin)
+    short = max(job.min_member - schedulable, 0)
+    return Reason(reason, gang_message(short, total, why), details, causes)
+
+
+def _remainder(session: Session, job: Job, outcome: Outcome) -> Reason:
+    """Why pods beyond the minimum wait."""
+    waiting = job.counts[Status.PENDING]
+    start = f"{waiting} of {len(job.tasks)} pods wait beyond the minimum of {job.min_member}"
+    details: dict[str, object] = {"tasks": len(job.tasks), "waiting": waiting}
+    promised = _promised(session, job)
+    if promised is not None:
+        return Reason("Pipelined", promised.message, details | promised.details)
+    if outcome.failed is not None:
+        task, failure = outcome.failed
+        details |= {"pod": task.key} | failure.details
+        message = f"{start}: {task.name}: {failure.message}"
+        return Reason("NotEnoughResources", message, details, tuple(sorted(failure.counts)))
+    if outcome.refused is not None:
+        why = outcome.refused
+        message = f"{start}: {why.message}"
+        return Reason(why.reason, message, details | why.details, why.causes)
+    gated = {task.key: task.gates for task in _in_order(job) if task.gates}
+    if gated:
+        listed = ", ".join(sorted(set(gated.values())))
+        message = f"{start}: scheduling gates {listed}"
+        return Reason("SchedulingGated", message, details | {"gates": gated})
+    return Reason("NotTried", f"{start}: no action has tried to place them", details)
+
+
+# -- its pods --------------------------------------------------------------------------------
+
+
+def _pods(
+    session: Session, job: Job, outcome: Outcome, reason: Reason
+) -> Iterator[tuple[str, PodVerdict]]:
+    """Verdicts on waiting pods with a cause of their own, or with a condition whose cause has gone."""
+    for task in _in_order(job):
+        if task.status is not Status.PENDING:
+            continue
+        impossible = session.why_impossible(task.shape) if outcome.refused is not None else None
+        if job.group is None:
+            yield task.key, PodVerdict(_UNSCHEDULABLE, reason.message)
+        elif task.gates:
+            yield task.key, _GATED
+        elif impossible is not None:
+            yield task.key, PodVerdict(_UNSCHEDULABLE, impossible.message)
+        elif outcome.failed is not None and outcome.failed[0] is task:
+            yield task.key, PodVerdict(_UNSCHEDULABLE, outcome.failed[1].message)
+        elif task.verdict is not None:
+            yield task.key, _WITH_ITS_GANG
+
+
+def _in_order(job: Job) -> list[Task]:
+    return sorted(job.tasks.values(), key=lambda task: task.order)
+
+
+def _verdict_counts(job: Job, outcome: Outcome) -> dict[str, int]:
+    gated = sum(1 for task in job.tasks.values() if task.gates and task.status is Status.PENDING)
+    schedulable = outcome.schedulable
+    rest = job.counts[Status.PENDING] - gated - schedulable
+    return {"Schedulable": schedulable, "SchedulingGated": gated, "Unschedulable": rest}

@@ -1,0 +1,107 @@
+"""Writing the condition `PodScheduled` of pods that wait.
+
+Only the newest verdict about a pod is written, on the pod as the watch shows it.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from pumice.api.kinds import POD
+from pumice.api.meta import Raw, format_time
+from pumice.api.pods import PodCondition
+from pumice.cluster.errors import NotFound
+from pumice.cluster.events import Reference
+from pumice.scheduler import PodVerdict
+from pumice.scheduler.worker.context import TermContext
+from pumice.scheduler.worker.writing import WriteQueue
+
+__all__ = ["PodConditions"]
+
+SCHEDULED = "PodScheduled"
+"""Type of the condition that tells whether a pod has a place."""
+
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+"""Merges a pod's conditions by type, so that those of others stay."""
+
+
+class PodConditions:
+    """Writes `PodScheduled=False` to pods that wait, and tells their users."""
+
+    def __init__(self, context: TermContext, is_binding: Callable[[str], bool]) -> None:
+        """Make a writer; `run` must run.
+
+        Args:
+            context: What the term works with.
+            is_binding: Whether a pod has been given a place that is not confirmed yet.
+        """
+        self._client = context.client
+        self._pods = context.caches.pods
+        self._recorder = context.recorder
+        self._clock = context.clock
+        self._is_binding = is_binding
+        self._queue = WriteQueue("pod", self._write, context.metrics)
+        self._verdicts: dict[str, PodVerdict] = {}
+
+    def put(self, verdicts: Mapping[str, PodVerdict]) -> None:
+        """Have verdicts written, by `namespace/name`."""
+        self._verdicts.update(verdicts)
+        for key in verdicts:
+            self._queue.add(key)
+
+    async def run(self, workers: int) -> None:
+        """Write until cancelled."""
+        await self._queue.run(workers)
+
+    async def _write(self, key: str) -> None:
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            return
+        with suppress(NotFound):
+            await self._write_verdict(key, verdict)
+        if self._verdicts.get(key) is verdict:
+            del self._verdicts[key]
+
+    async def _write_verdict(self, key: str, verdict: PodVerdict) -> None:
+        namespace, _, name = key.partition("/")
+        pod = self._pods.get(name, namespace)
+        if pod is None or pod.spec.node_name or self._is_binding(key):
+            return  # the verdict is out of date
+        conditions = pod.status.conditions or ()
+        standing = next((each for each in conditions if each.type == SCHEDULED), None)
+        if _says(standing, verdict):
+            return
+        # The resourceVersion keeps a late verdict off a pod that has been bound meanwhile.
+        patch = {
+            "metadata": {"resourceVersion": pod.metadata.resource_version},
+            "status": {"conditions": [self._condition(standing, verdict)]},
+        }
+        await self._client.patch(
+            POD, name, namespace, patch, content_type=STRATEGIC_PATCH, subresource="status"
+        )
+        self._queue.count("written")
+        if verdict.reason == "Unschedulable" and verdict.is_new:
+            self._recorder.record(
+                Reference.of(POD, pod.metadata), "Warning", "FailedScheduling", verdict.message
+            )
+
+    def _condition(self, standing: PodCondition | None, verdict: PodVerdict) -> Raw:
+        if standing is not None and standing.status == "False":
+            since = standing.last_transition_time
+        else:
+            since = format_time(self._clock.wall())
+        return {
+            "type": SCHEDULED,
+            "status": "False",
+            "reason": verdict.reason,
+            "message": verdict.message,
+            "lastTransitionTime": since,
+        }
+
+
+def _says(condition: PodCondition | None, verdict: PodVerdict) -> bool:
+    return (
+        condition is not None
+        and condition.status == "False"
+        and condition.reason == verdict.reason
+        and condition.message == verdict.message
+    )

@@ -1,0 +1,73 @@
+"""A queue of objects whose status must be written."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.errors import ApiError, Conflict
+from pumice.cluster.workqueue import WorkQueue
+from pumice.scheduler.worker.metrics import SchedulerMetrics
+
+__all__ = ["WriteQueue"]
+
+logger = logging.getLogger(__name__)
+
+
+class WriteQueue:
+    """Writes several objects at once, each by one write at a time; failed writes are repeated with growing delays.
+
+    What is written is decided when an object's turn has come, so that only the newest finding is.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        write: Callable[[str], Awaitable[None]],
+        metrics: SchedulerMetrics,
+    ) -> None:
+        """Make a queue; `run` must run.
+
+        Args:
+            name: Kind of the objects, in logs and metrics.
+            write: Writes one object, by `namespace/name`.
+            metrics: What is counted.
+        """
+        self._name = name
+        self._write = write
+        self._metrics = metrics
+        self._queue: WorkQueue[str] = WorkQueue(name)
+        self._backoff = Backoff(base=0.2, cap=30.0, seed=name)
+        self._failures: dict[str, int] = {}
+
+    def add(self, key: str) -> None:
+        """Have an object written."""
+        self._queue.add(key)
+
+    def count(self, result: str) -> None:
+        """Count a write by its result."""
+        self._metrics.writes.labels(self._name, result).inc()
+
+    async def run(self, workers: int) -> None:
+        """Write until cancelled, so many objects at once."""
+        try:
+            await self._queue.work(self._turn, workers)
+        finally:
+            self._queue.close()
+
+    async def _turn(self, key: str) -> float | None:
+        try:
+            await self._write(key)
+        except ApiError as error:
+            # A conflict is no fault: the watch is about to show what changed, and the next turn decides on that.
+            level, result = logging.WARNING, "failed"
+            if isinstance(error, Conflict):
+                level, result = logging.DEBUG, "conflict"
+            self.count(result)
+            failures = self._failures[key] = self._failures.get(key, 0) + 1
+            delay = self._backoff.delay(failures - 1, error.retry_after)
+            logger.log(
+                level, "writing %s of %s: %s; again in %.1f s", self._name, key, error, delay
+            )
+            return delay
+        self._failures.pop(key, None)
+        return None

@@ -1,0 +1,126 @@
+"""Jobs of many pods: a window at a time, and other things between the windows."""
+
+from typing import Any
+
+import pytest
+
+from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP
+from pumice.cluster.client import Client
+from pumice.cluster.errors import ApiError, Forbidden
+from pumice.embedded import EmbeddedCluster
+from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import job, task
+from tests.kit.requests import Request, recorded
+
+Raw = dict[str, Any]
+
+
+@pytest.fixture
+def empty(cluster: EmbeddedCluster, client: Client) -> ControllerStage:
+    """A stage without a controller."""
+    return ControllerStage(cluster, client)
+
+
+async def _admitted(stage: ControllerStage, manifest: Raw) -> None:
+    await stage.submit(manifest)
+    await stage.until(lambda: bool(stage.all(POD_GROUP)))
+    stage.admit(stage.all(POD_GROUP)[0])
+
+
+@pytest.mark.parametrize("what", ["deletion", "command"])
+async def test_what_happens_meanwhile_is_seen_after_one_window(
+    empty: ControllerStage, what: str
+) -> None:
+    async with recorded(empty.cluster.url) as (client, requests):
+        made = 0
+
+        def interrupt(request: Request) -> ApiError | None:
+            nonlocal made
+            if (request.method, request.resource) == ("POST", "pods"):
+                made += 1
+                if made == 25:
+                    if what == "deletion":
+                        empty.store.delete(JOB, "train", "default")
+                    else:
+                        empty.store.create(_abort(empty.job()))
+            return None
+
+        requests.refuse = interrupt
+        async with empty.controller(client, window=10):
+            await _admitted(empty, job("train", [task("worker", 200)]))
+            await empty.until(lambda: made >= 25)
+            if what == "command":
+                await empty.until(lambda: empty.phase() == "Aborted")
+            await empty.calm()
+    assert made <= 25 + 10
+    assert empty.all(POD) == []
+
+
+def _abort(made: Raw) -> Raw:
+    return {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {"name": "stop", "namespace": "default"},
+        "action": "AbortJob",
+        "target": {
+            "apiVersion": JOB.api_version,
+            "kind": "Job",
+            "name": "train",
+            "uid": made["metadata"]["uid"],
+        },
+    }
+
+
+async def test_all_pods_come_in_the_end(empty: ControllerStage) -> None:
+    async with empty.controller(window=16):
+        await _admitted(empty, job("train", [task("ps", 3), task("worker", 60)]))
+        await empty.until(lambda: len(empty.all(POD)) == 63)
+        await empty.until(lambda: empty.job()["status"].get("pending") == 63)
+
+
+async def test_a_pod_that_a_quota_refuses_does_not_block_those_behind_it(
+    empty: ControllerStage,
+) -> None:
+    """More pods are refused than a window holds."""
+    async with recorded(empty.cluster.url) as (client, requests):
+
+        def refuse(request: Request) -> ApiError | None:
+            if (request.method, request.resource) != ("POST", "pods"):
+                return None
+            name = request.body["metadata"]["name"]
+            if not name.startswith("train-greedy"):
+                return None
+            message = (
+                f'pods "{name}" is forbidden: exceeded quota: team, requested: cpu=64, '
+                "used: cpu=0, limited: cpu=32"
+            )
+            return Forbidden(403, "Forbidden", message)
+
+        requests.refuse = refuse
+        async with empty.controller(client, window=8):
+            await _admitted(empty, job("train", [task("greedy", 40), task("modest", 20)]))
+            await empty.until(lambda: len(empty.all(POD)) == 20)
+            await empty.until(lambda: empty.reason()[0] == "FailedCreate")
+    assert "exceeded quota: team" in empty.reason()[1]
+    assert {name.rsplit("-", 1)[0] for name in empty.names(POD)} == {"train-modest"}
+    refused = [r for r in requests.of("POST", "pods") if "greedy" in r.body["metadata"]["name"]]
+    assert len(refused) < 40, "one refusal is enough for a task"
+
+
+async def test_a_job_of_more_pods_than_the_controller_handles_is_refused(
+    empty: ControllerStage,
+) -> None:
+    async with empty.controller(max_pods_per_job=1000):
+        await empty.submit(job("train", [task("worker", 2_000_000_000)], plugins={"svc": []}))
+        await empty.submit(job("other"))
+        await empty.until(lambda: empty.reason()[0] == "InvalidJob")
+        await empty.until(lambda: empty.reason("other")[0] == "PodGroupPending")
+        await empty.until(lambda: ("Warning", "InvalidJob") in empty.events())
+    assert empty.reason()[1] == (
+        "spec.tasks: the tasks ask for 2000000000 pods, expected at most 1000 (max-pods-per-job); "
+        "lower their replicas"
+    )
+    assert [group["metadata"]["ownerReferences"][0]["name"] for group in empty.all(POD_GROUP)] == [
+        "other"
+    ]
+    assert len(empty.all(EVENT)) >= 1

@@ -1,0 +1,187 @@
+"""An API server that has too many requests, does not answer, or is ahead of the caches."""
+
+from typing import Any
+
+import pytest
+
+from pumice.api.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, POD
+from pumice.cluster.client import Client
+from pumice.cluster.errors import ApiError, TooManyRequests, Unavailable
+from pumice.cluster.events import EventRecorder
+from pumice.controller.loop.execution import Executor
+from pumice.controller.loop.memory import Recollection
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.term import Term
+from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, Step, UpdateObject
+from pumice.embedded import EmbeddedCluster
+from pumice.plugins import builtin
+from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import job, pod, task
+from tests.kit.requests import Request, Requests, recorded
+
+Raw = dict[str, Any]
+
+
+@pytest.fixture
+def empty(cluster: EmbeddedCluster, client: Client) -> ControllerStage:
+    """A stage without a controller."""
+    return ControllerStage(cluster, client)
+
+
+async def test_too_many_requests_are_no_trouble_of_the_job(empty: ControllerStage) -> None:
+    async with recorded(empty.cluster.url) as (client, requests):
+        refusals = 0
+
+        def refuse(request: Request) -> ApiError | None:
+            nonlocal refusals
+            if request.resource == "podgroups" and request.method == "POST" and refusals < 3:
+                refusals += 1
+                return TooManyRequests(429, "TooManyRequests", "slow down", retry_after=0.2)
+            return None
+
+        requests.refuse = refuse
+        async with empty.controller(client) as worker:
+            await empty.submit(job("train"))
+            await empty.until(lambda: refusals == 3)
+            await empty.until(lambda: empty.reason()[0] == "PodGroupPending")
+            await empty.calm()
+            text = worker.metrics.writes.labels("create", "PodGroup", "busy")._value.get()
+    assert text == 3
+    assert [e for e in empty.all(EVENT) if e["type"] == "Warning"] == []
+    reasons = {
+        (each.body["status"].get("state") or {}).get("reason")
+        for each in requests.of("PATCH", "jobs/status")
+    }
+    assert "FailedCreate" not in reasons
+
+
+async def test_retry_after_is_waited_for_whatever_happens(empty: ControllerStage) -> None:
+    """Nothing is sent for any Job while the server wants no requests."""
+    async with recorded(empty.cluster.url) as (client, requests):
+        requests.refuse = lambda request: (
+            TooManyRequests(429, "TooManyRequests", "slow down", retry_after=20.0)
+            if request.resource == "podgroups" and request.method == "POST"
+            else None
+        )
+        async with empty.controller(client) as worker:
+            await empty.submit(job("first"))
+            await empty.until(lambda: len(requests.of("POST", "podgroups")) == 1)
+            await empty.until(lambda: worker.metrics.passes.labels("again")._value.get() == 1)
+            await empty.submit(job("second"))
+            await empty.client.patch(JOB, "first", "default", {"metadata": {"labels": {"a": "b"}}})
+            await empty.still(0.3)
+            assert len(requests.of("POST", "podgroups")) == 1
+            assert empty.phase("second") == ""
+
+
+async def test_waits_after_an_outage_end_soon(empty: ControllerStage) -> None:
+    error = Unavailable(0, "ConnectionFailed", "no answer")
+    async with recorded(empty.cluster.url) as (client, requests):
+        requests.refuse = lambda request: error if request.method == "POST" else None
+        async with empty.controller(client) as worker:
+            term = Term(worker, builtin(), worker.caches)
+            made = await empty.client.create(JOB, job("train"))
+            memory = Recollection(uid=made["metadata"]["uid"], outages=50)
+            outcome = await Executor(client, worker.recorder, ControllerMetrics()).carry_out(
+                Plan.of([_creation()]), made
+            )
+            assert outcome.broken
+            delay = term._after(memory, outcome)
+    assert delay is not None
+    assert 15.0 < delay <= 30.0
+
+
+def _creation() -> Step:
+    return CreateObject(
+        CONFIG_MAP,
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "map", "namespace": "default"},
+        },
+    )
+
+
+def _removal(found: Raw) -> Step:
+    return DeleteObject(POD, "default", found["metadata"]["name"], found["metadata"]["uid"])
+
+
+def _mark(found: Raw) -> Step:
+    meta = found["metadata"]
+    patch = {"metadata": {"uid": meta["uid"], "annotations": {"volcano.sh/out-of-sync": "true"}}}
+    return UpdateObject(POD, "default", meta["name"], patch)
+
+
+async def _carried_out(client: Client, made: Raw, *stages: list[Step]) -> tuple[bool, Executor]:
+    executor = Executor(client, EventRecorder(client, "test"), ControllerMetrics())
+    outcome = await executor.carry_out(Plan.of(*stages), made)
+    return outcome.complete, executor
+
+
+@pytest.mark.parametrize("step", [_removal, _mark])
+async def test_no_pod_is_removed_if_the_job_has_changed(empty: ControllerStage, step: Any) -> None:
+    async with recorded(empty.cluster.url) as (client, requests):
+        made = await empty.client.create(JOB, job("train"))
+        found = empty.store.create(pod("train-worker-0"))
+        await empty.client.patch(JOB, "train", "default", {"spec": {"minAvailable": 1}})
+        await empty.client.patch(JOB, "train", "default", {"metadata": {"labels": {"a": "b"}}})
+        complete, _ = await _carried_out(client, made, [step(found)])
+        assert not complete
+        assert not requests.writes
+        current = await empty.client.get(JOB, "train", "default")
+        complete, _ = await _carried_out(client, current, [step(found)])
+        assert complete
+        assert sum(requests.writes.values()) == 1
+
+
+async def test_a_status_that_was_written_confirms_the_job(empty: ControllerStage) -> None:
+    async with recorded(empty.cluster.url) as (client, requests):
+        made = await empty.client.create(JOB, job("train"))
+        found = empty.store.create(pod("train-worker-0"))
+        status = PatchStatus({"state": {"phase": "Aborting"}})
+        complete, _ = await _carried_out(client, made, [status], [_removal(found)])
+    assert complete
+    assert _reads(requests) == []
+
+
+def _reads(requests: Requests) -> list[str]:
+    return [each.path for each in requests.sent if each.method == "GET"]
+
+
+async def test_a_command_without_a_job_is_removed_with_an_event(empty: ControllerStage) -> None:
+    async with empty.controller():
+        await empty.client.create(COMMAND, _command("ghost"))
+        await empty.until(lambda: empty.all(COMMAND) == [])
+        await empty.until(lambda: ("Warning", "CommandRefused") in empty.events())
+    (event,) = empty.all(EVENT)
+    assert event["involvedObject"]["kind"] == "Command"
+    assert event["message"] == "Command stop is refused: there is no Job ghost"
+
+
+async def test_a_command_waits_for_a_job_that_the_caches_do_not_show(
+    empty: ControllerStage,
+) -> None:
+    async with empty.controller() as worker:
+        made = await empty.submit(job("train", [task()]))
+        await empty.until(lambda: empty.phase() == "Pending")
+        await empty.calm()
+        hidden = worker.caches.jobs._objects.pop(("default", "train"))
+        await empty.client.create(COMMAND, _command("train", made["metadata"]["uid"]))
+        await empty.until(lambda: len(worker.caches.commands) == 1)
+        await empty.still(0.2)
+        assert len(empty.all(COMMAND)) == 1
+        worker.caches.jobs._objects["default", "train"] = hidden
+        await empty.client.patch(JOB, "train", "default", {"metadata": {"labels": {"a": "b"}}})
+        await empty.until(lambda: empty.phase() == "Aborted")
+        await empty.until(lambda: empty.all(COMMAND) == [])
+
+
+def _command(target: str, uid: str = "") -> Raw:
+    reference = {"apiVersion": JOB.api_version, "kind": "Job", "name": target}
+    return {
+        "apiVersion": COMMAND.api_version,
+        "kind": "Command",
+        "metadata": {"name": "stop", "namespace": "default"},
+        "action": "AbortJob",
+        "target": reference | ({"uid": uid} if uid else {}),
+    }

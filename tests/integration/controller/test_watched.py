@@ -1,0 +1,100 @@
+"""What a watcher of a Job sees of an action: the first status that shows it counts what it removes."""
+
+from typing import Any
+
+import pytest
+
+from pumice.api.kinds import JOB, POD, POD_GROUP
+from pumice.cluster.client import Client
+from pumice.embedded import EmbeddedCluster
+from pumice.embedded.storage import Change
+from tests.integration.controller.stage import ControllerStage
+from tests.kit.builders import job, task
+from tests.kit.tables import table
+
+Raw = dict[str, Any]
+
+NUMBERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
+ABOUT = {"id", "pods", "tasks", "fails", "ends", "succeeds", "command", "commands", "sees"}
+
+
+class Watcher:
+    """The statuses of a Job, as they are stored."""
+
+    def __init__(self, stage: ControllerStage) -> None:
+        self.seen: list[list[Any]] = []
+        stage.store.storage.listen(self._note)
+
+    def _note(self, change: Change) -> None:
+        obj = change.new.obj
+        if obj["kind"] != JOB.kind:
+            return
+        status = obj.get("status") or {}
+        counts = {name: status[name] for name in NUMBERS if status.get(name)}
+        entry = [(status.get("state") or {}).get("phase"), counts]
+        if self.seen[-1:] != [entry]:
+            self.seen.append(entry)
+
+
+def _job(case: Raw) -> Raw:
+    tasks = [
+        task(name, **({"replicas": given} if isinstance(given, int) else given))
+        for name, given in case.get("tasks", {"worker": 3}).items()
+    ]
+    return job("train", tasks, **{key: case[key] for key in case.keys() - ABOUT})
+
+
+@pytest.mark.parametrize("case", table("controller/watched"), ids=lambda case: case["id"])
+async def test_what_a_watcher_sees(case: Raw, cluster: EmbeddedCluster, client: Client) -> None:
+    stage = ControllerStage(cluster, client)
+    async with stage.controller():
+        await stage.submit(_job(case))
+        await stage.until(lambda: bool(stage.all(POD_GROUP)))
+        await stage.calm()
+        stage.admit(stage.all(POD_GROUP)[0])
+        total = sum(each["replicas"] for each in stage.job()["spec"]["tasks"])
+        await stage.until(lambda: len(stage.all(POD)) == total)
+        if case.get("pods") != "unscheduled":
+            await _run(stage)
+            await stage.until(lambda: stage.job()["status"].get("running") == total)
+        for name in case.get("succeeds", ()):
+            stage.finish(name)
+        done = len(case.get("succeeds", ()))
+        await stage.until(lambda: stage.job()["status"].get("succeeded", 0) == done)
+        await stage.calm()
+
+        watcher = Watcher(stage)
+        watcher.seen.append([stage.phase(), _counts(stage)])
+        for name in case.get("fails", ()):
+            stage.finish(name, exit_code=1)
+        for name in case.get("ends", ()):
+            stage.finish(name)
+        for action in case.get("commands", [case["command"]] if "command" in case else []):
+            await stage.command(action)
+            await stage.calm()
+            _end(stage)
+        await stage.calm()
+        _end(stage)
+        await stage.until(lambda: len(watcher.seen) > len(case["sees"]), str(watcher.seen))
+        await stage.calm()
+    assert watcher.seen[1:] == case["sees"]
+
+
+def _counts(stage: ControllerStage) -> dict[str, int]:
+    status = stage.job()["status"]
+    return {name: status[name] for name in NUMBERS if status.get(name)}
+
+
+async def _run(stage: ControllerStage) -> None:
+    """Pods run on a node without a simulated kubelet."""
+    for name in stage.names(POD):
+        await stage.client.bind("default", name, "elsewhere")
+        pod = stage.find(POD, name)
+        stage.store.update_status(pod | {"status": pod["status"] | {"phase": "Running"}})
+
+
+def _end(stage: ControllerStage) -> None:
+    """That node has ended what was to be removed."""
+    for pod in stage.all(POD):
+        if pod["metadata"].get("deletionTimestamp"):
+            stage.store.delete(POD, pod["metadata"]["name"], "default", grace=0)

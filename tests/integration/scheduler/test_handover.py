@@ -1,0 +1,51 @@
+"""A leader that is told to stop hands over; how soon is measured by `benchmarks/hand_over.py`."""
+
+import asyncio
+import contextlib
+
+from pumice.api.kinds import LEASE
+from pumice.cluster.client import Client
+from pumice.cluster.lifecycle import run_until_stopped
+from pumice.scheduler import load_config
+from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
+from tests.integration.scheduler.stage import PERIOD, SchedulerStage
+
+
+async def test_a_standby_goes_on_where_the_leader_stopped(stage: SchedulerStage) -> None:
+    """Its Lease is not waited for: it is released, and gangs are bound one leader after the other."""
+    stage.cluster.add_node("node1", cpu="64")
+    stops: list[asyncio.Event] = []
+    runs: list[asyncio.Task[None]] = []
+
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def start(name: str) -> SchedulerWorker:
+            client = Client(stage.client.connection)
+            stack.push_async_callback(client.close)
+            settings = WorkerSettings(period=PERIOD, leader_elect=True, identity=name)
+            worker = SchedulerWorker(client, load_config(None), settings)
+            stops.append(asyncio.Event())
+            runs.append(
+                asyncio.create_task(run_until_stopped(worker.tasks(), stop=stops[-1], signals=()))
+            )
+            return worker
+
+        leader = await start("0")
+        await stage.until(leader.started.is_set)
+        for number in range(1, 4):
+            standby = await start(str(number))
+            await stage.until(lambda worker=standby: worker.ready)  # type: ignore[misc]
+            stops[-2].set()
+            stage.gang(f"train{number}", 8)
+            await runs[-2]
+            await stage.until(lambda name=f"train{number}": stage.phase(name) == "Running")  # type: ignore[misc]
+            assert standby.started.is_set()
+            lease = stage.store.get(LEASE, "pumice-scheduler", "default") or {}
+            assert lease["spec"]["holderIdentity"] == str(number)
+            assert lease["spec"]["leaseTransitions"] == number
+        stops[-1].set()
+        await runs[-1]
+    bound = [
+        each["message"] for each in stage.events("Scheduled") if "Successfully" in each["message"]
+    ]
+    assert len(bound) == len(set(bound)), "no pod was bound twice"

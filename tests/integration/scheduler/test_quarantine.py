@@ -1,0 +1,47 @@
+"""A plugin that fails ends neither the process nor the scheduling of other gangs."""
+
+import pytest
+
+from tests.integration.scheduler.stage import SchedulerStage
+from tests.kit.faulty import Fault, faulty_config
+
+
+async def test_a_gang_that_a_plugin_fails_on_waits_and_the_others_run(
+    stage: SchedulerStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.cluster.add_node("node1", cpu="8")
+    fault = Fault("job_ready", "bad")
+    async with stage.scheduler(config=faulty_config(fault)) as worker:
+        stage.gang("bad", 1)
+        await stage.until(lambda: stage.events("SchedulingError"))
+        stage.gang("good", 1)
+        await stage.until(lambda: stage.phase("good") == "Running")
+        await stage.until(lambda: "Unschedulable" in stage.conditions("bad"))
+        condition = stage.conditions("bad")["Unschedulable"]
+        assert condition["reason"] == "SchedulingError"
+        assert "ZeroDivisionError: fault at job_ready" in condition["message"]
+        assert stage.nodes_of("bad") == [""]
+        sample = worker.metrics.registry.get_sample_value
+        assert (sample("pumice_scheduler_errors_total", {"scope": "gang"}) or 0) >= 1
+        assert any(record.exc_info for record in caplog.records)
+        assert worker.ready
+        fault.gangs.clear()
+        await stage.until(lambda: stage.phase("bad") == "Running")
+
+
+async def test_a_failure_of_whole_cycles_makes_the_process_unready_until_one_succeeds(
+    stage: SchedulerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.cluster.add_node("node1", cpu="8")
+    stage.gang("train", 1)
+    fault = Fault("queue_order", "any")
+    async with stage.scheduler(config=faulty_config(fault)) as worker:
+        await stage.until(lambda: worker.started.is_set() and not worker.ready)
+        assert worker.checks["caches"]() is None
+        problem = worker.checks["cycles"]() or ""
+        assert "cycles in a row failed: ZeroDivisionError: fault at queue_order" in problem
+        sample = worker.metrics.registry.get_sample_value
+        assert (sample("pumice_scheduler_errors_total", {"scope": "cycle"}) or 0) >= 1
+        fault.gangs.clear()
+        await stage.until(lambda: stage.phase("train") == "Running")
+        assert worker.ready

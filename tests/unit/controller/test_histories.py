@@ -1,0 +1,322 @@
+"""Whatever happens to a Job, in any order, with controllers that are killed at any write.
+
+The first machine does everything to a Job of any kind and looks at each pass. The second lets pods fail and be
+evicted and counts: each failure and each eviction leads to one restart, none to two and none to none.
+"""
+
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from pumice.api import keys
+from pumice.api.jobs import ACTIONS, PHASES
+from pumice.api.kinds import POD
+from pumice.api.pods import Pod
+from pumice.controller import podsets, roster
+from pumice.controller.owners import controls
+from pumice.controller.phases import FINISHED
+from pumice.controller.plan import CreateObject, PatchStatus, Plan
+from pumice.controller.podsets import Names
+from pumice.controller.subject import read
+from tests.kit.builders import job, task
+from tests.unit.controller.world import StoppedError, World
+
+Raw = dict[str, Any]
+
+NUMBERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
+EVENTS = ("PodFailed", "PodEvicted", "TaskCompleted", "PodPending", "Unknown", "*")
+
+POLICIES = st.lists(
+    st.builds(
+        lambda event, action, timeout: (
+            {"event": event, "action": action} | ({"timeout": timeout} if timeout else {})
+        ),
+        st.sampled_from(EVENTS),
+        st.sampled_from([each for each in ACTIONS if each != "ResumeJob"]),
+        st.sampled_from(["", "", "15s"]),
+    ),
+    max_size=3,
+)
+JOBS = st.fixed_dictionaries(
+    {},
+    optional={
+        "minAvailable": st.integers(1, 3),
+        "minSuccess": st.integers(1, 3),
+        "maxRetry": st.integers(0, 3),
+        "policies": POLICIES,
+    },
+)
+TASKS = st.lists(st.integers(0, 4), min_size=1, max_size=2)
+
+
+class History(RuleBasedStateMachine):
+    """A Job and everything that may happen to it."""
+
+    world: World
+
+    @initialize(sizes=TASKS, spec=JOBS, strict=st.booleans(), chained=st.booleans())
+    def begin(self, sizes: list[int], spec: Raw, strict: bool, chained: bool) -> None:
+        tasks = [task(f"t{at}", size) for at, size in enumerate(sizes)]
+        if chained and len(tasks) > 1:
+            tasks[1]["dependsOn"] = {"name": ["t0"]}
+        self.world = World(job("train", tasks, uid="u1", **spec), strict=strict)
+
+    # Passes
+
+    @rule(writes=st.none() | st.integers(0, 4))
+    def look(self, writes: int | None) -> None:
+        """A pass, after some of whose writes the controller may be killed."""
+        world = self.world
+        plan = world.plan()
+        self.judge(plan)
+        world.stop_before = None if writes is None else world.writes + writes
+        try:
+            world.look()
+        except StoppedError:
+            pass
+        finally:
+            world.stop_before = None
+
+    def judge(self, plan: Plan) -> None:
+        world = self.world
+        made = [step for step in plan.steps if isinstance(step, CreateObject) and step.kind == POD]
+        assert not (made and world.phase in FINISHED), "a finished Job makes a pod"
+        for step in plan.steps:
+            if isinstance(step, PatchStatus):
+                self.adds_up(step.status)
+
+    def adds_up(self, status: Raw) -> None:
+        """Every pod that exists, and each that succeeded and is gone, is counted once."""
+        world = self.world
+        subject = read(world.job)
+        names = Names(subject)
+        own = [
+            pod
+            for pod in (msgspec.convert(each, Pod) for each in world.pods.values())
+            if controls(subject.metadata, pod.metadata)
+        ]
+        noted = status.get("controlledResources", {})
+        done = podsets.read(noted.get(roster.SUCCEEDED, ""), names)
+        lost = done - {pod.metadata.name for pod in own}
+        counted = {name: status.get(name, 0) for name in NUMBERS}
+        assert sum(counted.values()) == len(own) + len(lost), counted
+        tasks = status.get("taskStatusCount", {}).values()
+        by_task = sum(sum(each["phase"].values()) for each in tasks)
+        assert by_task == sum(counted.values()) - counted["terminating"]
+        assert min(counted.values()) >= 0
+
+    # Around the controller
+
+    @rule()
+    def admit(self) -> None:
+        if self.world.group is not None:
+            self.world.admit()
+
+    @rule()
+    def tear(self) -> None:
+        if self.world.group is not None:
+            self.world.admit("Unknown")
+
+    def pick(self, number: int, *phases: str) -> str | None:
+        found = [
+            name
+            for name, pod in self.world.pods.items()
+            if not pod["metadata"].get("deletionTimestamp")
+            and (pod.get("status") or {}).get("phase", "Pending") in phases
+        ]
+        return found[number % len(found)] if found else None
+
+    @rule(number=st.integers(0, 7))
+    def start(self, number: int) -> None:
+        if name := self.pick(number, "Pending", ""):
+            self.world.run(name)
+
+    @rule(number=st.integers(0, 7))
+    def succeed(self, number: int) -> None:
+        if name := self.pick(number, "Running"):
+            self.world.succeed(name)
+
+    @rule(number=st.integers(0, 7))
+    def fail(self, number: int) -> None:
+        if name := self.pick(number, "Pending", "Running"):
+            self.world.fail(name)
+
+    @rule(number=st.integers(0, 7))
+    def evict(self, number: int) -> None:
+        if name := self.pick(number, "Pending", "Running", "Failed", "Succeeded"):
+            self.world.evict(name)
+
+    @rule(number=st.integers(0, 7))
+    def vanish(self, number: int) -> None:
+        if name := self.pick(number, "Pending", "Running", "Failed", "Succeeded"):
+            self.world.vanish(name)
+
+    @rule()
+    def reap(self) -> None:
+        self.world.reap()
+
+    @rule(action=st.sampled_from(ACTIONS))
+    def command(self, action: str) -> None:
+        self.world.command(action)
+
+    @rule(size=st.integers(0, 4))
+    def scale(self, size: int) -> None:
+        self.world.job["spec"]["tasks"][0]["replicas"] = size
+
+    @rule(seconds=st.sampled_from([1.0, 20.0, 700.0]))
+    def wait(self, seconds: float) -> None:
+        self.world.now += seconds
+
+    @invariant()
+    def knows_its_phase(self) -> None:
+        if hasattr(self, "world"):
+            assert self.world.phase in ("", *PHASES)
+
+    def teardown(self) -> None:
+        """Left alone, the controller comes to rest."""
+        if hasattr(self, "world"):
+            for _ in range(40):
+                self.judge(self.world.plan())
+                self.world.look()
+                self.world.reap()
+            assert not self.world.plan()
+
+
+class Incidents(RuleBasedStateMachine):
+    """A Job whose pods fail and are evicted, each of which is answered by one restart of a pod."""
+
+    world: World
+
+    @initialize(size=st.integers(2, 4), enough=st.integers(1, 2))
+    def begin(self, size: int, enough: int) -> None:
+        policies = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartPod"}]
+        manifest = job(
+            "train",
+            [task("worker", size)],
+            uid="u1",
+            policies=policies,
+            maxRetry=1000,
+            minAvailable=enough,
+        )
+        self.world = World(manifest)
+        self.world.settle()
+        self.world.admit()
+        self.world.settle()
+        self.incidents: set[str] = set()
+
+    def pick(self, number: int, *phases: str) -> str | None:
+        """A pod that the controller has seen and is not about to remove."""
+        world = self.world
+        noted = world.status.get("controlledResources", {}).get(roster.PODS, "")
+        names = Names(read(world.job))
+        known = podsets.read(noted, names)
+        found = [
+            name
+            for name, pod in world.pods.items()
+            if name in known
+            and not pod["metadata"].get("deletionTimestamp")
+            and keys.OUT_OF_SYNC not in pod["metadata"]["annotations"]
+            and (pod.get("status") or {}).get("phase", "Pending") in phases
+        ]
+        return found[number % len(found)] if found else None
+
+    @rule(writes=st.none() | st.integers(0, 3))
+    def look(self, writes: int | None) -> None:
+        world = self.world
+        world.stop_before = None if writes is None else world.writes + writes
+        try:
+            world.look()
+        except StoppedError:
+            pass
+        finally:
+            world.stop_before = None
+
+    @rule(number=st.integers(0, 3))
+    def start(self, number: int) -> None:
+        if name := self.pick(number, "Pending", ""):
+            self.world.run(name)
+
+    @rule(number=st.integers(0, 3))
+    def fail(self, number: int) -> None:
+        if name := self.pick(number, "Pending", "Running"):
+            self.incidents.add(self.world.pods[name]["metadata"]["uid"])
+            self.world.fail(name)
+
+    @rule(number=st.integers(0, 3), slowly=st.booleans())
+    def evict(self, number: int, slowly: bool) -> None:
+        if name := self.pick(number, "Pending", "Running", "Failed"):
+            self.incidents.add(self.world.pods[name]["metadata"]["uid"])
+            (self.world.evict if slowly else self.world.vanish)(name)
+
+    @rule(size=st.integers(2, 5))
+    def scale(self, size: int) -> None:
+        """What the controller removes because the Job shrinks was not evicted."""
+        if self.restarts() == len(self.incidents) and self.world.phase != "Restarting":
+            self.world.job["spec"]["tasks"][0]["replicas"] = size
+
+    @rule()
+    def reap(self) -> None:
+        self.world.reap()
+
+    @rule()
+    def settle(self) -> None:
+        self.world.settle(60)
+
+    @rule(seconds=st.sampled_from([1.0, 60.0, 700.0]))
+    def wait(self, seconds: float) -> None:
+        self.world.now += seconds
+
+    @precondition(lambda self: hasattr(self, "world"))
+    @invariant()
+    def never_ends(self) -> None:
+        assert self.world.phase in ("Pending", "Running", "Restarting")
+        assert self.restarts() <= len(self.incidents), "one was answered twice"
+
+    def restarts(self) -> int:
+        """Failures and evictions that restarts were made for, by the events that tell of them."""
+        found = 0
+        for event in self.world.events:
+            if event.reason == "ExecuteAction":
+                _, _, more = event.message.rpartition("; and ")
+                found += event.message.count("(spec.policies[0])")
+                found += int(more.removesuffix(" more")) if more.endswith(" more") else 0
+        return found
+
+    def teardown(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        for _ in range(3):
+            self.world.settle(60)
+            self.world.now += 301
+        self.world.settle(60)
+        assert self.restarts() == len(self.incidents)
+        assert len(self.world.pods) == self.world.job["spec"]["tasks"][0]["replicas"]
+
+
+HISTORIES = settings(
+    max_examples=4
+    * settings().max_examples,  # short ones, and a pass takes less than a millisecond
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def test_every_history_keeps_the_rules() -> None:
+    run_state_machine_as_test(History, settings=HISTORIES)
+
+
+def test_each_failure_and_each_eviction_is_answered_once() -> None:
+    run_state_machine_as_test(Incidents, settings=HISTORIES)

@@ -1,0 +1,128 @@
+"""Notes in a Job's status: they read as they were written, they stay short, and no text makes them long."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.controller import podsets, retries, roster
+from pumice.controller.podsets import Names, PodKey
+from pumice.controller.restarts import Restart, parse
+from pumice.controller.retries import Tally, Unit
+from pumice.controller.subject import read
+from tests.kit.builders import job, task
+
+NAMES = Names(read(job(tasks=[task("ps", 3), task("ps-1", 4), task("worker", 300)])))
+SMALL = Names(read(job(tasks=[task("ps", 1), task("ps-1", 4), task("worker", 150)])))
+HUGE = Names(read(job(tasks=[task("worker", 100_000)])))
+
+KEYS: st.SearchStrategy[tuple[str, int]] = st.one_of(
+    st.tuples(st.just("ps"), st.integers(0, 2)),
+    st.tuples(st.just("ps-1"), st.integers(0, 3)),
+    st.tuples(st.just("worker"), st.integers(0, 299)),
+)
+PODS: st.SearchStrategy[str] = KEYS.map(lambda key: NAMES.name(*key))
+UNITS: st.SearchStrategy[Unit] = st.one_of(
+    KEYS.map(lambda key: ("pod", key[0], str(key[1]))),
+    st.sampled_from([("task", "ps", ""), ("partition", "worker", "3")]),
+)
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ([], ""),
+        ([("worker", 0)], "worker/0"),
+        ([("worker", 2), ("worker", 0), ("worker", 1), ("ps", 2)], "ps/2 worker/0-2"),
+        ([("worker", 0), ("worker", 4), ("worker", 5)], "worker/0,4-5"),
+    ],
+)
+def test_a_set_is_written_as_ranges(keys: list[PodKey], text: str) -> None:
+    pods = {NAMES.name(*key) for key in keys}
+    assert podsets.write(pods, NAMES) == text
+    assert podsets.read(text, NAMES) == pods
+
+
+@given(st.sets(PODS))
+def test_a_set_reads_as_it_was_written(pods: set[str]) -> None:
+    assert podsets.read(podsets.write(pods, NAMES), NAMES) == pods
+    assert podsets.fits(podsets.write(pods, NAMES), NAMES)
+    assert podsets.fits(podsets.write(pods, NAMES), SMALL) is all(map(SMALL.wants, pods))
+
+
+@given(st.sets(PODS))
+def test_a_restart_reads_as_it_was_written(pods: set[str]) -> None:
+    restart = Restart(tasks=frozenset({"x"}), pods=frozenset(pods))
+    assert parse(restart.note()) == restart
+
+
+@given(st.dictionaries(UNITS, st.builds(Tally, st.integers(1, 99), st.integers(0, 6))))
+def test_tallies_read_as_they_were_written(tallies: dict[Unit, Tally]) -> None:
+    assert retries.read(retries.write(tallies), NAMES) == tallies
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 1.0])
+def test_a_note_of_100_000_pods_is_short_whichever_they_are(share: float) -> None:
+    chosen = random.Random(1)
+    pods = {HUGE.name("worker", at) for at in range(100_000) if chosen.random() < share}
+    text = podsets.write(pods, HUGE)
+    assert len(text) < 17_000
+    assert podsets.read(text, HUGE) == pods
+
+
+@given(st.text(alphabet="worke/ps-0123456789,~=@ AZ_Zé٣", max_size=60))
+def test_every_text_can_be_read(text: str) -> None:
+    podsets.read(text, NAMES)
+    podsets.fits(text, NAMES)
+    retries.read(text, NAMES)
+    parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["worker/0-1999999999", "worker/0-999999999999999999999", "worker/~" + "_" * 99_999],
+)
+def test_no_text_makes_more_pods_than_the_job_has(text: str) -> None:
+    assert len(podsets.read(text, NAMES)) <= 300
+    assert len(retries.read(f"pod/{text}=1/1", NAMES)) <= 300
+
+
+def test_pods_that_the_job_does_not_want_are_not_read() -> None:
+    assert podsets.read("gone/0-9 ps/0-9 worker/x worker/", NAMES) == {
+        "train-ps-0",
+        "train-ps-1",
+        "train-ps-2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("train-ps-0", ("ps", 0)),
+        ("train-ps-1-0", ("ps-1", 0)),
+        ("train-ps-1", ("ps", 1)),
+        ("train-ps-01", None),
+        ("train-ps-x", None),
+        ("train-ps-٣", None),
+        ("other-ps-0", None),
+        ("train", None),
+    ],
+)
+def test_a_name_tells_task_and_index(name: str, key: PodKey | None) -> None:
+    assert NAMES.key(name) == key
+    assert key is None or NAMES.name(*key) == name
+
+
+def test_many_moments_of_evictions_are_told_apart_up_to_a_bound() -> None:
+    made = read(job(tasks=[task("worker", 300)]))
+    moments = {NAMES.name("worker", at): 1e9 + at for at in range(300)}
+    noted = roster.read(made, ()).living((), moments)
+    again = roster.read(_with(noted), ())
+    assert again.waiting["train-worker-99"] == 1e9 + 99
+    assert {again.waiting[f"train-worker-{at}"] for at in range(100, 300)} == {1e9 + 299}
+
+
+def _with(noted: dict[str, str]) -> Any:
+    return read(job(tasks=[task("worker", 300)], status={"controlledResources": noted}))

@@ -1,0 +1,86 @@
+"""Rules of pods that rule out nodes: those that are not supported are refused, bound claims are followed."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases
+
+NODES = [
+    [
+        "n1",
+        4,
+        "8Gi",
+        {"labels": {"kubernetes.io/hostname": "n1", "topology.kubernetes.io/zone": "a"}},
+    ],
+    [
+        "n2",
+        4,
+        "8Gi",
+        {
+            "labels": {
+                "kubernetes.io/hostname": "n2",
+                "topology.kubernetes.io/zone": "b",
+                "failure-domain.beta.kubernetes.io/zone": "c",
+            }
+        },
+    ],
+]
+
+
+def _scene(case: dict[str, Any]) -> Scene:
+    arguments = dict.fromkeys(case.get("disabled", ()), False)
+    return Scene(
+        {
+            **case,
+            "nodes": NODES,
+            "podgroups": [["ns", "pg", "default", 1, "Inqueue"]],
+            "pods": [["ns", "p", "", "Pending", 1, "1Gi", "pg", {"spec": case["spec"]}]],
+        },
+        config_text([["gang", {"predicates": None, "args": arguments}]]),
+    )
+
+
+@pytest.mark.parametrize("case", load_cases("hard_rules.yaml"), ids=case_id)
+def test_a_pod_is_placed_as_its_rules_say_or_not_at_all(case: dict[str, Any]) -> None:
+    result = _scene(case).cycle()
+    if "node" in case:
+        assert result.binds == {"ns/p": case["node"]}
+    else:
+        assert result.binds == {}
+        assert case["reason"] in result.pending["ns/pg"].message
+
+
+def test_a_pod_is_placed_once_its_claim_and_the_volume_are_there() -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    scene = _scene({"spec": {"volumes": volumes}})
+    assert scene.cycle().binds == {}
+    claim = {
+        "metadata": {"namespace": "ns", "name": "data"},
+        "spec": {"volumeName": "disk"},
+        "status": {"phase": "Bound"},
+    }
+    assert scene.state.set_claim(msgspec.convert(claim, PersistentVolumeClaim))
+    assert scene.cycle().binds == {}
+    assert scene.state.set_volume(msgspec.convert({"metadata": {"name": "disk"}}, PersistentVolume))
+    assert scene.cycle().binds == {"ns/p": "n1"}
+
+
+def test_the_rest_of_a_gang_does_not_go_without_the_pod_that_is_refused() -> None:
+    rule: dict[str, Any] = {
+        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}
+    }
+    case = {
+        "nodes": NODES,
+        "podgroups": [["ns", "pg", "default", 2, "Inqueue"]],
+        "pods": [
+            ["ns", "p-0", "", "Pending", 1, "1Gi", "pg"],
+            ["ns", "p-1", "", "Pending", 1, "1Gi", "pg", {"spec": rule}],
+        ],
+    }
+    scene = Scene(case, config_text([["gang", "predicates"]]))
+    result = scene.cycle()
+    assert result.binds == {}
+    assert "required pod affinity (spec.affinity.podAffinity)" in result.pending["ns/pg"].message
