@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-BENCHMARKS = ("admission", "linting", "plugins", "scheduling", "hand_over")
+BENCHMARKS = ("admission", "linting", "plugins", "scheduling", "hand_over", "end_to_end")
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ class ControllerSettings(Candidacy):
     """
 
     workers: int = 8
-    concurrent_writes: int = 16
+    concurrent_writes: int = 32
     namespace: str | None = None
     lease_name: str = "pumice-controller"
     identity: str = "pumice-controller"
