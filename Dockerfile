@@ -1,7 +1,7 @@
 # Two stages: the first builds the wheel and installs it, the second holds Python and that alone.
 FROM python:3.13-slim AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-RUN pip install uv
+RUN pip install uv==0.13.9
 WORKDIR /source
 COPY pyproject.toml uv.lock README.md LICENSE CHANGELOG.md ./
 COPY pumice pumice

@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick test-frameworks fuzz check format generate manifests controlplane frameworks bench image-files clean
+.PHONY: help demo dev test test-quick test-frameworks fuzz kill check format generate manifests controlplane frameworks bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -37,6 +37,9 @@ test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor 
 
 fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what became of them (6 min)
 	$(PY) -m tests.fuzz
+
+kill: $(READY_DEV) controlplane ## Kill leaders once a second under load, 200 times, on a real control plane (5 min)
+	$(PY) -m tests.kill
 
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
 	$(PY) -m ruff format --check .

@@ -271,17 +271,16 @@ def _check_places(nodes: dict[str, str]) -> None:
 def _kubeconfig(cluster: DevCluster) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="pumice-demo-") as folder:
         file = Path(folder, "kubeconfig")
+        file.touch(0o600)
         file.write_text(cluster.api.kubeconfig())
         yield file
 
 
 @contextlib.asynccontextmanager
 async def _demo(console: Console) -> AsyncIterator[tuple[Demo, Submit]]:
-    async with (
-        dev_cluster(read_nodes(NODES)) as cluster,
-        Client.connect(server=cluster.api.url) as client,
-    ):
+    async with dev_cluster(read_nodes(NODES)) as cluster:
         with _kubeconfig(cluster) as kubeconfig:
+            client = cluster.client
             yield Demo(console, cluster, client), Submit(client, _kubectl(), kubeconfig)
 
 

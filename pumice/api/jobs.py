@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 DEFAULT_MAX_PODS = 100_000
-"""Pods that a Job may ask for, unless the setting `max-pods-per-job` says otherwise."""
+"""Pods of one Job, or of one object of another controller whose pods plugins wire, unless a setting says otherwise."""
 
 PHASES = (
     "Pending",

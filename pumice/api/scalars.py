@@ -35,6 +35,7 @@ FLOAT: Final = re.compile(
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$",
     re.ASCII,
 )
+_MOST_DIGITS = 4000
 _BASES = {"0b": 2, "0x": 16, "0o": 8}
 
 NULLS: Final = ("", "~", "null", "Null", "NULL")
@@ -104,6 +105,8 @@ def tagged(tag: str, text: str) -> Scalar:
 
 def _integer(text: str) -> int:
     digits = text.replace("_", "").lstrip("+-")
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError("more digits than Python writes as text")
     base = _BASES.get(digits[:2]) or (8 if digits.startswith("0") else 10)
     number = int(digits, base)
     return -number if text.startswith("-") else number

@@ -4,8 +4,24 @@ from typing import Annotated
 
 import typer
 
-from pumice.cli.components import connected, identity, report_ignored, run, serving_health
-from pumice.cli.options import Kubeconfig, LeaderElect, LeaseNamespace, MetricsPort, Server
+from pumice.cli.components import (
+    connected,
+    identity,
+    read_lease_times,
+    report_ignored,
+    run,
+    serving_health,
+)
+from pumice.cli.options import (
+    Kubeconfig,
+    LeaderElect,
+    LeaseDuration,
+    LeaseNamespace,
+    MetricsPort,
+    RenewDeadline,
+    RetryPeriod,
+    Server,
+)
 
 __all__ = ["EXAMPLES", "certs"]
 
@@ -46,6 +62,9 @@ def certs(
     once: _OnceOption = False,
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
+    lease_duration: LeaseDuration = "15s",
+    renew_deadline: RenewDeadline = "10s",
+    retry_period: RetryPeriod = "2s",
     metrics_port: MetricsPort = None,
 ) -> None:
     """Keep the webhook's certificate authorities and their trust.
@@ -64,6 +83,7 @@ def certs(
 
     logs.configure()
     report_ignored(context.args)
+    lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
 
     async def work() -> None:
         async with connected(kubeconfig, server) as client:
@@ -78,6 +98,7 @@ def certs(
                 lease_namespace=lease_namespace or where,
                 identity=identity(),
                 leader_elect=leader_elect,
+                lease_times=lease_times,
             )
             tasks = [
                 Eternal("watch of webhook configurations", keeper.injector.run),

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
     from pumice.cluster.client import Client
     from pumice.cluster.elected import ElectedWorker
+    from pumice.cluster.leader import LeaseTimes
     from pumice.serving.probes import Check
 
 __all__ = [
     "connected",
     "identity",
     "in_cluster",
+    "read_lease_times",
     "read_seconds",
     "report_ignored",
     "require_port",
@@ -171,6 +173,24 @@ def read_seconds(option: str, text: str) -> float:
     if seconds is None or not 0 < seconds < float("inf"):
         raise UserError(f"{option} {text!r}: expected a duration such as 500ms, 1s or 2m")
     return seconds
+
+
+def read_lease_times(duration: str, deadline: str, period: str) -> "LeaseTimes":
+    """Read the three times of leader election.
+
+    Raises:
+        UserError: One is no duration, or they are not in their order.
+    """
+    from pumice.cluster.leader import LeaseTimes
+
+    try:
+        return LeaseTimes(
+            lease_duration=read_seconds("--leader-elect-lease-duration", duration),
+            renew_deadline=read_seconds("--leader-elect-renew-deadline", deadline),
+            retry_period=read_seconds("--leader-elect-retry-period", period),
+        )
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def report_ignored(arguments: Sequence[str]) -> None:

@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pumice.api.jobs import DEFAULT_MAX_PODS
-from pumice.cli.components import identity, report_ignored, run_worker
+from pumice.cli.components import identity, read_lease_times, report_ignored, run_worker
 from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
     LeaderElect,
+    LeaseDuration,
     LeaseNamespace,
     LogLevel,
     MetricsPort,
+    RenewDeadline,
+    RetryPeriod,
     Server,
 )
 
@@ -61,6 +64,9 @@ def controller(
     ] = False,
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
+    lease_duration: LeaseDuration = "15s",
+    renew_deadline: RenewDeadline = "10s",
+    retry_period: RetryPeriod = "2s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = Level.INFO,
     settings: Annotated[
@@ -88,6 +94,7 @@ def controller(
     report_ignored(ignored)
     plugins = registry()
     check = job_check() if check_jobs else None
+    lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
 
     def make(client: "Client") -> "ControllerWorker":
         process = ControllerSettings(
@@ -95,6 +102,7 @@ def controller(
             namespace=namespace,
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,
+            lease_times=lease_times,
             identity=identity(),
             plugins=chosen,
             check=check,

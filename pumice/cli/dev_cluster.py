@@ -1,20 +1,27 @@
 """A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes."""
 
 import asyncio
+import secrets
+import ssl
+import tempfile
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from pumice.api import keys
 from pumice.api.crds import all_crds
+from pumice.certs.authority import Authority, generate_key
 from pumice.cli.court import registry
 from pumice.cli.dev_view import StoreView
 from pumice.cli.nodes import NodeSpec
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
+from pumice.cluster.connection import Connection
+from pumice.cluster.credentials import StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerWorker
-from pumice.embedded import EmbeddedCluster, NodeTimings
+from pumice.embedded import EmbeddedCluster, NodeTimings, Security
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, ensure_queues
 from pumice.webhook.admission import Admission
@@ -23,18 +30,51 @@ from pumice.webhook.settings import AdmissionSettings
 
 __all__ = ["DevCluster", "dev_cluster"]
 
+_VALID_SECONDS = 10 * 365 * 86_400.0
+"""The certificate lives as long as the process, whose clock may run for long."""
+
 
 @dataclass(frozen=True, slots=True)
 class DevCluster:
     """A running cluster.
 
     Attributes:
-        api: The API server.
+        api: The API server; it wants the token of its kubeconfig.
+        client: A session with it.
         components: Controller and scheduler; done only when one of them failed.
     """
 
     api: EmbeddedCluster
+    client: Client
     components: asyncio.Task[None]
+
+
+def _security() -> Security:
+    """A token and a certificate for this run alone."""
+    now = time.time()
+    authority = Authority.create(generate_key(), now - 60, now + _VALID_SECONDS)
+    leaf = authority.issue(
+        generate_key(), ["localhost"], ["127.0.0.1", "::1"], now - 60, now + _VALID_SECONDS
+    )
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with tempfile.NamedTemporaryFile(
+        prefix="pumice-dev-"
+    ) as file:  # which its owner alone can read
+        file.write(leaf.certificate_pem + leaf.key_pem)
+        file.flush()
+        tls.load_cert_chain(file.name)
+    return Security(secrets.token_urlsafe(32), tls, authority.certificate_pem)
+
+
+@asynccontextmanager
+async def _client(url: str, security: Security) -> AsyncIterator[Client]:
+    tls = ssl.create_default_context(cadata=security.authority.decode())
+    credentials = StaticCredentials(bearer(security.token))
+    client = Client(Connection(server=url, credentials=credentials, tls=tls))
+    try:
+        yield client
+    finally:
+        await client.close()
 
 
 @asynccontextmanager
@@ -59,7 +99,7 @@ async def dev_cluster(
         OSError: The port is taken.
         Exception: What a component raised, at the end of the block.
     """
-    plugins = registry()
+    plugins, security = registry(), _security()
     view = StoreView()
     admission = Admission(AdmissionSettings(), view, plugins)
     cluster = EmbeddedCluster(
@@ -68,11 +108,12 @@ async def dev_cluster(
         registrations=REGISTRATIONS,
         port=port,
         timings=timings,
+        security=security,
     )
     view.store = cluster.store
     for node in nodes:
         cluster.add_node(node.name, node.cpu, node.memory, resources={**node.resources})
-    async with cluster, Client.connect(server=cluster.url) as client:
+    async with cluster, _client(cluster.url, security) as client:
         controller = ControllerWorker(client, plugins)
         scheduler = SchedulerWorker(client, config or load_config(None))
         stop = asyncio.Event()
@@ -83,7 +124,7 @@ async def dev_cluster(
         try:
             # The block begins when a Job can be submitted.
             await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
-            yield DevCluster(cluster, components)
+            yield DevCluster(cluster, client, components)
         finally:
             stop.set()
             await asyncio.wait([components])

@@ -34,13 +34,21 @@ _Dumper.yaml_implicit_resolvers = {
 
 
 def dump(documents: Iterable[Any]) -> str:
-    """Write values as YAML documents."""
+    """Write values as YAML documents, in which nothing stands that a terminal would act on."""
+    documents = list(documents)
+    text = _dumped(documents, allow_unicode=True)
+    if text.replace("\n", "").isprintable():
+        return text
+    return _dumped(documents, allow_unicode=False)
+
+
+def _dumped(documents: list[Any], *, allow_unicode: bool) -> str:
     text: str = yaml.dump_all(
         documents,
         Dumper=_Dumper,
         sort_keys=False,
         width=100,
         explicit_start=True,
-        allow_unicode=True,
+        allow_unicode=allow_unicode,
     )
     return text

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pumice.api.fields import plain
 from pumice.cli.exits import UserError
 from pumice.cli.options import Kubeconfig, Output, Server
 from pumice.cli.output import Format, paint, table, write, write_json
@@ -141,10 +142,11 @@ async def _find(
 
 def _position(pod: Any) -> tuple[str, int, str]:
     from pumice.api import keys
+    from pumice.plugins.native.places import number_in
 
     index = pod.metadata.label(keys.TASK_INDEX) or pod.metadata.annotation(keys.TASK_INDEX)
     task = pod.metadata.annotation(keys.TASK_SPEC)
-    return task, int(index) if index.isdigit() else 0, pod.metadata.name
+    return task, number_in(index) or 0, pod.metadata.name
 
 
 def _told(events: list[dict[str, Any]], uids: set[str]) -> list[dict[str, Any]]:
@@ -176,6 +178,12 @@ def _condition(pod: Any) -> Any:
     return PodCondition()
 
 
+def _why(pod: Any) -> str:
+    """Why a pod has no node; where no cause is its own, it waits for its gang."""
+    waits = pod.status.phase == "Pending" and not pod.spec.node_name
+    return _condition(pod).message or ("waits for its gang" if waits else "")
+
+
 def _write_text(found: _Found) -> None:
     write(paint(found.sentence, "bold"))
     if found.group is not None:
@@ -185,14 +193,15 @@ def _write_text(found: _Found) -> None:
             f"{found.group.spec.queue or 'default'}, at least {found.group.spec.min_member} pods"
         )
         for condition in status.conditions or ():
-            write(f"  {condition.type}={condition.status} {condition.reason}: {condition.message}")
+            said = f"{condition.type}={condition.status} {condition.reason}: {condition.message}"
+            write(f"  {plain(said)}")
     if found.pods:
         rows = [
             (
                 pod.metadata.name,
                 pod.status.phase,
                 pod.spec.node_name or "-",
-                _condition(pod).message,
+                _why(pod),
             )
             for pod in found.pods
         ]

@@ -103,6 +103,31 @@ LeaseNamespace = Annotated[
         show_default=False,
     ),
 ]
+LeaseDuration = Annotated[
+    str,
+    typer.Option(
+        "--leader-elect-lease-duration",
+        metavar="DURATION",
+        help="Time without renewal after which another process may take the Lease.",
+    ),
+]
+RenewDeadline = Annotated[
+    str,
+    typer.Option(
+        "--leader-elect-renew-deadline",
+        metavar="DURATION",
+        help="Time without renewal after which the leader stops working; shorter than the lease "
+        "duration.",
+    ),
+]
+RetryPeriod = Annotated[
+    str,
+    typer.Option(
+        "--leader-elect-retry-period",
+        metavar="DURATION",
+        help="Time between two renewals; shorter than the renew deadline.",
+    ),
+]
 LogLevel = Annotated[
     Level,
     typer.Option(

@@ -2,17 +2,34 @@
 
 JSON is the same wherever it goes. Text is coloured on a terminal only, and not at all where
 `NO_COLOR` is set (https://no-color.org) or the terminal is a dumb one.
+
+Names and messages come from manifests and clusters, where anyone may have written them. So control characters are
+escaped in all that is printed: a terminal must not do what the name of a pod says.
 """
 
 import enum
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 import msgspec
 
-__all__ = ["Format", "coloured", "json_line", "note", "paint", "table", "write", "write_json"]
+from pumice.api.fields import plain
+
+__all__ = [
+    "Format",
+    "coloured",
+    "json_line",
+    "json_text",
+    "note",
+    "paint",
+    "table",
+    "write",
+    "write_document",
+    "write_json",
+]
 
 
 class Format(enum.StrEnum):
@@ -23,6 +40,7 @@ class Format(enum.StrEnum):
 
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "bold": "1", "dim": "2"}
+_COLOUR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_CODES.values())})m)")
 
 
 def coloured(stream: TextIO | None = None) -> bool:
@@ -34,33 +52,64 @@ def coloured(stream: TextIO | None = None) -> bool:
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """The text in a colour (`red`, `green`, …, `bold`, `dim`) where the stream takes colours."""
+    """The text, escaped, in a colour (`red`, `green`, …, `bold`, `dim`) where the stream takes colours."""
+    text = plain(text)
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if coloured(stream) else text
 
 
 def write(text: str) -> None:
-    """Print a result, with a line end."""
-    sys.stdout.write(f"{text}\n")
+    """Print a result, with a line end; control characters but line ends are escaped."""
+    sys.stdout.write(f"{_escaped(text, sys.stdout)}\n")
 
 
 def note(text: str) -> None:
-    """Print what is no result: progress, remarks, errors."""
-    sys.stderr.write(f"{text}\n")
+    """Print what is no result: progress, remarks, errors. Control characters but line ends are escaped."""
+    sys.stderr.write(f"{_escaped(text, sys.stderr)}\n")
+
+
+def write_document(text: str) -> None:
+    """Print a result that others read, with a line end: JSON or YAML without control characters."""
+    sys.stdout.write(f"{text}\n")
 
 
 def write_json(value: Any) -> None:
     """Print a result as JSON, indented."""
-    write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    write_document(json_text(msgspec.json.format(msgspec.json.encode(value), indent=2)))
 
 
 def json_line(value: Any) -> str:
     """A value as one line of JSON."""
-    return msgspec.json.encode(value).decode()
+    return json_text(msgspec.json.encode(value))
+
+
+def json_text(encoded: bytes) -> str:
+    r"""JSON as text; what is not printable becomes `\u009b`, which JSON reads as the same."""
+    text = encoded.decode()
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else _escape(each) for each in text)
+
+
+def _escape(character: str) -> str:
+    """As UTF-16, whose units JSON escapes."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _escaped(text: str, stream: TextIO) -> str:
+    """Text that does nothing to a terminal but to colour it, if the stream takes colours."""
+    if text.isprintable():
+        return text
+    parts = _COLOUR.split(text) if coloured(stream) else [text]
+    return "".join(
+        part if number % 2 else "\n".join(map(plain, part.split("\n")))
+        for number, part in enumerate(parts)
+    )
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Columns as wide as their widest cell, two blanks between them; the last is not padded."""
-    lines = [[cell.upper() for cell in header], *map(list, rows)]
+    lines = [[cell.upper() for cell in header], *([plain(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     text = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

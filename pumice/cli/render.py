@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pumice.api.fields import plain
 from pumice.cli import exits
 from pumice.cli.manifests import Manifest, Raw, named, read
 from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, State
-from pumice.cli.output import note, write, write_json
+from pumice.cli.output import note, write_document, write_json
 
 if TYPE_CHECKING:
     from pumice.cli.court import Court
@@ -80,7 +81,7 @@ def render(
     else:
         from pumice.cli.dumping import dump
 
-        write(dump(shown).rstrip("\n"))
+        write_document(dump(shown).rstrip("\n"))
 
 
 def _admitted(court: "Court", jobs: list[Manifest]) -> list[Raw]:
@@ -89,9 +90,9 @@ def _admitted(court: "Court", jobs: list[Manifest]) -> list[Raw]:
     for manifest in jobs:
         found = court.judge(manifest)
         for warning in found.warnings:
-            note(f"{manifest.identity}: warning: {warning}")
+            note(plain(f"{manifest.identity}: warning: {warning}"))
         for error in found.errors:
-            note(f"{manifest.identity} is refused: {error}")
+            note(plain(f"{manifest.identity} is refused: {error}"))
         if found.allowed:
             admitted.append(found.patched)
     return admitted
@@ -134,7 +135,8 @@ def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[R
             return render_native(kind, job, registry(), settings)
         return objects_of(job, registry(), priorities, settings)
     except (UnusableError, PluginError, UnknownKindError, RequestError) as error:
-        note(f"{job['kind']}/{job['metadata']['namespace']}/{job['metadata']['name']}: {error}")
+        name = f"{job['kind']}/{job['metadata']['namespace']}/{job['metadata']['name']}"
+        note(plain(f"{name}: {error}"))
         exits.finish(exits.REFUSED)
 
 

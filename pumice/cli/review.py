@@ -8,7 +8,7 @@ import typer
 from pumice.cli import exits
 from pumice.cli.manifests import read_objects
 from pumice.cli.options import AdmissionConf, Settings, State
-from pumice.cli.output import note, write
+from pumice.cli.output import json_text, note, write_document
 
 __all__ = ["EXAMPLES", "review"]
 
@@ -47,7 +47,7 @@ def review(
     if not body.strip():
         raise exits.UserError("stdin is empty, expected an AdmissionReview")
     answer = judge.answer(path, body)
-    write(answer.body.decode())
+    write_document(json_text(answer.body))
     if answer.malformed:
         note(f"pumice review: stdin holds no AdmissionReview that {path} understands")
         exits.finish(exits.USAGE)

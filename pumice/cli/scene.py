@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pumice.api import kinds
+from pumice.api.fields import plain
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
@@ -71,7 +72,7 @@ class Scene:
                     kind = str(manifest.object["kind"])
                     skipped[kind] = skipped.get(kind, 0) + 1
         for kind, count in skipped.items():
-            note(f"skipped {count} {kind}: the scheduler does not look at this kind")
+            note(plain(f"skipped {count} {kind}: the scheduler does not look at this kind"))
         if jobs:
             scene._admit(jobs, list(newest.values()))
         return scene
@@ -89,7 +90,7 @@ class Scene:
                 continue
             self.refused.append(manifest.identity)
             for error in verdict.errors:
-                note(f"{manifest.identity} is refused: {error}")
+                note(plain(f"{manifest.identity} is refused: {error}"))
 
     def desk(self) -> Desk | None:
         """The controller's desk; None where there are no Jobs."""

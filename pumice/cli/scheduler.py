@@ -5,14 +5,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pumice.cli.components import identity, read_seconds, report_ignored, run_worker
+from pumice.cli.components import (
+    identity,
+    read_lease_times,
+    read_seconds,
+    report_ignored,
+    run_worker,
+)
 from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
     LeaderElect,
+    LeaseDuration,
     LeaseNamespace,
     LogLevel,
     MetricsPort,
+    RenewDeadline,
+    RetryPeriod,
     Server,
 )
 
@@ -64,6 +73,9 @@ def scheduler(
     period: _PeriodOption = "1s",
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
+    lease_duration: LeaseDuration = "15s",
+    renew_deadline: RenewDeadline = "10s",
+    retry_period: RetryPeriod = "2s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = Level.INFO,
 ) -> None:
@@ -81,6 +93,7 @@ def scheduler(
     report_ignored(ignored)
     scheduling = read_config(config)
     seconds = read_seconds("--schedule-period", period)
+    lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
 
     def make(client: "Client") -> "SchedulerWorker":
         settings = WorkerSettings(
@@ -89,6 +102,7 @@ def scheduler(
             period=seconds,
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,
+            lease_times=lease_times,
             identity=identity(),
         )
         return SchedulerWorker(client, scheduling, settings)

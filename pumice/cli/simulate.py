@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pumice.api.fields import plain
 from pumice.cli import exits
 from pumice.cli.configuration import read_config
 from pumice.cli.manifests import named, read
@@ -191,7 +192,7 @@ def _write_text(simulation: "Simulation", cycles: list[dict[str, Any]], explain:
         write("no PodGroups")
     if explain:
         for key, reason in simulation.pending.items():
-            write(f"\n{key}: {reason.reason}\n  {json_line(reason.details)}")
+            write(f"\n{plain(f'{key}: {reason.reason}')}\n  {json_line(reason.details)}")
 
 
 def _group_rows(groups: dict[str, Any], pending: "dict[str, Reason]") -> list[tuple[str, str, str]]:

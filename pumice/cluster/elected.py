@@ -18,8 +18,9 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder
-from pumice.cluster.leader import LeaderElection
+from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.transport import may_write
 
 __all__ = ["Candidacy", "Check", "ElectedMetrics", "ElectedWorker", "run_elected"]
 
@@ -36,12 +37,14 @@ class Candidacy:
         lease_namespace: Its namespace.
         identity: Name of this process among the candidates.
         leader_elect: Whether to work only while holding the Lease.
+        lease_times: How long the Lease lasts, and how often it is renewed.
     """
 
     lease_name: str
     lease_namespace: str = "default"
     identity: str
     leader_elect: bool = False
+    lease_times: LeaseTimes = DEFAULT_TIMES
 
 
 async def run_elected(
@@ -66,7 +69,12 @@ async def _standing(
     own = Client(client.connection, clock=clock)
     try:
         async with LeaderElection(
-            own, candidacy.lease_name, candidacy.lease_namespace, candidacy.identity, clock=clock
+            own,
+            candidacy.lease_name,
+            candidacy.lease_namespace,
+            candidacy.identity,
+            times=candidacy.lease_times,
+            clock=clock,
         ) as election:
             yield election
     finally:
@@ -175,6 +183,7 @@ class ElectedWorker(ABC, Generic[S, M]):
         return "; ".join(problem for problem in problems if problem) or None
 
     async def _lead(self) -> None:
+        may_write.set(self.leads)
         # What the last leader wrote must be seen before anything is decided.
         await asyncio.gather(*(cache.catch_up() for cache in self._caches))
         self.metrics.leading.set(1)

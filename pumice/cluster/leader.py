@@ -8,7 +8,8 @@ managed to for the renew deadline it stops leading, while others still believe i
     retry period (2 s)  <  renew deadline (10 s)  <  lease duration (15 s)
 
 The difference of the last two is the time that the work has to end after its cancellation. On the
-way out the Lease is given up; a candidate looks at it every half second, so that it takes over soon.
+way out the Lease is given up; a candidate looks at it every half second, or every retry period if that is
+shorter, so that it takes over soon.
 
 The official package has `kubernetes.aio.leaderelection`; it is not used because it neither gives up
 the Lease nor ends when its work ends, dies of a broken connection, writes local time as if it were
@@ -19,6 +20,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,9 +29,41 @@ from pumice.cluster.client import Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 
-__all__ = ["LeaderElection"]
+__all__ = ["DEFAULT_TIMES", "LeaderElection", "LeaseTimes"]
 
 logger = logging.getLogger(__name__)
+
+_CANDIDATE_PERIOD = 0.5
+"""Longest time between two looks at the Lease of another holder, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTimes:
+    """The three times of an election, in seconds.
+
+    Attributes:
+        lease_duration: Time without renewal after which others may take over.
+        renew_deadline: Time without renewal after which the holder stops leading.
+        retry_period: Time between two renewals.
+
+    Raises:
+        ValueError: The times are not in their order.
+    """
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retry_period < self.renew_deadline < self.lease_duration:
+            raise ValueError(
+                "leader election needs retry period < renew deadline < lease duration, found "
+                f"{self.retry_period:g} s, {self.renew_deadline:g} s, {self.lease_duration:g} s"
+            )
+
+
+DEFAULT_TIMES = LeaseTimes()
+"""Those of client-go."""
 
 
 class LeaderElection:
@@ -48,10 +82,7 @@ class LeaderElection:
         namespace: str,
         identity: str,
         *,
-        lease_duration: float = 15.0,
-        renew_deadline: float = 10.0,
-        retry_period: float = 2.0,
-        candidate_period: float = 0.5,
+        times: LeaseTimes = DEFAULT_TIMES,
         clock: Clock | None = None,
     ) -> None:
         """Describe a candidate; it stands for election in `run`.
@@ -61,28 +92,14 @@ class LeaderElection:
             name: The Lease's name.
             namespace: The Lease's namespace.
             identity: This process's name; two candidates must never share one.
-            lease_duration: Seconds without renewal after which others may take over.
-            renew_deadline: Seconds without renewal after which the holder stops leading.
-            retry_period: Seconds between two renewals.
-            candidate_period: Seconds between two looks at the Lease of another holder.
+            times: How long the Lease lasts, and how often it is renewed.
             clock: Tells the time.
-
-        Raises:
-            ValueError: When the durations are not in their order.
         """
-        if not 0 < retry_period < renew_deadline < lease_duration:
-            raise ValueError(
-                "leader election needs retry period < renew deadline < lease duration, found "
-                f"{retry_period} s, {renew_deadline} s, {lease_duration} s"
-            )
         self.identity = identity
         self._client = client
         self._name = name
         self._namespace = namespace
-        self._lease_duration = lease_duration
-        self._renew_deadline = renew_deadline
-        self._retry_period = retry_period
-        self._candidate_period = candidate_period
+        self._times = times
         self._clock = clock or SystemClock()
         self._lease: Object | None = None
         self._seen_at = 0.0
@@ -105,7 +122,7 @@ class LeaderElection:
         """
         if self._renewed_at is None:
             return False
-        return self._clock.monotonic() < self._renewed_at + self._renew_deadline
+        return self._clock.monotonic() < self._renewed_at + self._times.renew_deadline
 
     @property
     def leader(self) -> str:
@@ -126,7 +143,7 @@ class LeaderElection:
         """
         while True:
             while not await self._try():
-                await self._clock.sleep(self._candidate_period)
+                await self._clock.sleep(min(_CANDIDATE_PERIOD, self._times.retry_period))
             logger.info("%s leads %s", self.identity, self._name)
             if await self._lead(while_leading):
                 return
@@ -139,7 +156,7 @@ class LeaderElection:
         self._renewed_at = None
         lease = self._lease
         try:
-            async with asyncio.timeout(self._retry_period):
+            async with asyncio.timeout(self._times.retry_period):
                 try:
                     await self._client.update(LEASE, self._with_holder(lease, ""))
                 except Conflict:
@@ -175,7 +192,7 @@ class LeaderElection:
         if work.done():
             return
         work.cancel()
-        margin = self._lease_duration - self._renew_deadline
+        margin = self._times.lease_duration - self._times.renew_deadline
         await asyncio.wait([work], timeout=margin)
         if not work.done():
             logger.error(
@@ -190,12 +207,12 @@ class LeaderElection:
     async def _renew(self) -> None:
         """Renew; return when that has not succeeded for the renew deadline."""
         while self._renewed_at is not None:
-            deadline = self._renewed_at + self._renew_deadline
+            deadline = self._renewed_at + self._times.renew_deadline
             remaining = deadline - self._clock.monotonic()
-            await self._clock.sleep(min(self._retry_period, max(remaining, 0.0)))
+            await self._clock.sleep(min(self._times.retry_period, max(remaining, 0.0)))
             remaining = deadline - self._clock.monotonic()
             if remaining <= 0:
-                logger.error("%s: not renewed for %.0f s", self._name, self._renew_deadline)
+                logger.error("%s: not renewed for %.0f s", self._name, self._times.renew_deadline)
                 self._renewed_at = None
             elif not await self._try(remaining) and self.leader not in ("", self.identity):
                 self._renewed_at = None  # somebody else holds it: there is nothing to wait for
@@ -205,7 +222,9 @@ class LeaderElection:
         # Counted from before the request, so that we never believe longer in it than others do.
         begun = self._clock.monotonic()
         try:
-            async with asyncio.timeout(self._renew_deadline if patience is None else patience):
+            async with asyncio.timeout(
+                self._times.renew_deadline if patience is None else patience
+            ):
                 held = await self._take_or_renew()
         except (Conflict, AlreadyExists):
             return False  # another candidate was faster; the next look shows it
@@ -246,7 +265,9 @@ class LeaderElection:
 
     def _expired(self, lease: Object) -> bool:
         """Whether a Lease has not changed for as long as its holder said it would be good."""
-        duration = (lease.get("spec") or {}).get("leaseDurationSeconds") or self._lease_duration
+        duration = (lease.get("spec") or {}).get(
+            "leaseDurationSeconds"
+        ) or self._times.lease_duration
         return self._clock.monotonic() >= self._seen_at + float(duration)
 
     def _with_holder(self, lease: Object | None, holder: str) -> Object:
@@ -264,7 +285,7 @@ class LeaderElection:
             spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
         spec["holderIdentity"] = holder
         spec["renewTime"] = now
-        spec["leaseDurationSeconds"] = math.ceil(self._lease_duration) if holder else 1
+        spec["leaseDurationSeconds"] = math.ceil(self._times.lease_duration) if holder else 1
         return {**lease, "spec": spec}
 
 

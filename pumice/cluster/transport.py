@@ -3,10 +3,15 @@
 Reads are repeated when the connection breaks or the server asks for patience (429, 500 to 504).
 Writes are not: whoever writes knows whether doing it twice is harmless. Every failure is an
 `ApiError`, chained to what caused it.
+
+Writes that only a leader may send are asked about at the last moment, by `may_write`. A request may wait for a
+connection, and a process may be stopped (SIGSTOP) for longer than its lease meanwhile: a check before the request is made
+would let every request pass that waits.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,7 +27,7 @@ from pumice.cluster.connection import Connection
 from pumice.cluster.errors import ApiError, TooManyRequests, Unavailable, error_of
 from pumice.cluster.sockets import probing_socket
 
-__all__ = ["Body", "Transport"]
+__all__ = ["Body", "Transport", "may_write"]
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 65.0
@@ -42,6 +47,21 @@ LONGEST_RETRY_AFTER = 30.0
 
 Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
 """What may be sent: anything msgspec encodes, or bytes as they are."""
+
+
+may_write: ContextVar[Callable[[], bool]] = ContextVar("may_write", default=lambda: True)
+"""Whether a task, and those that it starts, may write now; asked once the request has a connection."""
+
+
+class _Request(aiohttp.ClientRequest):
+    """A request that is not sent if its task may no longer write."""
+
+    async def send(self, conn: aiohttp.connector.Connection) -> aiohttp.ClientResponse:
+        """Send the request over a connection that is open."""
+        if self.method != "GET" and not may_write.get()():
+            context = f"{self.method} {self.url.path}"
+            raise Unavailable(0, "NotLeading", "the lease has run out", context=context)
+        return await super().send(conn)
 
 
 class Transport:
@@ -71,6 +91,7 @@ class Transport:
                 "Accept-Encoding": "identity",
                 "User-Agent": f"pumice/{pumice.__version__}",
             },
+            request_class=_Request,
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=1 << 18,
         )

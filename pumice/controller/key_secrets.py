@@ -63,8 +63,9 @@ def settle_keys(
     conflicts: list[Conflict] = []
     updates: list[UpdateObject] = []
     deletes: list[DeleteObject] = []
+    found = {each["metadata"]["name"]: each for each in present if each.get("kind") == SECRET.kind}
     for secret, manifest in zip(secrets, manifests(job, secrets, kind), strict=True):
-        stored = next((each for each in present if _is(each, secret)), None)
+        stored = found.get(secret.name)
         keys: dict[str, str] = {}
         if stored is not None and controls_raw(job, stored):
             data = stored.get("data") or {}
@@ -76,7 +77,8 @@ def settle_keys(
                     uid = meta.get("uid", "")
                     deletes.append(DeleteObject(SECRET, job.namespace, secret.name, uid))
                 continue
-        settled = settle(job, [manifest | {"data": keys | manifest["data"]}], present)
+        wanted = [manifest | {"data": keys | manifest["data"]}]
+        settled = settle(job, wanted, () if stored is None else (stored,))
         creates += [CreateObject(SECRET, each.manifest, secret) for each in settled.creates]
         updates += settled.updates
         conflicts += settled.conflicts
@@ -90,10 +92,6 @@ def _manifest(secret: KeySecret) -> Raw:
         "metadata": {"name": secret.name, "namespace": secret.namespace},
         "data": encoded(secret.texts.items()),
     }
-
-
-def _is(found: Raw, secret: KeySecret) -> bool:
-    return found.get("kind") == SECRET.kind and found["metadata"]["name"] == secret.name
 
 
 def _readable(value: object) -> bool:

@@ -22,6 +22,9 @@ from pumice.plugins.native.units import kind_of
 
 __all__ = ["plan_native"]
 
+_MOST_EVENTS = 10
+"""Events of one sort about one owner: a thousand groups may be wrong in the same way."""
+
 
 def plan_native(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) -> Plan:
     """The plan that brings the objects of an owner to what its plugins want.
@@ -38,7 +41,7 @@ def plan_native(owner: Owner, wirings: NativeWirings, present: Sequence[Raw]) ->
         name=owner.metadata.name, namespace=owner.metadata.namespace, uid=owner.metadata.uid
     )
     try:
-        found = wirings.of(owner)
+        found = list(wirings.of(owner))
         usable = [each for each in found if not each.errors]
         plain = owned(meta, _objects(usable), kind)
         secrets = [secret for each in usable for secret in each.wiring.secrets()]
@@ -66,13 +69,16 @@ def _objects(units: Iterable[Wired]) -> list[Raw]:
 def _events(
     units: Sequence[Wired], conflicts: Sequence[Conflict], *, new: bool
 ) -> list[RecordEvent]:
-    """What the owner's user should know; what is merely doubtful, once."""
-    errors = dict.fromkeys(error for each in units for error in each.errors)
-    doubts = dict.fromkeys(doubt for each in units for doubt in each.doubts) if new else {}
+    """What the owner's user should know, the first of each sort; what is merely doubtful, once."""
+    found = {
+        "PluginError": [error for each in units for error in each.errors],
+        "PluginArgument": [doubt for each in units for doubt in each.doubts] if new else [],
+        "NameConflict": [conflict.message for conflict in conflicts],
+    }
     return [
-        *(_warning("PluginError", error) for error in errors),
-        *(_warning("PluginArgument", doubt) for doubt in doubts),
-        *(_warning("NameConflict", conflict.message) for conflict in conflicts),
+        _warning(reason, message)
+        for reason, messages in found.items()
+        for message in list(dict.fromkeys(messages))[:_MOST_EVENTS]
     ]
 
 

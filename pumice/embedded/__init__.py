@@ -1,6 +1,6 @@
 """A Kubernetes API server inside this process, for `pumice dev` and for tests.
 
-In memory and plain HTTP on loopback, yet enough of Kubernetes that kubectl and the official client
+In memory and on loopback, yet enough of Kubernetes that kubectl and the official client
 work against it unchanged. The contract suite (`tests/contract`) holds it to what the real
 kube-apiserver does.
 
@@ -15,7 +15,7 @@ written and read all the same.
 """
 
 from pumice.embedded.admission import Admission, Registration
-from pumice.embedded.cluster import EmbeddedCluster
+from pumice.embedded.cluster import EmbeddedCluster, Security
 from pumice.embedded.nodes import NodeTimings
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.store import Store
@@ -26,5 +26,6 @@ __all__ = [
     "EmbeddedCluster",
     "NodeTimings",
     "Registration",
+    "Security",
     "Store",
 ]

@@ -26,12 +26,15 @@ class SimulatedStorage:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: dict[tuple[str, str], str] = {}
+        """Volumes that do not exist yet, by the claims that name them."""
         store.storage.listen(self._note)
 
     def start(self) -> None:
         """Bind claims from now on, those that wait included."""
         self._loop = asyncio.get_running_loop()
-        self._bind_all()
+        for claim in self._store.list(kinds.PERSISTENT_VOLUME_CLAIM):
+            self._bind(claim["metadata"]["namespace"], claim["metadata"]["name"])
 
     def stop(self) -> None:
         """Bind no more claims."""
@@ -40,23 +43,29 @@ class SimulatedStorage:
     def _note(self, change: Change) -> None:
         if self._loop is None:
             return
+        meta = change.new.obj["metadata"]
         if change.resource == _CLAIMS and change.type == "DELETED":
+            self._waiting.pop((meta["namespace"], meta["name"]), None)
             self._loop.call_soon(self._reclaim, change.new.obj)
-        elif change.resource in (_CLAIMS, _VOLUMES) and change.type == "ADDED":
-            self._loop.call_soon(self._bind_all)
+        elif change.resource == _CLAIMS and change.type == "ADDED":
+            self._loop.call_soon(self._bind, meta["namespace"], meta["name"])
+        elif change.resource == _VOLUMES and change.type == "ADDED":
+            for key, volume in list(self._waiting.items()):
+                if volume == meta["name"]:
+                    self._loop.call_soon(self._bind, *key)
 
-    def _bind_all(self) -> None:
-        for claim in self._store.list(kinds.PERSISTENT_VOLUME_CLAIM):
-            if (claim.get("status") or {}).get("phase") != "Bound":
-                self._bind(claim)
-
-    def _bind(self, claim: Obj) -> None:
-        spec = claim["spec"]
+    def _bind(self, namespace: str, claim_name: str) -> None:
+        claim = self._store.get(kinds.PERSISTENT_VOLUME_CLAIM, claim_name, namespace)
+        if claim is None or (claim.get("status") or {}).get("phase") == "Bound":
+            return
+        spec = claim.get("spec") or {}
         name = spec.get("volumeName") or _volume_name(claim)
         if self._store.get(kinds.PERSISTENT_VOLUME, name) is None:
             if spec.get("volumeName"):
+                self._waiting[namespace, claim_name] = name
                 return
             self._store.create(_volume(name, claim))
+        self._waiting.pop((namespace, claim_name), None)
         try:
             bound = self._store.update({**claim, "spec": {**spec, "volumeName": name}})
             amount = (spec.get("resources") or {}).get("requests") or {}
@@ -81,7 +90,7 @@ def _volume_name(claim: Obj) -> str:
 
 
 def _volume(name: str, claim: Obj) -> Obj:
-    spec, meta = claim["spec"], claim["metadata"]
+    spec, meta = claim.get("spec") or {}, claim["metadata"]
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",

@@ -1,9 +1,12 @@
 """The embedded cluster: the server with everything around it, started and stopped as one."""
 
 import asyncio
+import base64
 import contextlib
+import ssl
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,6 +15,7 @@ import yaml
 from aiohttp import web
 
 from pumice.api import kinds
+from pumice.embedded.access import Access
 from pumice.embedded.admission import Admission, AdmissionChain, Registration
 from pumice.embedded.builtin import builtin_resources
 from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority
@@ -30,7 +34,7 @@ from pumice.embedded.storage import Change, Obj, Storage
 from pumice.embedded.store import Store
 from pumice.embedded.tables import Tables
 
-__all__ = ["EmbeddedCluster"]
+__all__ = ["EmbeddedCluster", "Security"]
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PRIORITY_CLASSES = {
@@ -41,6 +45,23 @@ _CRDS = (kinds.CRD.group, kinds.CRD.plural)
 
 
 _log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """How server and clients know each other.
+
+    kubectl sends a token over TLS only.
+
+    Attributes:
+        token: What clients must send as bearer token.
+        tls: The server's certificate.
+        authority: The CA that signed it, as PEM.
+    """
+
+    token: str
+    tls: ssl.SSLContext
+    authority: bytes
 
 
 class EmbeddedCluster:
@@ -61,6 +82,7 @@ class EmbeddedCluster:
         bookmark_interval: Seconds between bookmarks.
         timings: How long simulated nodes take.
         seed: Makes uids and generated names the same in every run.
+        security: What clients must show, and how they know the server; when None everyone is answered, over plain HTTP.
     """
 
     def __init__(
@@ -77,8 +99,10 @@ class EmbeddedCluster:
         bookmark_interval: float = 60.0,
         timings: NodeTimings | None = None,
         seed: int = 0,
+        security: Security | None = None,
     ) -> None:
         self._host, self._port = host, port
+        self._security = security
         self._runner: web.ServerRunner | None = None
         self._work: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
@@ -94,7 +118,12 @@ class EmbeddedCluster:
         renderer = Renderer(Tables(clock))
         handlers = Handlers(objects, deletion, renderer)
         self._server = ApiServer(
-            self._registry, storage, handlers, renderer, bookmark_interval=bookmark_interval
+            self._registry,
+            storage,
+            handlers,
+            renderer,
+            bookmark_interval=bookmark_interval,
+            access=Access(security.token) if security else None,
         )
         self.store = Store(self._registry, objects, deletion)
         self._nodes = SimulatedNodes(self.store, clock, timings or NodeTimings())
@@ -139,7 +168,8 @@ class EmbeddedCluster:
             shutdown_timeout=1.0,
         )
         await runner.setup()
-        site = web.TCPSite(runner, self._host, self._port)
+        tls = self._security.tls if self._security else None
+        site = web.TCPSite(runner, self._host, self._port, ssl_context=tls)
         await site.start()
         self._runner = runner
         self._port = runner.addresses[0][1]
@@ -175,16 +205,21 @@ class EmbeddedCluster:
 
     @property
     def url(self) -> str:
-        """Address of the server: `http://host:port`."""
-        return f"http://{self._host}:{self._port}"
+        """Address of the server: `http://host:port`, `https` with `security`."""
+        return f"http{'s' if self._security else ''}://{self._host}:{self._port}"
 
     def kubeconfig(self, namespace: str = "default") -> str:
         """A kubeconfig file's text for kubectl and clients."""
+        cluster, token = {"server": self.url}, "pumice"
+        if self._security is not None:
+            token = self._security.token
+            authority = base64.b64encode(self._security.authority).decode()
+            cluster["certificate-authority-data"] = authority
         config: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "pumice", "cluster": {"server": self.url}}],
-            "users": [{"name": "pumice", "user": {"token": "pumice"}}],
+            "clusters": [{"name": "pumice", "cluster": cluster}],
+            "users": [{"name": "pumice", "user": {"token": token}}],
             "contexts": [
                 {
                     "name": "pumice",

@@ -9,6 +9,7 @@ from aiohttp import http_parser, streams, web
 from aiohttp.abc import AbstractStreamWriter
 
 from pumice.embedded import discovery, openapi, statuses
+from pumice.embedded.access import Access
 from pumice.embedded.handlers import Answer, Ask, Handlers
 from pumice.embedded.media import Form, wanted_form
 from pumice.embedded.rendering import Renderer
@@ -37,6 +38,7 @@ class ApiServer:
         handlers: Answers requests for objects.
         renderer: Renders objects in watches.
         bookmark_interval: Seconds between two bookmarks of a watch that asks for them.
+        access: What a request must show; everyone may ask when None.
     """
 
     def __init__(
@@ -47,8 +49,10 @@ class ApiServer:
         renderer: Renderer,
         *,
         bookmark_interval: float,
+        access: Access | None = None,
     ) -> None:
         self._registry = registry
+        self._access = access
         self._storage = storage
         self._handlers = handlers
         self._renderer = renderer
@@ -57,6 +61,8 @@ class ApiServer:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request, whatever happens."""
         try:
+            if self._access is not None:
+                self._access.check(request.headers)
             return await self._route(request)
         except ApiStatusError as error:
             return _answered(Answer(encode(error.body()), error.code, error.warnings))

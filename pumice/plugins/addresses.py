@@ -7,7 +7,7 @@ another controller makes are named by it.
 
 from pumice.api import keys, names
 from pumice.api.jobs import Job, Task
-from pumice.plugins.foreign import ForeignJob, ForeignTask
+from pumice.plugins.foreign import ForeignJob, ForeignTask, digits
 
 __all__ = [
     "address",
@@ -113,19 +113,9 @@ def joined_size(job: Job, task: Task) -> int:
         return 0
     if isinstance(task, ForeignTask):
         suffix = len(subdomain(job, task)) + len(".,")
-        return sum(len(each) + suffix for each in hostnames(job, task)) - len(",")
+        return task.hostnames.joined_size(task.size) + task.size * suffix - len(",")
     rest = len(address(job, task, 0)) - len("0") + len(",")
-    return task.size * rest + _digits(task.size) - len(",")
-
-
-def _digits(count: int) -> int:
-    """Digits of all numbers from 0 below a count."""
-    total, first, width = 0, 0, 1
-    while first < count:
-        following = min(count, 10**width)
-        total += (following - first) * width
-        first, width = following, width + 1
-    return total
+    return task.size * rest + digits(task.size) - len(",")
 
 
 def _text(task: Task, field: str) -> str:

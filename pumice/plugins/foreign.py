@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pumice.api.jobs import Job, Task
 
-__all__ = ["ForeignJob", "ForeignTask", "Hostnames"]
+__all__ = ["ForeignJob", "ForeignTask", "Hostnames", "digits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,20 @@ class Hostnames:
             return f"{self.stem}-{position // self.per_job}-{position % self.per_job}"
         return f"{self.stem}-{position}"
 
+    def joined_size(self, count: int) -> int:
+        """Bytes of the first hostnames of the task together, without making them."""
+        return self._bytes_below(self.first + count) - self._bytes_below(self.first)
+
+    def _bytes_below(self, end: int) -> int:
+        """Bytes of the hostnames at all positions below one."""
+        if not self.per_job:
+            lead = len("-0") if self.leader and end else 0
+            return end * len(f"{self.stem}-") + digits(end) - lead
+        jobs, rest = divmod(end, self.per_job)
+        of_jobs = self.per_job * digits(jobs) + rest * len(str(jobs))
+        of_pods = jobs * digits(self.per_job) + digits(rest)
+        return end * len(f"{self.stem}--") + of_jobs + of_pods
+
 
 class ForeignTask(Task, frozen=True):
     """A task whose pods another controller makes.
@@ -62,3 +76,13 @@ class ForeignJob(Job, frozen=True):
     labels: dict[str, str] | None = None
     subdomain: str = ""
     has_service: bool = False
+
+
+def digits(count: int) -> int:
+    """Digits of all numbers from 0 below a count."""
+    total, first, width = 0, 0, 1
+    while first < count:
+        following = min(count, 10**width)
+        total += (following - first) * width
+        first, width = following, width + 1
+    return total

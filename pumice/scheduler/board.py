@@ -119,6 +119,11 @@ class Board:
         else:
             self._row_scores.append(point)
 
+    @property
+    def counts_room_only(self) -> bool:
+        """Whether nothing but the room on a node decides how many pods of the class it can take."""
+        return not self._row_filters
+
     # -- choosing ----------------------------------------------------------------------------
 
     def best(self, task: Task) -> int:

@@ -77,16 +77,20 @@ class Closing:
 
     def _look(self, job: Job) -> None:
         """Find out why a gang waits."""
-        if len(job.tasks) > job.arrived[1]:
-            job.arrived = (self._session.now, len(job.tasks))
+        now, (moment, count) = self._session.now, job.arrived
+        if len(job.tasks) != count:
+            moment = now if len(job.tasks) > count else moment
+            job.arrived = (moment, len(job.tasks))
         job.finding = find(self._session, job)
-        if job.finding is None and job.valid < job.min_member and job.tasks:
-            self._wake(job, job.arrived[0] + self._state.pace.arrival)
+        said = moment + self._state.pace.arrival
+        if job.finding is None and job.valid < job.min_member and now < said:
+            self._wake(job, said)
 
     def _close(self, job: Job) -> None:
         finding = job.finding
         if finding is None:
             self._state.pending.pop(job.key, None)
+            job.pod_report = None
         else:
             self._state.pending[job.key] = finding.reason
             self._judge_pods(job, finding)
@@ -106,12 +110,13 @@ class Closing:
             if self._is_wide or self._session.pipelined:
                 return None
             shapes = {task.shape.number: task.shape for task in waiting if not task.gates}
-            job.short = max(1, job.min_member - job.ready - outcome.schedulable)
+            found = outcome.places
+            job.short = 0 if found is None else max(1, job.min_member - job.ready - found)
             job.gained = 0
             return tuple(shapes.values())
         if job.group is None or outcome.refusal is not None or outcome.refused is not None:
             return ()
-        return () if waiting and all(task.gates for task in waiting) else None
+        return () if any(task.gates for task in waiting) else None
 
     def _wake(self, job: Job, moment: float) -> None:
         """Have a job looked at again at a moment, UNIX seconds."""
@@ -172,6 +177,8 @@ class Closing:
     # -- its pods ----------------------------------------------------------------------------
 
     def _judge_pods(self, job: Job, finding: Finding) -> None:
+        if not finding.pods:
+            job.pod_report = None
         tasks = [job.tasks[key] for key in finding.pods if key in job.tasks]
         changed = [task for task in tasks if task.verdict != finding.pods[task.key]]
         if not changed:
@@ -203,7 +210,10 @@ def unenforced(state: ClusterState, enforced: frozenset[str]) -> Iterator[Event]
     for name in changed:
         queue = state.queues.get(name)
         fields = [each for each in _shares(queue) if each not in enforced] if queue else []
-        if fields:
+        told, state.told_queues[name] = state.told_queues.get(name, []), fields
+        if queue is None:
+            del state.told_queues[name]
+        if fields and fields != told:
             listed = " and ".join(f"spec.{each}" for each in fields)
             message = f"{listed}: no configured plugin of the scheduler enforces this"
             yield Event("Queue", "", name, "Warning", "NotEnforced", message)

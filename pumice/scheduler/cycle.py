@@ -37,7 +37,7 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     state.cycles += 1
     if state.config is not config:
         state.config = config
-        state.gains.anyone = True
+        state.gains.any_gang = True
     try:
         session = open_session(state, config, now)
     except Exception as failure:

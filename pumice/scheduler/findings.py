@@ -13,6 +13,7 @@ __all__ = ["find"]
 
 _GATED = PodVerdict("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
 _UNSCHEDULABLE = "Unschedulable"
+_WITH_ITS_GANG = PodVerdict(_UNSCHEDULABLE, "waits for its gang; the PodGroup says why")
 
 
 def find(session: Session, job: Job) -> Finding | None:
@@ -140,7 +141,7 @@ def _remainder(session: Session, job: Job, outcome: Outcome) -> Reason:
 def _pods(
     session: Session, job: Job, outcome: Outcome, reason: Reason
 ) -> Iterator[tuple[str, PodVerdict]]:
-    """Verdicts on waiting pods with a cause of their own; the others wait because their gang does."""
+    """Verdicts on waiting pods with a cause of their own, or with a condition whose cause has gone."""
     for task in _in_order(job):
         if task.status is not Status.PENDING:
             continue
@@ -153,6 +154,8 @@ def _pods(
             yield task.key, PodVerdict(_UNSCHEDULABLE, impossible.message)
         elif outcome.failed is not None and outcome.failed[0] is task:
             yield task.key, PodVerdict(_UNSCHEDULABLE, outcome.failed[1].message)
+        elif task.verdict is not None:
+            yield task.key, _WITH_ITS_GANG
 
 
 def _in_order(job: Job) -> list[Task]:

@@ -2,12 +2,13 @@
 
 A gang that found no node remembers the shapes of its waiting pods, and if that is one shape, how many places it was
 short of. It is tried again when it changed itself, when nodes gained room for one of these shapes, or for as many pods as
-it was short of, or when something changed that may help anyone: nodes, queues, priorities, claims, the configuration. A
+it was short of, or when something changed that may help any gang: nodes, queues, priorities, claims, the configuration. A
 gang that cannot become ready whatever the nodes are is tried again when it changed itself, or when something changed that
-may help anyone. Every other gang is tried in every cycle.
+may help any gang. Every other gang is tried in every cycle.
 
-Pods of one shape take the same room wherever they go, so counting their places is exact; of several shapes a single new
-place may be enough, because it lets others move.
+Pods of one shape take the same room wherever they go, so counting their places is exact, unless something else than room
+decides how many a node takes, such as a host port. Of several shapes a single new place may be enough, because it lets
+others move.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,15 +26,15 @@ class Gains:
     """What has changed since the last cycle that may help gangs which found no node.
 
     Attributes:
-        anyone: Whether something changed that may help any gang.
+        any_gang: Whether something changed that may help any gang.
         nodes: Nodes that pods have left, or are about to leave: what was free on them before, by column.
     """
 
-    __slots__ = ("_table", "anyone", "nodes")
+    __slots__ = ("_table", "any_gang", "nodes")
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
-        self.anyone = True
+        self.any_gang = True
         self.nodes: dict[str, Ints] = {}
 
     def about_to_change(self, old: Task, new: Task | None, node: str) -> None:
@@ -55,7 +56,7 @@ class Gains:
 
     def clear(self) -> None:
         """Begin anew; a cycle has seen everything."""
-        self.anyone = False
+        self.any_gang = False
         self.nodes.clear()
 
 
@@ -70,7 +71,7 @@ def _stays(old: Task, new: Task | None, node: str) -> bool:
 
 def to_try(waiting: Iterable[Job], gains: Gains, nodes: NodeTable) -> list[Job]:
     """The waiting gangs that a cycle has to try, in the order of their keys."""
-    room = None if gains.anyone else _Room(gains, nodes)
+    room = None if gains.any_gang else _Room(gains, nodes)
     return sorted((job for job in waiting if _is_worth_it(job, room)), key=lambda job: job.key)
 
 
@@ -78,7 +79,7 @@ def _is_worth_it(job: Job, room: "_Room | None") -> bool:
     """Whether to try a gang, given the room that nodes have gained; None when anything may help."""
     if room is None or job.blocked is None:
         return True
-    if len(job.blocked) != 1:
+    if not job.short or len(job.blocked) != 1:
         return any(room.of(shape)[1] for shape in job.blocked)
     job.gained += room.of(job.blocked[0])[0]
     return job.gained >= job.short

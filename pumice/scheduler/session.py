@@ -59,17 +59,28 @@ class Outcome:
         refusal: Why it was not tried, or not let in.
         failed: First pod for which there was no node, and why.
         schedulable: How many pods would have had a place, had the whole gang fitted.
+        places: How many places there were in all, promised ones included, where they can be counted: for pods of one
+            shape, which nothing but room keeps off a node.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
         has_no_queue: Whether it was refused because its queue does not exist or is not open.
     """
 
-    __slots__ = ("failed", "has_no_queue", "may_change", "refusal", "refused", "schedulable")
+    __slots__ = (
+        "failed",
+        "has_no_queue",
+        "may_change",
+        "places",
+        "refusal",
+        "refused",
+        "schedulable",
+    )
 
     def __init__(self) -> None:
         self.refusal: Reason | None = None
         self.failed: tuple[Task, FitFailure] | None = None
         self.schedulable = 0
+        self.places: int | None = None
         self.refused: Reason | None = None
         self.may_change = False
         self.has_no_queue = False

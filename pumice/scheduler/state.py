@@ -48,7 +48,8 @@ class ClusterState:
         gains: What changed since the last cycle that may help gangs which found no node.
         dues: When the reason of a gang is to be written, UNIX seconds, by key.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
-        changed_queues: Queues that changed since the last cycle.
+        changed_queues: Queues that changed, or went, since the last cycle.
+        told_queues: Shares of which the owners of a queue have been told that nothing enforces them.
         waiting: Gangs that a cycle may have something to do for.
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.
@@ -94,6 +95,7 @@ class ClusterState:
         self.dues: dict[str, float] = {}
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
+        self.told_queues: dict[str, list[str]] = {}
         self.waiting: dict[str, Job] = {}
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
@@ -214,6 +216,9 @@ class ClusterState:
             return False
         if old is None or (old.spec, old.metadata.annotations) != (group.spec, new.annotations):
             self.quarantined.pop(key, None)
+        if old is not None and old.metadata.uid != new.uid:
+            job.begin_anew()
+            self.warned.pop(job.key, None)
         job.set_group(group, self.default_queue)
         job.status = status
         job.priority = self._priority(job)
@@ -228,6 +233,8 @@ class ClusterState:
         if job is None or job.group is None:
             return False
         job.set_group(None, self.default_queue)
+        job.begin_anew()
+        self.warned.pop(job.key, None)
         self.assumed.end_status(job.key)
         self.statuses.pop(job.key, None)
         self._touch(job)
@@ -251,6 +258,7 @@ class ClusterState:
     def remove_queue(self, name: str) -> bool:
         """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
         known = self.queues.pop(name, None) is not None
+        self.changed_queues[name] = None
         if name == self.default_queue:
             self.queues[name] = _implied(name)
         return self._helps(known)
@@ -346,7 +354,7 @@ class ClusterState:
 
     def _helps(self, changed: bool) -> bool:
         """Note a change that may help any gang which found no node."""
-        self.gains.anyone |= changed
+        self.gains.any_gang |= changed
         return self._changed(changed)
 
     def _gang_of(self, pod: Pod) -> str:

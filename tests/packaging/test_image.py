@@ -29,6 +29,9 @@ def of(stage: list[Instruction], word: str) -> list[str]:
 
 def test_the_first_stage_builds_and_installs_the_locked_wheel() -> None:
     build, _ = stages()
+    assert [each for each in of(build, "RUN") if re.search(r"\binstall uv==\d", each)], (
+        "uv is pinned"
+    )
     (steps,) = (each for each in of(build, "RUN") if "uv build" in each)
     assert "uv export --locked" in steps
     assert "--require-hashes" in steps

@@ -30,7 +30,10 @@ from pumice.plugins.native import OWNERS, NativeWirings, Owner, OwnerKey
 
 __all__ = ["NativeCaches", "NativeTerm"]
 
-_BY_UID = "uid"
+_FINDS_SECONDS = 1.0
+_BY_OWNER = "owner"
+_FEW_PODS = 1_000
+"""Up to so many, a pass over an owner does not hold the loop up for long."""
 
 
 class NativeCaches:
@@ -62,7 +65,7 @@ class NativeCaches:
             for kind in OBJECT_KINDS
         }
         for cache in self.objects.values():
-            cache.index(_BY_UID, _uids)
+            cache.index(_BY_OWNER, _owner_keys)
 
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:
@@ -75,12 +78,15 @@ class NativeCaches:
         found: Owner | None = self.owners[kind].get(name, namespace)
         return found
 
-    def owned_by(self, uid: str) -> list[Raw]:
-        """Objects that an owner controls, with their kinds."""
+    def owned_by(self, namespace: str, uid: str) -> list[Raw]:
+        """Objects of its namespace that an owner controls, with their kinds.
+
+        An owner reference does not reach into another namespace, and everyone can write one there.
+        """
         return [
             {**obj, "apiVersion": kind.api_version, "kind": kind.kind}
             for kind, cache in self.objects.items()
-            for obj in cache.indexed(_BY_UID, uid)
+            for obj in cache.indexed(_BY_OWNER, (namespace, uid))
         ]
 
 
@@ -114,6 +120,9 @@ class NativeTerm:
         self._caches = caches
         self._workers = settings.workers
         self._wirings = NativeWirings(registry, settings.plugins)
+        # A thread has its own: what a `NativeWirings` remembers is for one thread at a time.
+        self._large = asyncio.Lock()
+        self._large_wirings = NativeWirings(registry, settings.plugins)
         self._queue: WorkQueue[OwnerKey] = WorkQueue("owners")
         self._memories: dict[OwnerKey, _Memory] = {}
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
@@ -168,17 +177,20 @@ class NativeTerm:
         memory = self._memories.get(key)
         if memory is None or memory.uid != meta.uid:
             memory = self._memories[key] = _Memory(meta.uid)
-        present = self._caches.owned_by(meta.uid)
+        present = self._caches.owned_by(meta.namespace, meta.uid)
         known = {(each["kind"], each["metadata"]["name"]) for each in present}
         finds, memory.finds = memory.finds, []
         present += [each for each in finds if (each["kind"], each["metadata"]["name"]) not in known]
-        plan = _news(plan_native(owner, self._wirings, present), memory)
+        plan = _news(await self._planned(owner, present), memory)
         about = {"metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}}
         outcome = await self._executors[key[0]].carry_out(plan, about)
         memory.finds = [found for _, found in outcome.finds]
         if outcome.complete:
             memory.failures = 0
-            return 0.0 if outcome.finds else outcome.after
+            if outcome.finds:
+                return 0.0
+            # What was found may be gone by now, with its event before this pass: look again without it.
+            return _FINDS_SECONDS if finds and outcome.after is None else outcome.after
         if outcome.trouble is not None:
             self._recorder.record(
                 Reference(key[0], meta.name, meta.namespace, meta.uid),
@@ -191,6 +203,13 @@ class NativeTerm:
         memory.failures += 1
         delay = self._backoff.delay(memory.failures - 1)
         return min(delay, OUTAGE_SECONDS) if outcome.broken else delay
+
+    async def _planned(self, owner: Owner, present: list[Raw]) -> Plan:
+        if owner.pods <= _FEW_PODS:
+            return plan_native(owner, self._wirings, present)
+        # Half a second for a thousand groups, in which the Lease must be renewed.
+        async with self._large:
+            return await asyncio.to_thread(plan_native, owner, self._large_wirings, present)
 
 
 def _news(plan: Plan, memory: _Memory) -> Plan:
@@ -205,9 +224,10 @@ def _news(plan: Plan, memory: _Memory) -> Plan:
     return Plan.of(*stages)
 
 
-def _uids(obj: Raw) -> list[str]:
+def _owner_keys(obj: Raw) -> list[tuple[str, str]]:
+    namespace = obj["metadata"].get("namespace", "")
     return [
-        owner.get("uid", "")
+        (namespace, owner.get("uid", ""))
         for owner in obj["metadata"].get("ownerReferences") or ()
         if owner.get("controller")
     ]

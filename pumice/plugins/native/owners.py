@@ -11,6 +11,7 @@ import msgspec
 from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct
+from pumice.plugins.native.places import number_in
 
 __all__ = ["OWNERS", "IndexedJob", "JobSet", "LeaderWorkerSet", "Owner", "OwnerKey", "Template"]
 
@@ -19,6 +20,9 @@ Template = dict[str, Any]
 
 OwnerKey = tuple[Kind, str, str]
 """Kind, namespace and name."""
+
+
+_LARGEST = 2**31 - 1
 
 
 def annotation(template: Template | None, key: str) -> str:
@@ -31,6 +35,11 @@ def annotation(template: Template | None, key: str) -> str:
 
 def _remembered(template: Template | None) -> Template | None:
     return template if annotation(template, keys.PLUGINS) else None
+
+
+def _count(found: int) -> int:
+    """A number of pods or groups, within what a field of Kubernetes holds."""
+    return min(max(found, 0), _LARGEST)
 
 
 class OwnerMeta(ApiStruct, frozen=True):
@@ -74,7 +83,7 @@ class IndexedJobSpec(ApiStruct, frozen=True):
         """Number of indexes; one where nothing is said, as in Kubernetes."""
         if self.completions is None:
             return 1 if self.parallelism is None else 0
-        return max(self.completions, 0)
+        return _count(self.completions)
 
 
 class IndexedJob(ApiStruct, frozen=True):
@@ -88,6 +97,11 @@ class IndexedJob(ApiStruct, frozen=True):
     def wants_plugins(self) -> bool:
         """Whether some template names plugins."""
         return self.spec.template is not None
+
+    @property
+    def pods(self) -> int:
+        """Pods that it may have at once."""
+        return self.spec.size
 
     @property
     def ended(self) -> bool:
@@ -117,7 +131,7 @@ class ReplicatedJob(ApiStruct, frozen=True):
     @property
     def size(self) -> int:
         """Pods of all its Jobs."""
-        return max(self.replicas, 0) * self.per_job
+        return _count(self.replicas) * self.per_job
 
 
 class Network(ApiStruct, frozen=True):
@@ -152,6 +166,11 @@ class JobSet(ApiStruct, frozen=True):
     def wants_plugins(self) -> bool:
         """Whether some template names plugins."""
         return any(each.template.spec.template is not None for each in self.replicated_jobs)
+
+    @property
+    def pods(self) -> int:
+        """Pods of all its Jobs."""
+        return sum(each.size for each in self.replicated_jobs)
 
     @property
     def ended(self) -> bool:
@@ -210,7 +229,7 @@ class LeaderWorkerSet(ApiStruct, frozen=True):
     @property
     def groups(self) -> int:
         """Groups that there may be at once, those of a rolling update included."""
-        replicas = 1 if self.spec.replicas is None else max(self.spec.replicas, 0)
+        replicas = 1 if self.spec.replicas is None else _count(self.spec.replicas)
         strategy = self.spec.rollout_strategy
         rolling = strategy.rolling_update_configuration if strategy is not None else None
         return replicas + (_surge(rolling.max_surge, replicas) if rolling is not None else 0)
@@ -219,15 +238,20 @@ class LeaderWorkerSet(ApiStruct, frozen=True):
     def size(self) -> int:
         """Pods of a group."""
         size = self.spec.leader_worker_template.size
-        return 1 if size is None else max(size, 0)
+        return 1 if size is None else _count(size)
+
+    @property
+    def pods(self) -> int:
+        """Pods of all its groups."""
+        return self.groups * self.size
 
 
 def _surge(found: int | str, replicas: int) -> int:
     if isinstance(found, int):
-        return max(found, 0)
-    percent = found.removesuffix("%")
+        return _count(found)
+    percent = number_in(found.removesuffix("%"))
     # A part of a group counts as one.
-    return -(-int(percent) * replicas // 100) if percent.isascii() and percent.isdigit() else 0
+    return -(-percent * replicas // 100) if percent is not None else 0
 
 
 Owner = IndexedJob | JobSet | LeaderWorkerSet

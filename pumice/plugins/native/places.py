@@ -15,6 +15,7 @@ __all__ = [
     "SET_NAME",
     "WORKER_INDEX",
     "Place",
+    "number_in",
     "place",
 ]
 
@@ -27,6 +28,7 @@ GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 _JOB_SET_UID = "jobset.sigs.k8s.io/jobset-uid"
 _JOB_INDEX = "jobset.sigs.k8s.io/job-index"
+_MOST_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ def place(pod: dict[str, Any]) -> Place | None:
     metadata = _object(pod.get("metadata"))
     labels = _object(metadata.get("labels"))
     if name := _text(labels.get(SET_NAME)):
-        unit = _number(labels.get(GROUP_INDEX))
-        index = _number(labels.get(WORKER_INDEX)) if unit is not None else None
+        unit = number_in(labels.get(GROUP_INDEX))
+        index = number_in(labels.get(WORKER_INDEX)) if unit is not None else None
         return Place(kinds.LEADER_WORKER_SET, name, unit=unit or 0, index=index)
     owner = _controller(metadata)
     of_job = (owner.get("apiVersion"), owner.get("kind")) == (
@@ -67,7 +69,7 @@ def place(pod: dict[str, Any]) -> Place | None:
     )
     index = _completion_index(metadata, labels)
     if name := _text(labels.get(JOB_SET_NAME)):
-        job = _number(labels.get(_JOB_INDEX))
+        job = number_in(labels.get(_JOB_INDEX))
         return Place(
             kinds.JOB_SET,
             name,
@@ -84,7 +86,7 @@ def place(pod: dict[str, Any]) -> Place | None:
 def _completion_index(metadata: dict[str, Any], labels: dict[str, Any]) -> int | None:
     """The annotation is older than the label."""
     annotations = _object(metadata.get("annotations"))
-    return _number(annotations.get(COMPLETION_INDEX, labels.get(COMPLETION_INDEX)))
+    return number_in(annotations.get(COMPLETION_INDEX, labels.get(COMPLETION_INDEX)))
 
 
 def _controller(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -95,8 +97,11 @@ def _controller(metadata: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _number(value: object) -> int | None:
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
+def number_in(value: object) -> int | None:
+    """The whole number that a text says, as an index is written; None where it is none or has too many digits."""
+    if not isinstance(value, str) or len(value) > _MOST_DIGITS:
+        return None
+    return int(value) if value.isascii() and value.isdigit() else None
 
 
 def _text(value: object) -> str:

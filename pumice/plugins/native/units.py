@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pumice.api import keys, kinds
-from pumice.api.jobs import JobSpec
+from pumice.api.jobs import DEFAULT_MAX_PODS, JobSpec
 from pumice.api.kinds import Kind
 from pumice.api.meta import ObjectMeta
 from pumice.plugins.applied import read_arguments
@@ -28,7 +28,7 @@ from pumice.plugins.native.places import Place
 from pumice.plugins.native.request import Plugins, RequestError, read_plugins, read_tasks
 from pumice.plugins.registry import Registry, dependencies
 
-__all__ = ["LEADS", "Unit", "kind_of", "units"]
+__all__ = ["LEADS", "MAX_GROUPS", "Unit", "kind_of", "unit_at", "unit_count"]
 
 LEADS = {
     "pytorch": "master",
@@ -38,6 +38,9 @@ LEADS = {
     "hcclrank": "master",
 }
 """Plugins that have one pod lead and the others work: the argument that names the leading task."""
+
+MAX_GROUPS = 1_000
+"""Groups of a LeaderWorkerSet that plugins wire: the controller looks at the objects of all of them at once."""
 
 _WORKERS = "worker"
 """The argument that names the task of the others, and that task where no plugin has a say."""
@@ -101,19 +104,42 @@ def kind_of(owner: Owner) -> Kind:
     return kinds.JOB_SET if isinstance(owner, JobSet) else kinds.LEADER_WORKER_SET
 
 
-def units(owner: Owner, registry: Registry) -> tuple[Unit, ...]:
-    """The units of an owner; none when no template of it names plugins.
+def unit_count(owner: Owner, max_pods: int = DEFAULT_MAX_PODS) -> int:
+    """Number of the units of an owner; 0 when no template of it names plugins.
+
+    No unit is made for this, nor anything listed: a LeaderWorkerSet may ask for two thousand million groups.
+
+    Raises:
+        RequestError: It asks for more pods, or for more groups, than plugins wire.
+    """
+    if not owner.wants_plugins:
+        return 0
+    if owner.pods > max_pods:
+        raise RequestError(
+            f"{keys.PLUGINS}: {kind_of(owner).kind} {owner.metadata.name} asks for {owner.pods} pods, expected at "
+            f"most {max_pods}; ask for fewer, or remove the annotation"
+        )
+    if not isinstance(owner, LeaderWorkerSet):
+        return 1
+    if owner.groups > MAX_GROUPS:
+        raise RequestError(
+            f"{keys.PLUGINS}: LeaderWorkerSet {owner.metadata.name} asks for {owner.groups} groups, expected at most "
+            f"{MAX_GROUPS}, because each has objects of its own; divide them over several LeaderWorkerSets"
+        )
+    return owner.groups
+
+
+def unit_at(owner: Owner, index: int, registry: Registry) -> Unit:
+    """One of the units of an owner, by its number from 0 below `unit_count`.
 
     Raises:
         RequestError: An annotation cannot be understood, or the pods have no index to go by.
     """
-    if not owner.wants_plugins:
-        return ()
     if isinstance(owner, IndexedJob):
-        return (_of_indexed_job(owner, registry),)
+        return _of_indexed_job(owner, registry)
     if isinstance(owner, JobSet):
-        return (_of_job_set(owner, registry),)
-    return tuple(_of_group(owner, index, registry) for index in range(owner.groups))
+        return _of_job_set(owner, registry)
+    return _of_group(owner, index, registry)
 
 
 def _of_indexed_job(owner: IndexedJob, registry: Registry) -> Unit:

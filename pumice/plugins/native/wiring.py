@@ -1,16 +1,18 @@
 """A pod of another controller, wired as the controller wires its own: once, and by the same plugins."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pumice.api import keys
+from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.plugins.errors import PluginError
 from pumice.plugins.findings import problems
 from pumice.plugins.native.owners import Owner
 from pumice.plugins.native.places import Place
 from pumice.plugins.native.request import RequestError
-from pumice.plugins.native.units import Unit, kind_of, units
+from pumice.plugins.native.units import Unit, kind_of, unit_at, unit_count
 from pumice.plugins.registry import Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.wiring import Wiring
@@ -18,6 +20,7 @@ from pumice.plugins.wiring import Wiring
 __all__ = ["NativeWirings", "Wired", "is_wired"]
 
 _KEPT = 128
+"""Units that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +46,48 @@ class NativeWirings:
     Args:
         registry: The plugins that there are.
         settings: What the cluster's operator has decided.
+        max_pods: Pods that an owner may ask for.
     """
 
-    def __init__(self, registry: Registry, settings: PluginSettings = DEFAULT) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        settings: PluginSettings = DEFAULT,
+        *,
+        max_pods: int = DEFAULT_MAX_PODS,
+    ) -> None:
         self._registry = registry
         # There is nothing of Volcano's that these pods could be wired like.
         self._settings = replace(settings, strict_upstream=False)
-        self._known: OrderedDict[tuple[object, ...], tuple[Wired, ...]] = OrderedDict()
+        self._max_pods = max_pods
+        self._known: OrderedDict[tuple[object, ...], Wired] = OrderedDict()
 
-    def of(self, owner: Owner) -> tuple[Wired, ...]:
-        """The units of an owner with their plugins; none when no template of it names plugins.
+    def of(self, owner: Owner) -> Iterator[Wired]:
+        """The units of an owner with their plugins, each made when it is asked for; none without plugins.
 
         Raises:
-            RequestError: An annotation cannot be understood, or names what is no plugin.
+            RequestError: An annotation cannot be understood, names what is no plugin, or the owner is too large.
         """
+        for index in range(unit_count(owner, self._max_pods)):
+            yield self._at(owner, index)
+
+    def ends(self, owner: Owner) -> list[Wired]:
+        """The first and the last unit of an owner: the others are equal to these but for shorter names.
+
+        Raises:
+            RequestError: As for `of`.
+        """
+        count = unit_count(owner, self._max_pods)
+        return [self._at(owner, index) for index in sorted({0, count - 1}) if index < count]
+
+    def _at(self, owner: Owner, index: int) -> Wired:
         meta = owner.metadata
         if not (meta.uid and meta.generation):
-            return self._made(owner)
-        key = (kind_of(owner), meta.uid, meta.generation)
+            return self._wired(unit_at(owner, index, self._registry))
+        key = (kind_of(owner), meta.namespace, meta.name, meta.uid, meta.generation, index)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._made(owner)
+            found = self._known[key] = self._wired(unit_at(owner, index, self._registry))
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         else:
@@ -74,14 +98,14 @@ class NativeWirings:
         """The unit that a pod belongs to; None when the owner does not have it, or not any more.
 
         Raises:
-            RequestError: An annotation cannot be understood, or names what is no plugin.
+            RequestError: As for `of`.
         """
         if place.uid and owner.metadata.uid and place.uid != owner.metadata.uid:
             return None
-        known = self.of(owner)
-        if place.unit >= len(known) or known[place.unit].unit.find(place) is None:
+        if place.unit >= unit_count(owner, self._max_pods):
             return None
-        return known[place.unit]
+        found = self._at(owner, place.unit)
+        return found if found.unit.find(place) is not None else None
 
     def pod(self, wired: Wired, place: Place, pod: dict[str, Any]) -> dict[str, Any]:
         """Wire a pod that `find` has found the unit of; one that is wired stays as it is.
@@ -94,9 +118,6 @@ class NativeWirings:
             return pod
         task, index = found
         return wired.wiring.pod(task, index, pod)
-
-    def _made(self, owner: Owner) -> tuple[Wired, ...]:
-        return tuple(self._wired(unit) for unit in units(owner, self._registry))
 
     def _wired(self, unit: Unit) -> Wired:
         try:

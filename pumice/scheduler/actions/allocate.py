@@ -135,7 +135,7 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
-    shapes = tasks.shapes() if job.ready == 0 else set()
+    shapes = tasks.shapes()
     failed_roles: set[str] = set()
     failed_shapes: set[int] = set()
     while tasks:
@@ -164,10 +164,19 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         session.keep(statement)
     else:
         outcome.schedulable = len(statement.placements)
+        if outcome.failed is not None and outcome.refused is None and len(shapes) == 1:
+            _count_places(session, queue, outcome, statement)
         statement.discard()
-        if outcome.refused is None and len(shapes) == 1 and not session.pipelined:
-            session.places[shapes.pop(), queue.metadata.name] = outcome.schedulable
     return False
+
+
+def _count_places(session: Session, queue: Queue, outcome: Outcome, statement: Statement) -> None:
+    """Note how many places a gang of one shape has found, where others can rely on it."""
+    assert outcome.failed is not None
+    task, _ = outcome.failed
+    if session.board(task, queue.metadata.name).counts_room_only and not session.pipelined:
+        outcome.places = len(statement.placements) + len(statement.promises)
+        session.places[task.shape.number, queue.metadata.name] = outcome.places
 
 
 def _place(

@@ -9,17 +9,18 @@ from collections.abc import Iterator, Sequence
 from pumice.api.pods import NodeSelector, PodVolume
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 
-__all__ = ["ClaimTable", "Zone", "claim_names"]
+__all__ = ["ZONES", "ClaimTable", "Zone", "claim_names"]
 
 BOUND = "Bound"
 EXCLUSIVE = "ReadWriteOncePod"
-ZONES = (
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-)
-"""Labels of a volume that a node must have, too, with one of their values (`a__b` stands for a or b)."""
+ZONES = {
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""Labels of a volume that a node must have, too, with one of their values (`a__b` stands for a or b); where it has not the
+label it may have its successor. A node without any of them is in no zone and may be used."""
 
 Zone = tuple[str, frozenset[str]]
 """A label, and its values of which a node must have one."""
@@ -63,7 +64,10 @@ class ClaimTable:
         old = self._claims.get(key)
         self._claims[key] = claim
         return self._changed(
-            old is None or old.spec != claim.spec or old.status.phase != claim.status.phase
+            old is None
+            or old.spec != claim.spec
+            or old.status.phase != claim.status.phase
+            or old.metadata.deletion_timestamp != claim.metadata.deletion_timestamp
         )
 
     def remove_claim(self, namespace: str, name: str) -> bool:
@@ -94,6 +98,8 @@ class ClaimTable:
         name = key.partition("/")[2]
         if claim is None:
             return None if self._assumes_bound else f'persistentvolumeclaim "{name}" not found'
+        if claim.metadata.deletion_timestamp:
+            return f'persistentvolumeclaim "{name}" is being deleted'
         phase = claim.status.phase or "Pending"
         if phase != BOUND:
             return (

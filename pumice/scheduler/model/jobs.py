@@ -38,12 +38,12 @@ class Job:
         pending_empty: Pending pods without requests.
         blocked: Shapes of which one must find room before the job is worth another try, none for a job that only
             a change of its own can help; None when it is to be tried in any case.
-        short: Where that is a single shape, places that it lacked when it was last tried.
+        short: Where that is a single shape, places that it lacked when it was last tried; 0 when they cannot be counted.
         gained: Places for that shape which nodes have gained since, at most.
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
-        arrived: When it last had more pods than ever before, UNIX seconds, and how many.
+        arrived: When the newest of its pods arrived, UNIX seconds, and how many there are.
     """
 
     __slots__ = (
@@ -91,6 +91,10 @@ class Job:
         self.roles: dict[str, list[int]] = {}
         self.ready = 0
         self.pending_empty = 0
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget what sessions found out about it; its PodGroup is another one."""
         self.blocked: tuple[PodShape, ...] | None = None
         self.short = 0
         self.gained = 0

@@ -134,7 +134,7 @@ class Task:
         self.node = ""
         self.job = ""
         self.counts: list[int] = []
-        self.verdict: PodVerdict | None = None
+        self.verdict = _standing(pod)
 
     @property
     def facts(self) -> tuple[object, ...]:
@@ -161,6 +161,14 @@ def status_of(pod: Pod) -> Status:
     if known is Status.RUNNING:
         return known
     return Status.BOUND if pod.spec.node_name else Status.PENDING
+
+
+def _standing(pod: Pod) -> PodVerdict | None:
+    """What the pod says about why it waits."""
+    for condition in pod.status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "False":
+            return PodVerdict(condition.reason, condition.message)
+    return None
 
 
 def _priority(pod: Pod) -> int:

@@ -218,15 +218,21 @@ class NodeGroup:
         return False
 
 
+_LONGEST = 64 * 1024
+"""Characters of limits that are read."""
+
+
 def _read_limits(text: str) -> Limits | None:
     """Limits by group and resource in milli-units; None when the text cannot be read."""
+    if len(text) > _LONGEST:
+        return None
     try:
         document = json.loads(text)
         return {
             str(group): {str(name): parse_milli(value) for name, value in resources.items()}
             for group, resources in document.items()
         }
-    except (ValueError, AttributeError, QuantityError):
+    except (ValueError, AttributeError, RecursionError, QuantityError):
         return None
 
 

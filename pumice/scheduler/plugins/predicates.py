@@ -13,6 +13,8 @@ from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.claims import ZONES
+from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
@@ -105,9 +107,14 @@ class Predicates:
         zones = [zone for key in pods.shape.claims for zone in claims.zones(key)]
         if not zones:
             return None
+        label = self._session.facts.label
         matches = np.ones(len(self._session.node_names), dtype=np.bool_)
-        for label, values in zones:
-            matches &= self._session.facts.label(label).where(values.__contains__)
+        for name, values in zones:
+            absent = label(name).codes == ABSENT
+            successor = label(ZONES[name]).where(values.__contains__)
+            matches &= label(name).where(values.__contains__) | (absent & successor)
+        in_no_zone = np.logical_and.reduce([label(name).codes == ABSENT for name in ZONES])
+        matches |= in_no_zone
         codes: Ints = (~matches).astype(np.int64)
         return Verdict(codes, ("node(s) had no available volume zone",))
 

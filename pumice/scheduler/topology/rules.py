@@ -15,6 +15,12 @@ __all__ = ["TopologyError", "TopologyRules", "check_rules", "read_rules"]
 
 Groups = tuple[tuple[str, ...], ...]
 
+LONGEST = 16 * 1024
+"""Characters of an annotation that is read."""
+
+MOST_TASKS = 200
+"""Tasks that rules may name: they are compared pair by pair."""
+
 SELF_ANTI, INTER, SELF, INTER_ANTI, NONE = 4, 3, 2, 1, 0
 """Types of a task, the strongest first: pods of a task that repels itself open the most buckets."""
 
@@ -93,9 +99,25 @@ def read_rules(annotations: Mapping[str, str], job: str) -> TopologyRules | None
         job: Its key, for messages.
 
     Raises:
-        TopologyError: The JSON cannot be read.
+        TopologyError: The JSON cannot be read, an annotation is too long, or too many tasks are named.
     """
-    return _from_volcano(annotations) or _from_json(annotations, job)
+    for key in _ANNOTATIONS:
+        if (length := len(annotations.get(key, ""))) > LONGEST:
+            raise TopologyError(
+                f"annotation {key} must have at most {LONGEST} characters, found {length}"
+            )
+    rules = _from_volcano(annotations) or _from_json(annotations, job)
+    if rules is not None and (count := len(rules.tasks)) > MOST_TASKS:
+        raise TopologyError(f"job <{job}> must name at most {MOST_TASKS} tasks, found {count}")
+    return rules
+
+
+_ANNOTATIONS = (
+    keys.TOPOLOGY_AFFINITY,
+    keys.TOPOLOGY_ANTI_AFFINITY,
+    keys.TOPOLOGY_TASK_ORDER,
+    keys.TOPOLOGY_JSON,
+)
 
 
 def check_rules(rules: TopologyRules, known: Collection[str], job: str) -> None:
@@ -140,7 +162,7 @@ def _from_json(annotations: Mapping[str, str], job: str) -> TopologyRules | None
             _json_groups(by_name.get("antiaffinity")),
             _json_order(by_name.get("taskorder")),
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise TopologyError(
             f"annotation {keys.TOPOLOGY_JSON} of job <{job}> cannot be read: {error}; expected for "
             'example {"affinity": [["ps", "worker"]], "antiAffinity": [["ps"]]}'

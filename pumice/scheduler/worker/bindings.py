@@ -55,7 +55,7 @@ class Binder:
         self._queue: WorkQueue[str] = WorkQueue("bindings")
         self._backoff = Backoff(base=0.25, cap=30.0, seed="bindings")
         self._bindings: dict[str, _Binding] = {}
-        self._failures: dict[str, int] = {}
+        self._failures: dict[str, tuple[Pod, int]] = {}
 
     def bind(self, binds: Mapping[str, str]) -> None:
         """Have bindings carried out, `namespace/pod` to node."""
@@ -122,15 +122,19 @@ class Binder:
         self._context.metrics.binds.labels(result).inc()
 
     def _confirmed(self, key: str, binding: _Binding) -> None:
-        context, meta = self._context, binding.pod.metadata
+        context = self._context
         self._count("bound")
         context.metrics.bind_seconds.observe(context.clock.monotonic() - binding.decided)
-        self._failures.pop(meta.uid, None)
+        self._failures.pop(key, None)
         self._settle(key, binding)
 
     def _failed(self, key: str, binding: _Binding, error: ApiError) -> float:
-        uid = binding.pod.metadata.uid
-        failures = self._failures[uid] = self._failures.get(uid, 0) + 1
+        # Failures of pods that are gone are forgotten here, with those of earlier pods of the same name.
+        known = {
+            each: found for each, found in self._failures.items() if self._is_there(each, found[0])
+        }
+        failures = known.get(key, (binding.pod, 0))[1] + 1
+        self._failures = known | {key: (binding.pod, failures)}
         delay = self._backoff.delay(failures - 1, error.retry_after)
         logger.warning("binding %s to %s: %s; again in %.1f s", key, binding.node, error, delay)
         binding.failed = True
@@ -140,10 +144,7 @@ class Binder:
         """The pod has no place: it waits again, unless it is gone."""
         if not self._settle(key, binding):
             return  # a later pod of this name has been given a place meanwhile
-        uid = binding.pod.metadata.uid
-        if not self._is_there(key, binding.pod):
-            self._failures.pop(uid, None)
-        self._context.state.forget(key, uid)
+        self._context.state.forget(key, binding.pod.metadata.uid)
         self._context.wake()
 
     def _settle(self, key: str, binding: _Binding) -> bool:

@@ -85,8 +85,11 @@ class Evictor:
         meta = eviction.pod.metadata
         try:
             await context.send(context.client.evict(meta.namespace, meta.name, uid=meta.uid))
-        except (NotFound, Conflict):  # Conflict: the pod of this name has another uid
-            self._end(key, eviction)
+        except (NotFound, Conflict) as error:
+            current = self._current(key)
+            if current is not None and current.metadata.uid == meta.uid:
+                return self._refused(key, eviction, error)
+            self._end(key, eviction)  # the pod is gone, or another one has its name
             return None
         except ApiError as error:
             return self._refused(key, eviction, error)

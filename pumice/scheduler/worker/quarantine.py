@@ -67,7 +67,7 @@ class Quarantine:
         self._queue.add_after(key, delay)
         namespace, _, name = key.partition("/")
         group = self._context.caches.pod_groups.get(name, namespace)
-        if group is not None:
+        if group is not None and failures == 1:
             about = Reference.of(POD_GROUP, group.metadata)
             message = self._context.state.quarantined[key].message
             self._context.recorder.record(about, "Warning", "SchedulingError", message)

@@ -1,15 +1,19 @@
 """`pumice dev` end to end, in a process of its own, through kubectl where there is one."""
 
 import asyncio
+import base64
 import json
 import signal
 import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
+import yaml
 
 from pumice.api.kinds import EVENT, JOB, POD
 from pumice.cli.manifests import read_objects
@@ -103,6 +107,40 @@ def test_a_bad_job_is_refused_with_all_its_mistakes(dev: tuple[Running, str]) ->
         assert path in said
 
 
+def private(file: str) -> Any:
+    """A kubeconfig that only its owner can read."""
+    assert Path(file).stat().st_mode & 0o077 == 0
+    return yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+
+
+async def test_only_the_token_of_the_kubeconfig_opens_the_door(dev: tuple[Running, str]) -> None:
+    """Neither another user of this machine nor a page in a browser has it, and a page names another host."""
+    config = private(dev[1])
+    [cluster], [user] = config["clusters"], config["users"]
+    url, token = cluster["cluster"]["server"], user["user"]["token"]
+    assert len(token) >= 32
+    authority = base64.b64decode(cluster["cluster"]["certificate-authority-data"]).decode()
+    tls = ssl.create_default_context(cadata=authority)
+    right = {"Authorization": f"Bearer {token}"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
+        for path in ("/api/v1/secrets", "/apis", "/version", "/healthz", "/none"):
+            for headers, code in (
+                ({}, 401),
+                ({"Authorization": "Bearer pumice"}, 401),
+                ({"Authorization": "Bearer \u00e9"}, 401),
+                ({"Authorization": f"Basic {token}"}, 401),
+                (right | {"Host": "rebound.example"}, 403),
+                (right | {"Host": "127.0.0.1.example:80"}, 403),
+            ):
+                async with session.get(f"{url}{path}", headers=headers) as answer:
+                    assert answer.status == code
+                    assert (await answer.json())["kind"] == "Status"
+            named = right | {"Host": "localhost:1"}
+            for headers in (right, named):
+                async with session.get(f"{url}{path}", headers=headers) as answer:
+                    assert answer.status == (404 if path == "/none" else 200)
+
+
 def test_a_job_that_waits_is_explained(dev: tuple[Running, str]) -> None:
     _, config = dev
 
@@ -163,7 +201,7 @@ def test_port_and_kubeconfig_can_be_chosen(tmp_path: Path) -> None:
     config = tmp_path / "config"
     with running("dev", "--port", port, "--kubeconfig", str(config)) as process:
         assert process.line("export KUBECONFIG=") == f"export KUBECONFIG={config}"
-        assert f"http://127.0.0.1:{port}" in config.read_text()
+        assert f"https://127.0.0.1:{port}" in config.read_text()
         assert config.stat().st_mode & 0o077 == 0
         process.stop()
         assert not config.exists()

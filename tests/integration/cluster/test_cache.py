@@ -14,7 +14,7 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client, Object
 from pumice.cluster.events import EventRecorder, Reference
-from pumice.cluster.leader import LeaderElection
+from pumice.cluster.leader import LeaderElection, LeaseTimes
 from pumice.embedded import EmbeddedCluster
 from tests.kit.builders import bare_pod
 from tests.kit.clocks import ManualClock
@@ -110,9 +110,7 @@ async def test_leadership_passes_on(client: Client) -> None:
             "l",
             "default",
             name,
-            lease_duration=10.0,
-            renew_deadline=6.0,
-            retry_period=1.0,
+            times=LeaseTimes(lease_duration=10.0, renew_deadline=6.0, retry_period=1.0),
             clock=clock,
         )
         async with election:

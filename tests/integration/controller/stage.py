@@ -94,6 +94,10 @@ class ControllerStage(Stage):
         state = (self.job(name).get("status") or {}).get("state") or {}
         return state.get("reason", ""), state.get("message", "")
 
+    def status(self, count: str, name: str = "train") -> int:
+        """One of the counts in a Job's status."""
+        return int((self.find(JOB, name).get("status") or {}).get(count) or 0)
+
     def pod_phases(self) -> dict[str, str]:
         return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in self.all(POD)}
 

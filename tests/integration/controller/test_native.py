@@ -3,6 +3,7 @@
 It has no other controllers; their kinds are CRDs here that take every field, and nobody makes pods.
 """
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,12 +17,15 @@ from pumice.api.kinds import (
     EVENT,
     INDEXED_JOB,
     LEADER_WORKER_SET,
+    NAMESPACE,
     NETWORK_POLICY,
     SECRET,
     SERVICE,
     Kind,
 )
+from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
+from pumice.controller.loop.native import NativeCaches
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 
@@ -161,6 +165,33 @@ async def test_objects_go_with_their_owner(stage: ControllerStage, client: Clien
     await stage.until(
         lambda: not any("train" in str(stage.names(each)) for each in left), "nothing"
     )
+
+
+async def test_an_owner_reference_does_not_reach_into_another_namespace(client: Client) -> None:
+    """Everybody can write the uid of an owner into an object of their own namespace."""
+    made = await submit(client, INDEXED_JOB, indexed_job("svc"))
+    uid = made["metadata"]["uid"]
+    await client.create(NAMESPACE, {"metadata": {"name": "other"}})
+    # Of a kind that is not known here, so that garbage collection leaves the objects alone.
+    reference = {"apiVersion": "example.com/v1", "kind": "Owner", "name": "train", "uid": uid}
+    for namespace in ("default", "other"):
+        named = {
+            "name": "train-svc",
+            "namespace": namespace,
+            "labels": {"pumice.dev/wired-for": "Job"},
+            "ownerReferences": [reference | {"controller": True}],
+        }
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
+        await client.create(CONFIG_MAP, obj, namespace)
+    caches = NativeCaches(client)
+    running = [asyncio.create_task(each.run()) for each in caches.objects.values()]
+    try:
+        await wait_synced(*caches.objects.values())
+        owned = caches.owned_by("default", uid)
+    finally:
+        for each in running:
+            each.cancel()
+    assert [each["metadata"]["namespace"] for each in owned] == ["default"]
 
 
 async def test_every_group_of_a_leader_worker_set_has_its_own_and_loses_it(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.api.kinds import EVENT, POD_GROUP, SERVICE, Kind
+from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, SERVICE, Kind
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
@@ -88,6 +88,49 @@ async def _is_aborted(stage: ControllerStage) -> None:
     await stage.until(lambda: stage.phase() == "Aborted", "Aborted")
 
 
+async def _loses_a_pod(stage: ControllerStage) -> None:
+    """Its task is restarted, once, and the Job runs as before until all pods end."""
+    policies = [{"event": "PodEvicted", "action": "RestartTask"}]
+    await stage.submit(job("train", [task("worker", 2)], plugins={"svc": []}, policies=policies))
+    await stage.until(lambda: stage.phase() == "Running", "Running")
+    await stage.until(lambda: stage.status("running") == 2, "two pods to be counted")
+    first = {pod["metadata"]["uid"] for pod in stage.all(POD)}
+    stage.store.delete(POD, "train-worker-1", stage.namespace)
+    await stage.until(
+        lambda: (
+            stage.status("running") == 2
+            and not first & {pod["metadata"]["uid"] for pod in stage.all(POD)}
+        ),
+        "two other pods",
+    )
+    noted = stage.job()["status"]["controlledResources"]["pumice.dev/retries"]
+    assert noted.startswith("task/worker=1/"), noted
+    await _finish(stage)
+
+
+async def _is_scaled(stage: ControllerStage) -> None:
+    """Pods that are no longer wanted are not evicted."""
+    policies = [{"event": "PodEvicted", "action": "TerminateJob"}]
+    worker = task("worker", 1)
+    await stage.submit(
+        job("train", [worker], plugins={"svc": []}, policies=policies, minAvailable=1)
+    )
+    for replicas in (1, 3, 2):
+        patch = {"spec": {"tasks": [worker | {"replicas": replicas}]}}
+        await stage.client.patch(JOB, "train", stage.namespace, patch)
+        await stage.until(
+            lambda wanted=replicas: stage.status("running") == wanted == len(stage.all(POD)),  # type: ignore[misc]
+            f"{replicas} pods",
+        )
+    await _finish(stage)
+
+
+async def _finish(stage: ControllerStage) -> None:
+    for name in stage.names(POD):
+        stage.finish(name)
+    await stage.until(lambda: stage.phase() == "Completed", "Completed")
+
+
 async def _tell(
     cluster: EmbeddedCluster, namespace: str, story: Story, last: int | None, after: bool
 ) -> tuple[dict[str, Raw], MortalClient]:
@@ -126,7 +169,11 @@ async def _to_the_end(stage: ControllerStage, story: Story) -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("story", [_completes, _is_aborted], ids=["completes", "is aborted"])
+@pytest.mark.parametrize(
+    "story",
+    [_completes, _is_aborted, _loses_a_pod, _is_scaled],
+    ids=["completes", "is aborted", "loses a pod", "is scaled"],
+)
 async def test_the_end_is_the_same(cluster: EmbeddedCluster, story: Story, after: bool) -> None:
     expected, calm = await _tell(cluster, "undisturbed", story, None, after)
     assert calm.certain >= 10

@@ -57,3 +57,12 @@ async def test_a_claim_of_a_named_volume_waits_for_it() -> None:
             }
         )
         await until(lambda: _phase(cluster, "data") == "Bound")
+
+
+async def test_a_claim_without_a_spec_keeps_no_other_from_being_bound() -> None:
+    async with EmbeddedCluster() as cluster:
+        bare = _claim("bare")
+        del bare["spec"]
+        cluster.store.create(bare)
+        cluster.store.create(_claim("data"))
+        await until(lambda: _phase(cluster, "data") == "Bound")

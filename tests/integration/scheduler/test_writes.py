@@ -11,7 +11,7 @@ import pytest
 from pumice.api.kinds import LEASE, NODE, POD, POD_GROUP, Kind
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import Client, Object
-from pumice.cluster.errors import NotFound, TooManyRequests, Unavailable
+from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests, Unavailable
 from pumice.cluster.leader import LeaderElection
 from pumice.embedded import EmbeddedCluster
 from pumice.embedded.storage import Change
@@ -289,15 +289,23 @@ async def test_a_refused_eviction_leaves_no_ghost_of_a_pod_that_went_meanwhile(
         await stage.until(lambda: stage.phase("next") == "Running")
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        TooManyRequests(429, "TooManyRequests", "disruption budget"),
+        Conflict(409, "Conflict", "the pod was modified"),
+    ],
+    ids=["429", "409"],
+)
 async def test_a_refused_eviction_is_taken_back_and_not_asked_again_before_its_delay(
-    stage: SchedulerStage, hooked: Hooked, monkeypatch: pytest.MonkeyPatch
+    stage: SchedulerStage, hooked: Hooked, monkeypatch: pytest.MonkeyPatch, error: ApiError
 ) -> None:
     stage.cluster.add_node("node1", cpu="1")
     stage.gang("victim", 1)
 
     async def refused(pod: str) -> None:
         del pod
-        raise TooManyRequests(429, "TooManyRequests", "disruption budget")
+        raise error
 
     hooked.before_evict = refused
     async with terms(monkeypatch) as begun, stage.scheduler(hooked):

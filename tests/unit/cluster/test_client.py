@@ -18,6 +18,7 @@ from pumice.cluster.errors import (
     TooManyRequests,
     Unavailable,
 )
+from pumice.cluster.transport import CONNECTIONS, may_write
 from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
 from tests.unit.cluster.tiny import TinyApi, status
@@ -278,3 +279,52 @@ async def test_a_refused_watch_says_why(client: Client, api: TinyApi) -> None:
     with pytest.raises(Forbidden, match="pods is forbidden"):
         async for _ in client.watch(POD, resource_version="1"):
             pass
+
+
+async def test_a_write_of_a_leader_is_not_sent_after_its_lease(
+    client: Client, api: TinyApi
+) -> None:
+    """It is asked about once the request has a connection, and only in tasks that a leader started."""
+    leads = True
+
+    async def lead() -> None:
+        nonlocal leads
+        may_write.set(lambda: leads)
+        await client.create(POD, pod("a"))
+        leads = False
+        with pytest.raises(Unavailable, match="the lease has run out"):
+            await client.create(POD, pod("b"))
+        with pytest.raises(Unavailable, match="the lease has run out"):
+            await asyncio.create_task(client.delete(POD, "a", "ns"))
+        assert (await client.get(POD, "a", "ns"))["metadata"]["name"] == "a"
+
+    await asyncio.create_task(lead())
+    await client.create(POD, pod("c"))
+    assert [each.method for each in api.requests] == ["POST", "GET", "POST"]
+
+
+async def test_writes_that_wait_for_a_connection_are_not_sent_after_the_lease(
+    client: Client, api: TinyApi
+) -> None:
+    leads = True
+
+    async def occupy() -> None:
+        async for _ in client.watch(POD, "busy", resource_version="1"):
+            pass
+
+    async def lead() -> None:
+        may_write.set(lambda: leads)
+        with pytest.raises(Unavailable, match="the lease has run out"):
+            await client.create(POD, pod("a"))
+
+    busy = [asyncio.create_task(occupy()) for _ in range(CONNECTIONS)]
+    await until(lambda: api.watching == CONNECTIONS)
+    waits = asyncio.create_task(lead())
+    await asyncio.sleep(0.05)
+    leads = False
+    busy.pop().cancel()
+    await waits
+    assert "POST" not in [each.method for each in api.requests]
+    for task in busy:
+        task.cancel()
+    await asyncio.gather(*busy, return_exceptions=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.cluster.client import Client
-from pumice.cluster.leader import LeaderElection
+from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from tests.kit.clocks import ManualClock, settle
 from tests.kit.waiting import until
 from tests.unit.cluster.tiny import TinyApi, status
@@ -18,11 +18,13 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/pumice"
 class Candidate:
     """A process that stands for election, and what it did."""
 
-    def __init__(self, client: Client, name: str, clock: ManualClock) -> None:
+    def __init__(
+        self, client: Client, name: str, clock: ManualClock, *, times: LeaseTimes = DEFAULT_TIMES
+    ) -> None:
         self.log: list[str] = []
         self.finish = asyncio.Event()
         self.fail: Exception | None = None
-        self.election = LeaderElection(client, "pumice", "ns", name, clock=clock)
+        self.election = LeaderElection(client, "pumice", "ns", name, times=times, clock=clock)
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -231,9 +233,31 @@ async def test_two_candidates_at_once_give_one_leader(stage: Election) -> None:
     assert sum(len(each.log) for each in candidates) == 1
 
 
-async def test_durations_must_be_in_their_order(client: Client) -> None:
+def test_durations_must_be_in_their_order() -> None:
     with pytest.raises(ValueError, match="renew deadline < lease duration"):
-        LeaderElection(client, "x", "ns", "a", renew_deadline=20)
+        LeaseTimes(renew_deadline=20)
+
+
+async def test_a_short_lease_is_looked_at_more_often(
+    client: Client, api: TinyApi, clock: ManualClock
+) -> None:
+    api.objects[LEASE] = {
+        "metadata": {"name": "pumice", "namespace": "ns", "resourceVersion": "7"},
+        "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 1},
+    }
+    times = LeaseTimes(lease_duration=1.0, renew_deadline=0.7, retry_period=0.2)
+    heir = Candidate(client, "heir", clock, times=times)
+    for _ in range(4):
+        await until(lambda: clock.sleeping == 1)
+        await clock.advance(0.2)
+    assert not heir.leads()
+    await until(lambda: clock.sleeping == 1)
+    await clock.advance(0.21)
+    await until(heir.leads)
+    assert api.objects[LEASE]["spec"]["leaseDurationSeconds"] == 1
+    await clock.advance(0.5)
+    assert heir.leads()
+    await heir.stop()
 
 
 async def test_after_a_standstill_it_does_not_lead_by_its_own_clock(stage: Election) -> None:

@@ -37,6 +37,20 @@ def _job(*tasks: Raw, **fields: Any) -> Raw:
     return job("train", list(tasks), uid="u1", plugins=plugins, **fields)
 
 
+def _noted(world: World, key: str) -> str:
+    return str(world.status.get("controlledResources", {}).get(key, ""))
+
+
+def _staged(**fields: Any) -> Raw:
+    """Three tasks of which each depends on the one before."""
+    return _job(
+        task("a", 1),
+        task("b", 2, dependsOn={"name": ["a"]}),
+        task("c", 3, dependsOn={"name": ["b"]}),
+        **fields,
+    )
+
+
 def _start(world: World) -> None:
     world.settle()
     world.admit()
@@ -88,10 +102,65 @@ def _shrinks_and_grows(world: World) -> None:
     _start(world)
 
 
+def _grows_and_shrinks(world: World) -> None:
+    _start(world)
+    replicas = world.job["spec"]["tasks"][1]
+    replicas["replicas"] = 6
+    _start(world)
+    assert len(world.pods) == 7
+    replicas["replicas"] = 2
+    _start(world)
+    assert world.phase == "Running"
+    assert list(world.pods) == ["train-ps-0", "train-worker-0", "train-worker-1"]
+
+
 def _is_evicted(world: World) -> None:
     _start(world)
     world.evict("train-worker-1")
     _start(world)
+
+
+def _is_removed(world: World) -> None:
+    """A pod goes at once, which only the note of the Job's pods tells a successor."""
+    _start(world)
+    world.vanish("train-worker-1")
+    _start(world)
+    assert len(world.pods) == 4
+    fired = (world.status.get("retryCount", 0), _noted(world, "pumice.dev/retries"))
+    assert fired in ((1, ""), (0, "pod/worker/1=1/0"))
+
+
+def _is_removed_while_it_restarts(world: World) -> None:
+    _start(world)
+    world.fail("train-worker-0")
+    world.look()
+    world.vanish("train-worker-2")
+    _start(world)
+    assert len(world.pods) == 4
+
+
+def _fails_in_two_partitions(world: World) -> None:
+    _start(world)
+    world.fail("train-worker-0", "train-worker-3")
+    _start(world)
+    world.fail("train-worker-1")
+    world.now += 10
+    _start(world)
+    assert len(world.pods) == 5
+    assert _noted(world, "pumice.dev/retries") == "partition/worker/0=2/2 partition/worker/1=1/1"
+
+
+def _fails_again(world: World) -> None:
+    """The second restart of a pod waits for ten seconds, which a successor must not forget."""
+    _start(world)
+    world.fail("train-worker-1")
+    _start(world)
+    world.fail("train-worker-1")
+    world.settle()
+    assert world.pods["train-worker-1"]["status"]["phase"] == "Failed"
+    world.now += 10
+    _start(world)
+    assert world.phase == "Running"
 
 
 def _fails_at_last(world: World) -> None:
@@ -104,6 +173,25 @@ def _waits_for_a_task(world: World) -> None:
     _start(world)
     world.run()
     world.settle()
+
+
+def _starts_in_stages(world: World) -> None:
+    world.settle()
+    world.admit()
+    stages = (["a"], ["a", "b"], ["a", "b", "c"])
+    for tasks in stages:
+        world.settle()
+        assert sorted({name.split("-")[1] for name in world.pods}) == tasks
+        world.run()
+    world.settle()
+    assert (world.phase, len(world.pods)) == ("Running", 6)
+
+
+def _restarts_a_stage(world: World) -> None:
+    _starts_in_stages(world)
+    world.fail("train-b-0")
+    _start(world)
+    assert (world.phase, len(world.pods)) == ("Running", 6)
 
 
 SCENARIOS: dict[str, tuple[Raw, Callable[[World], None]]] = {
@@ -125,10 +213,48 @@ SCENARIOS: dict[str, tuple[Raw, Callable[[World], None]]] = {
         _job(policies=[{"event": "PodEvicted", "action": "TerminateJob"}]),
         _shrinks_and_grows,
     ),
+    "restarts partitions": (
+        _job(
+            task("ps", 1),
+            task("worker", 4, partitionPolicy={"totalPartitions": 2, "partitionSize": 2}),
+            policies=[{"event": "PodFailed", "action": "RestartPartition"}],
+        ),
+        _fails_in_two_partitions,
+    ),
+    "restarts a pod twice": (
+        _job(policies=[{"event": "PodFailed", "action": "RestartPod"}]),
+        _fails_again,
+    ),
+    "grows and shrinks": (
+        _job(policies=[{"event": "PodEvicted", "action": "TerminateJob"}]),
+        _grows_and_shrinks,
+    ),
+    "loses a pod, which restarts the Job": (
+        _job(policies=[{"event": "PodEvicted", "action": "RestartJob"}]),
+        _is_removed,
+    ),
+    "loses a pod, which is restarted": (
+        _job(policies=[{"event": "PodEvicted", "action": "RestartPod"}]),
+        _is_removed,
+    ),
+    "loses a pod while another is restarted": (
+        _job(
+            policies=[
+                {"event": "PodFailed", "action": "RestartPod"},
+                {"event": "PodEvicted", "action": "RestartTask"},
+            ]
+        ),
+        _is_removed_while_it_restarts,
+    ),
     "is evicted": (_job(policies=[{"event": "PodEvicted", "action": "RestartTask"}]), _is_evicted),
     "waits for a task": (
         _job(task("ps", 1), task("worker", 2, dependsOn={"name": ["ps"]})),
         _waits_for_a_task,
+    ),
+    "starts in stages": (_staged(), _starts_in_stages),
+    "restarts a stage": (
+        _staged(policies=[{"event": "PodFailed", "action": "RestartTask"}]),
+        _restarts_a_stage,
     ),
     "brings a claim": (
         _job(volumes=[{"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteMany"]}}]),

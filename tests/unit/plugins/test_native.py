@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from pumice.api import kinds
 from pumice.plugins import Raw, builtin
+from pumice.plugins.foreign import Hostnames
 from pumice.plugins.native import OWNERS, NativeWirings, Owner, Place, RequestError, Wired, place
 from pumice.plugins.settings import PluginSettings
+from tests.kit.counting import calls
 from tests.unit.plugins.support import loses_nothing, repeats, rows
 
 KINDS = {kind.kind: kind for kind in kinds.NATIVE}
@@ -148,7 +150,7 @@ def find(row: Raw, wirings: NativeWirings) -> tuple[Raw, Place, Wired | None]:
 @pytest.mark.parametrize("row", [each for each in ROWS if "refused" in each.values[0]])
 def test_an_annotation_that_is_no_good_is_refused(row: Raw) -> None:
     with pytest.raises(RequestError) as refusal:
-        NativeWirings(builtin()).of(owner_of(row["owner"]))
+        list(NativeWirings(builtin()).of(owner_of(row["owner"])))
     assert row["refused"] in str(refusal.value)
 
 
@@ -251,8 +253,9 @@ def test_a_pod_without_an_index_has_none(index: object) -> None:
 def test_wirings_are_remembered_by_generation() -> None:
     wirings = NativeWirings(builtin())
     shape = {"kind": "Job", "name": "t", "completions": 2, "plugins": "pytorch"}
-    first = wirings.of(owner_of(shape))
-    assert wirings.of(owner_of(shape)) is first
+    [first] = wirings.of(owner_of(shape))
+    [again] = wirings.of(owner_of(shape))
+    assert again is first
     grown = manifest(shape | {"completions": 3})
     grown["metadata"]["generation"] = 2
     [later] = wirings.of(msgspec.convert(grown, OWNERS[kinds.INDEXED_JOB]))
@@ -276,3 +279,65 @@ def test_every_index_has_a_rank_and_an_address_of_its_own(
     assert placed is not None
     assert placed[0].hostnames.at(placed[1]) == f"t-{index}"
     assert found.unit.job.replicas == size
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "tasks"),
+    [
+        (BOMB, ""),
+        ("x" * 20_000, ""),
+        ("{0x" + "f" * 5_000 + ": []}", ""),
+        ("svc: 0x" + "f" * 5_000, ""),
+        ('{"svc": "' + "x" * 9_000 + '"}', ""),
+        ("[" * 9_000, ""),
+        ("p" * 9_000, ""),
+        ("svc", "a=" + "9" * 5_000),
+        ("svc", "a=" + "x" * 5_000),
+        ("svc", "A" * 5_000),
+        ("svc", ",".join(f"task-{number}" for number in range(1_000))),
+        ("svc", "a=1," * 9_000),
+    ],
+)
+def test_no_annotation_makes_a_long_message(plugins: str, tasks: str) -> None:
+    shape = {"kind": "Job", "name": "t", "completions": 2, "plugins": plugins, "tasks": tasks}
+    with pytest.raises(RequestError) as refusal:
+        list(NativeWirings(builtin()).of(owner_of(shape)))
+    assert len(str(refusal.value)) < 500
+
+
+def test_a_large_set_of_groups_is_read_group_by_group() -> None:
+    """A review of one pod makes the group of that pod, and no other."""
+    shape = {
+        "kind": "LeaderWorkerSet",
+        "name": "t",
+        "groups": 1_000,
+        "size": 100,
+        "plugins": "svc",
+    }
+    where = place(pod_of(shape, {"unit": 997, "index": 3}))
+    assert where is not None
+    of_many = calls(lambda: NativeWirings(builtin()).find(owner_of(shape), where))
+    shape["groups"] = 998
+    of_fewer = calls(lambda: NativeWirings(builtin()).find(owner_of(shape), where))
+    assert of_many <= 1.1 * of_fewer
+    assert of_many < 5_000
+
+
+@given(
+    st.integers(0, 2_000),
+    st.integers(0, 300),
+    st.sampled_from([0, 1, 3, 10, 101]),
+    st.booleans(),
+)
+def test_the_size_of_hostnames_is_that_of_all_of_them(
+    first: int, count: int, per_job: int, leader: bool
+) -> None:
+    names = Hostnames("stem", first, per_job, leader and not per_job)
+    listed = [names.at(index) for index in range(count)]
+    assert names.joined_size(count) == sum(map(len, listed))

@@ -195,6 +195,10 @@ def test_a_queue_that_asks_for_what_nothing_enforces_is_told_once() -> None:
     )
     scene.state.set_node(node(["n9", 1, "8Gi"]))
     assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
+    scene.state.set_queue(queue(["team", spec | {"reclaimable": False}]))
+    assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
+    scene.state.set_queue(queue(["team", spec | {"deserved": {"cpu": "2"}}]))
+    assert len([each for each in scene.cycle().events if each.kind == "Queue"]) == 1
 
 
 def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pumice.scheduler.reports import Pace
-from tests.unit.scheduler.scenes import NOW, Scene, node
+from tests.unit.scheduler.scenes import NOW, Scene, node, pod_group
 
 PACE = Pace(cause=1.0, pods=5.0, numbers=30.0, arrival=3.0)
 CASE: dict[str, Any] = {
@@ -114,6 +114,79 @@ def test_a_condition_that_is_lost_is_written_again() -> None:
     scene.cycle(NOW + 2)
     scene.cycle(NOW + 3)
     assert _message(scene) is not None
+
+
+def test_pods_that_arrive_anew_are_arriving_too() -> None:
+    """After a restart the pods come one by one: that some lack is not worth a word."""
+    scene = _scene({**CASE, "nodes": [["n1", 1, "8Gi"]], "pod_sets": []})
+    names = ["ns/g-0", "ns/g-1"]
+    for row in (
+        ["ns", "g-0", "n1", "Running", 1, "1Gi", "g"],
+        ["ns", "g-1", "n1", "Running", 0, "0", "g"],
+    ):
+        scene.add_pod(row)
+    scene.cycle(NOW)
+    for key in names:
+        scene.state.remove_pod(*key.split("/"))
+    scene.cycle(NOW + 60)
+    scene.add_pod(["ns", "g-0", "", "Pending", 1, "1Gi", "g"])
+    for seconds in (61, 62, 63):
+        scene.cycle(NOW + seconds)
+    assert _message(scene) is None
+
+
+def test_a_second_wait_for_the_same_cause_is_told_like_the_first() -> None:
+    scene = _scene()
+    scene.cycle(NOW)
+    assert len(scene.cycle(NOW + 5).pods) == 1
+    scene.state.set_node(node(["n1", 4, "8Gi"]))
+    assert len(scene.cycle(NOW + 6).binds) == 2
+    for key in ("ns/g-0", "ns/g-1"):
+        task = scene.state.tasks[key]
+        scene.state.forget(key, task.uid)
+    scene.state.set_node(node(["n1", 1, "8Gi"]))
+    assert scene.cycle(NOW + 3600).pods == {}
+    (verdict,) = scene.cycle(NOW + 3605).pods.values()
+    assert verdict.is_new
+
+
+def test_a_condition_whose_cause_has_gone_is_replaced() -> None:
+    gated = {"gates": ["hold"]}
+    pods = [["ns", f"g-{number}", "", "Pending", 1, "1Gi", "g", gated] for number in range(2)]
+    scene = Scene({**CASE, "nodes": [["n1", "500m", "8Gi"]], "pod_sets": [], "pods": pods})
+    assert {each.reason for each in scene.cycle(NOW).pods.values()} == {"SchedulingGated"}
+    for row in pods:
+        scene.add_pod(row[:7])
+    told = scene.cycle(NOW + 1).pods
+    assert {key: each.reason for key, each in told.items()} == {
+        "ns/g-0": "Unschedulable",
+        "ns/g-1": "Unschedulable",
+    }
+    assert "waits for its gang" in told["ns/g-1"].message
+
+
+def test_a_podgroup_made_anew_is_told_anew() -> None:
+    scene = _scene()
+    scene.cycle(NOW)
+    assert len(scene.cycle(NOW + 1).events) == 1
+    scene.state.remove_pod_group("ns", "g")
+    scene.cycle(NOW + 2)
+    scene.state.set_pod_group(pod_group(["ns", "g", "default", 2, "Inqueue"]))
+    assert scene.cycle(NOW + 3).pod_groups == {}
+    assert [event.reason for event in scene.cycle(NOW + 4).events] == ["Unschedulable"]
+
+
+def test_finished_gangs_cost_no_cycles() -> None:
+    pods = [
+        ["ns", "g-0", "n1", "Succeeded", 1, "1Gi", "g"],
+        ["ns", "g-1", "n1", "Failed", 1, "1Gi", "g"],
+    ]
+    scene = _scene({**CASE, "pod_sets": [], "pods": pods})
+    for seconds in range(20):
+        scene.cycle(NOW + seconds)
+    cycles = scene.state.cycles
+    scene.cycle(NOW + 100)
+    assert scene.state.cycles == cycles
 
 
 def test_only_phases_and_reasons_are_urgent() -> None:

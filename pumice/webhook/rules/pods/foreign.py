@@ -104,7 +104,7 @@ def foreign_owner(case: Case, owner: Owner) -> None:
     No API server asks about owners; this is for the command line.
     """
     try:
-        known = _wirings(case).of(owner)
+        known = _wirings(case).ends(owner)
     except RequestError as error:
         case.report(POD_PLUGINS_FORM, _OWNERS_PATH, str(error))
         return

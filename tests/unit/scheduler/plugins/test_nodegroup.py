@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pumice.scheduler.plugins.nodegroup import _read_limits
 from tests.unit.scheduler.answers import ask, queue_rules
 from tests.unit.scheduler.scenes import Scene, config_text, load_cases, load_document, pod_group
 
@@ -112,3 +113,8 @@ def _limited(limits: str | None, minimum: int = 1) -> Scene:
             "pods": [POD],
         }
     )
+
+
+@pytest.mark.parametrize("text", ["[" * 1100, "[" + "1," * 40_000 + "1]"])
+def test_limits_of_any_depth_and_size_are_read_over(text: str) -> None:
+    assert _read_limits(text) is None

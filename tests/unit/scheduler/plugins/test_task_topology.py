@@ -219,3 +219,24 @@ def test_a_given_weight_is_added_to_the_sum() -> None:
     story = tell(job, arguments={"task-topology.weight": 1}, others=(heavy,))
     assert story.of("ps-0").scores == {"n1": 100, "n2": 75}
     assert story.of("ps-0").node == "n2"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "problem"),
+    [
+        ({"volcano.sh/task-topology": "[" * 1100}, "cannot be read"),
+        (
+            {"volcano.sh/task-topology-affinity": "a," * 9000},
+            "at most 16384 characters, found 18000",
+        ),
+        (
+            {"volcano.sh/task-topology-affinity": ",".join(f"t{each}" for each in range(201))},
+            "at most 200 tasks, found 201",
+        ),
+    ],
+)
+def test_annotations_of_any_size_and_depth_are_refused(
+    annotations: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(TopologyError, match=problem):
+        read_rules(annotations, "default/job1")

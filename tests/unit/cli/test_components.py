@@ -1,0 +1,30 @@
+"""The durations of leader election, as they are given on the command line."""
+
+import pytest
+
+from pumice.cli.components import read_lease_times
+from pumice.cli.exits import UserError
+from pumice.cluster.leader import DEFAULT_TIMES, LeaseTimes
+
+
+def test_the_defaults_of_the_options_are_those_of_the_election() -> None:
+    assert read_lease_times("15s", "10s", "2s") == DEFAULT_TIMES
+
+
+def test_they_are_durations_or_seconds() -> None:
+    expected = LeaseTimes(lease_duration=3.0, renew_deadline=1.5, retry_period=0.25)
+    assert read_lease_times("3", "1s500ms", "250ms") == expected
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (("soon", "10s", "2s"), "--leader-elect-lease-duration 'soon': expected a duration"),
+        (("15s", "0", "2s"), "--leader-elect-renew-deadline '0': expected a duration"),
+        (("15s", "10s", "-2s"), "--leader-elect-retry-period '-2s': expected a duration"),
+        (("5s", "10s", "2s"), "retry period < renew deadline < lease duration, found 2 s, 10 s"),
+    ],
+)
+def test_others_are_refused(times: tuple[str, str, str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_lease_times(*times)

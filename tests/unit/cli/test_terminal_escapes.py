@@ -1,0 +1,92 @@
+"""No verb prints what a terminal acts on, whatever the names and messages say."""
+
+import io
+import json
+import sys
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.cli.dumping import dump
+from pumice.cli.output import json_text, note, paint, table, write, write_json
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b1A\r"
+FORGED = "train\nCycle 2"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+KINDS = pytest.mark.parametrize("kind", [io.StringIO, Terminal], ids=["pipe", "terminal"])
+
+
+def streams(kind: type[io.StringIO], monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What stands for stdout and stderr from now on; in the test itself, since pytest captures them too."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = kind()
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(sys, "stderr", stream)
+    return stream
+
+
+def left(text: str) -> str:
+    """What a text holds but printable characters and line ends, colours of our own taken out."""
+    for code in ("0", "1", "31"):
+        text = text.replace(f"\x1b[{code}m", "")
+    return "".join(each for each in text if not each.isprintable() and each != "\n")
+
+
+@KINDS
+def test_text_is_escaped_and_keeps_its_lines(
+    kind: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdout = streams(kind, monkeypatch)
+    write(f"one {HOSTILE}\ntwo {paint(HOSTILE, 'red')}")
+    note(HOSTILE)
+    printed = stdout.getvalue()
+    assert not left(printed)
+    assert printed.count("\n") == 3
+    assert "\\x1b]0;owned\\x07" in printed
+    assert ("\x1b[31m" in printed) == stdout.isatty()
+
+
+@KINDS
+def test_cells_of_tables_are_one_line_each(
+    kind: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdout = streams(kind, monkeypatch)
+    write(table(("pod", "why"), [(FORGED, HOSTILE)]))
+    assert stdout.getvalue().count("\n") == 2
+    assert not left(stdout.getvalue())
+
+
+def test_a_colour_in_a_name_is_no_colour_where_there_are_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    write("\x1b[31mred")
+    assert stream.getvalue() == "\\x1b[31mred\n"
+
+
+@given(st.text())
+def test_documents_hold_what_they_held(text: str) -> None:
+    value = {"name": text, text: [HOSTILE]}
+    as_json, as_yaml = json_text(json.dumps(value, ensure_ascii=False).encode("utf-8")), dump([value])  # fmt: skip
+    assert not left(as_json)
+    assert not left(as_yaml)
+    assert json.loads(as_json) == value
+    assert yaml.safe_load(as_yaml) == value
+
+
+@KINDS
+def test_json_is_escaped(kind: type[io.StringIO], monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = streams(kind, monkeypatch)
+    write_json({HOSTILE: "\U000e0001"})
+    assert not left(stdout.getvalue())
+    assert json.loads(stdout.getvalue()) == {HOSTILE: "\U000e0001"}
