@@ -6,7 +6,15 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-BENCHMARKS = ("admission", "linting", "plugins", "scheduling", "hand_over", "restart")
+BENCHMARKS = (
+    "admission",
+    "linting",
+    "plugins",
+    "scheduling",
+    "hand_over",
+    "restart",
+    "end_to_end",
+)
 
 
 def main() -> int:

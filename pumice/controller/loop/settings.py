@@ -26,7 +26,7 @@ class ControllerSettings(Candidacy):
     """
 
     workers: int = 8
-    concurrent_writes: int = 16
+    concurrent_writes: int = 32
     namespace: str | None = None
     secrets: bool = True
     lease_name: str = "pumice-controller"

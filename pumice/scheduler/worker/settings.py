@@ -8,7 +8,7 @@ from pumice.scheduler.reports import Pace
 
 __all__ = ["PACE", "WorkerSettings"]
 
-PACE = Pace(cause=1.0, pods=5.0, numbers=30.0, arrival=5.0, counts=1.0)
+PACE = Pace(cause=1.0, pods=5.0, numbers=30.0, arrival=5.0, counts=5.0)
 """In a cluster: what passes within a moment is not worth a write."""
 
 
