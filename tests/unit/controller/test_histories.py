@@ -70,6 +70,7 @@ class History(RuleBasedStateMachine):
         if chained and len(tasks) > 1:
             tasks[1]["dependsOn"] = {"name": ["t0"]}
         self.world = World(job("train", tasks, uid="u1", **spec), strict=strict)
+        self.killed: set[str] = set()
 
     # Passes
 
@@ -108,6 +109,8 @@ class History(RuleBasedStateMachine):
         noted = status.get("controlledResources", {})
         done = podsets.read(noted.get(roster.SUCCEEDED, ""), names)
         lost = done - {pod.metadata.name for pod in own}
+        killed = {pod.metadata.name for pod in own if pod.metadata.uid in self.killed}
+        assert not killed & done, "a pod that was being removed counts as succeeded"
         counted = {name: status.get(name, 0) for name in NUMBERS}
         assert sum(counted.values()) == len(own) + len(lost), counted
         tasks = status.get("taskStatusCount", {}).values()
@@ -160,6 +163,15 @@ class History(RuleBasedStateMachine):
     def vanish(self, number: int) -> None:
         if name := self.pick(number, "Pending", "Running", "Failed", "Succeeded"):
             self.world.vanish(name)
+
+    @rule()
+    def exit(self) -> None:
+        """Pods that are being removed exit 0 on SIGTERM."""
+        for name, pod in self.world.pods.items():
+            runs = (pod.get("status") or {}).get("phase") == "Running"
+            if runs and pod["metadata"].get("deletionTimestamp"):
+                self.killed.add(pod["metadata"]["uid"])
+                self.world.succeed(name)
 
     @rule()
     def reap(self) -> None:
