@@ -25,7 +25,12 @@ from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
-from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
+from pumice.controller.loop.coalescing import (
+    COUNT_SECONDS,
+    counts_only,
+    without_status,
+    writes_status,
+)
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor, Outcome, patience
 from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
 from pumice.controller.loop.metrics import ControllerMetrics
@@ -156,10 +161,13 @@ class Term:
         plan = self._plan(observed)
         memory.cost = self._clock.monotonic() - started
         left = memory.status_at + COUNT_SECONDS - started
-        if memory.held is not None and memory.overdue:
-            plan = Plan.of([memory.held], [RequeueAfter(0.0)])
-        elif left > 0 and (counts := counts_only(job.get("status") or {}, plan)) is not None:
-            memory.held = counts
+        stored = job.get("status") or {}
+        if (overdue := memory.due(stored)) is not None:
+            plan = Plan.of([overdue], [RequeueAfter(0.0)])
+        elif not writes_status(plan):
+            memory.let_go()  # what is stored is right again
+        elif left > 0 and (counts := counts_only(stored, plan)) is not None:
+            memory.hold(counts, stored)
             plan = Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
@@ -293,7 +301,8 @@ class Term:
             version = made["metadata"]["resourceVersion"] if made else ""
             memory.writes.append(Write(kind, namespace, name, version, uid, now + WRITE_SECONDS))
         if outcome.wrote_status:
-            memory.status_at, memory.held, memory.overdue = now, None, False
+            memory.status_at = now
+            memory.let_go()
         if outcome.trouble is not None:
             memory.trouble = outcome.trouble
 
