@@ -180,7 +180,7 @@ class Term:
         self._metrics.passes.labels(
             "again" if not outcome.complete else "done" if plan else "idle"
         ).inc()
-        return self._after(memory, outcome)
+        return self._after(memory, outcome, plan.wake)
 
     def _note_first_pods(self, job: Raw) -> None:
         """Observe how long a Job waited for its first pods; those of a restart are not counted."""
@@ -203,7 +203,9 @@ class Term:
             self._tell_of_crash(observed.job, error)
             raise
 
-    def _after(self, memory: Recollection, outcome: Outcome) -> float | None:
+    def _after(
+        self, memory: Recollection, outcome: Outcome, wake: float | None = None
+    ) -> float | None:
         """Seconds after which to look again at a Job, if that is known."""
         if outcome.busy is not None:
             # It is the controller that has too many requests, not this Job.
@@ -211,10 +213,10 @@ class Term:
             return outcome.busy
         if outcome.trouble is not None:
             memory.refusals += 1
-            return self._backoff.delay(memory.refusals - 1)
+            return _sooner(self._backoff.delay(memory.refusals - 1), wake)
         if not outcome.complete:
             memory.outages += 1
-            return self._outage.delay(memory.outages - 1)
+            return _sooner(self._outage.delay(memory.outages - 1), wake)
         memory.refusals = memory.outages = 0
         if outcome.finds or memory.trouble is not None:
             memory.trouble = None
@@ -311,6 +313,10 @@ class Term:
         about = Reference(JOB, meta["name"], meta.get("namespace", ""), meta.get("uid", ""))
         message = f"the controller stumbled over this Job: {type(error).__name__}: {error}"
         self._recorder.record(about, "Warning", "ReconcileError", message)
+
+
+def _sooner(delay: float, wake: float | None) -> float:
+    return delay if wake is None else min(delay, wake)
 
 
 def _whole(kind: Kind, obj: Raw) -> Raw:
