@@ -125,7 +125,7 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
         due,
         mark(surplus),
         [*removals(surplus), *_spare(case)],
-        [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
+        [RequeueAfter(CONFLICT_SECONDS)] if conflicts or taken else [],
         [RequeueAfter(0.0)] if len(due) >= case.limits.window else [],
     )
 
