@@ -356,3 +356,9 @@ def test_a_name_whose_holder_is_being_removed_is_tried_again() -> None:
         "metadata": meta | {"deletionTimestamp": format_time(world.now)},
     }
     assert world.plan(found=[holder]).wake == CONFLICT_SECONDS
+
+
+def test_negative_replicas_do_not_make_room_for_more_pods_than_a_job_may_have() -> None:
+    world = World(a_job(task("a", 2_000_000_000), task("b", -1_999_999_999)))
+    world.look()
+    assert world.reason[1] == "spec.tasks[1].replicas: expected at least 0, found -1999999999"
