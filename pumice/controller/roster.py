@@ -37,6 +37,10 @@ _MOMENTS = 100
 """Bound on distinct moments in the note; later evictions share the last one, so that the note stays short."""
 
 
+_LATEST = 253_402_300_799.0
+"""The last moment that can be written; a time zone can bring what a user wrote beyond it."""
+
+
 def version_of(pod: Pod) -> int:
     """Incarnation of the Job that a pod was made for."""
     text = pod.metadata.annotation(keys.JOB_VERSION)
@@ -210,7 +214,7 @@ def _read_moments(text: str, names: Names) -> dict[str, float]:
     for part in text.split():
         entry, _, moment = part.partition("@")
         since = parse_time(moment)
-        if since is not None:
+        if since is not None and since <= _LATEST:
             found |= dict.fromkeys(podsets.read(entry, names), since)
     return found
 
