@@ -40,7 +40,7 @@ def happenings(
     for pod in pods:
         if not pending and _waits(pod) and pod.metadata.name not in roster.waiting:
             continue
-        if request := _of_pod(pod):
+        if request := _of_pod(pod, roster):
             yield request
             since = roster.waiting.get(pod.metadata.name)
             if since is not None and pod.status.phase in ("Pending", ""):
@@ -80,12 +80,12 @@ def _waits(pod: Pod) -> bool:
     return pod.status.phase in ("Pending", "") and pod.metadata.deletion_timestamp is None
 
 
-def _of_pod(pod: Pod) -> Request | None:
+def _of_pod(pod: Pod, roster: Roster) -> Request | None:
     meta = pod.metadata
     if meta.annotation(keys.OUT_OF_SYNC):
         return None
     if meta.deletion_timestamp is not None:
-        if pod.status.phase == "Succeeded":
+        if roster.has_succeeded(pod):
             return None  # its work is done, and it is not made again
         return _request("PodEvicted", pod, parse_time(meta.deletion_timestamp), "was removed")
     if pod.status.phase == "Failed":

@@ -214,5 +214,19 @@ class Plan:
         """All steps, in order."""
         return (step for stage in self.stages for step in stage)
 
+    @property
+    def wake(self) -> float | None:
+        """Seconds until something is due at a moment of its own, also if a step before it is refused."""
+        return min(
+            (
+                step.seconds
+                for stage in self.stages
+                if isinstance(stage, tuple)
+                for step in stage
+                if isinstance(step, RequeueAfter) and step.seconds > 0  # 0 goes on with this plan
+            ),
+            default=None,
+        )
+
     def __bool__(self) -> bool:
         return any(not isinstance(step, RequeueAfter) for step in self.steps)

@@ -126,17 +126,23 @@ def write_indexes(indexes: list[int]) -> str:
 
 
 def read_indexes(text: str, size: int) -> Iterator[int]:
-    """Indexes below a task's size: a text in a status must not ask for more of them than the Job has."""
+    """Indexes below a task's size, in ascending order; what a range repeats is left out.
+
+    A text in a status must not ask for more indexes than the Job has pods.
+    """
     if text.startswith(_BITMAP):
         bits = _bits(text)
         for index in range(min(size, len(bits) * 8)):
             if bits[index // 8] >> index % 8 & 1:
                 yield index
         return
+    start = 0
     for part in text.split(","):
         first, _, last = part.partition("-")
         if is_index(first) and is_index(last or first):
-            yield from range(int(first), min(int(last or first) + 1, size))
+            end = min(int(last or first) + 1, size)
+            yield from range(max(start, int(first)), end)
+            start = max(start, end)
 
 
 def _highest(text: str) -> int:

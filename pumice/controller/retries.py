@@ -154,7 +154,7 @@ def read(text: str, names: Names) -> dict[Unit, Tally]:
         count, _, streak = numbers.partition("/")
         if not (count.isdecimal() and streak.isdecimal() and len(numbers) < 20):
             continue
-        tally = Tally(int(count), int(streak))
+        tally = Tally(int(count), min(int(streak), _STREAK))
         task, _, number = where.partition("/")
         if kind == "pod":
             found |= {("pod", task, str(index)): tally for task, index in read_entry(where, names)}

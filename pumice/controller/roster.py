@@ -5,8 +5,9 @@ A pod that is gone leaves no trace of its own. So the status notes, in `controll
 * `pumice.dev/pods`: the pods that were seen. What the controller removes is taken out of the note by the
   write that precedes the removal. A pod that is in the note and does not exist was therefore not removed by
   the controller: it was evicted.
-* `pumice.dev/succeeded`: the pods that succeeded. They count as succeeded also when they exist no longer,
-  and are not made again.
+* `pumice.dev/succeeded`: the pods that succeeded before they were removed. They count as succeeded also when
+  they exist no longer, and are not made again. A pod that exits 0 because it is being removed has not done
+  its work.
 * `pumice.dev/evicted`: evicted pods for which a policy has a `timeout`, each with the moment at which it was
   found missing, as `worker/3@2027-01-15T08:00:00Z`. An entry stays until a pod of that name runs.
 
@@ -34,6 +35,10 @@ EVICTED = "pumice.dev/evicted"
 
 _MOMENTS = 100
 """Bound on distinct moments in the note; later evictions share the last one, so that the note stays short."""
+
+
+_LATEST = 253_402_300_799.0
+"""The last moment that can be written; a time zone can bring what a user wrote beyond it."""
 
 
 def version_of(pod: Pod) -> int:
@@ -138,11 +143,17 @@ class Roster:
             return False
         return not self.version or version_of(pod) >= self.version
 
+    def has_succeeded(self, pod: Pod) -> bool:
+        """Whether a pod has done its work: one that is being removed must have been noted before."""
+        return pod.status.phase == "Succeeded" and (
+            pod.metadata.deletion_timestamp is None or pod.metadata.name in self.done
+        )
+
     def _succeeded(self, removed: Callable[[str], bool]) -> str:
         found = {
             name
             for name, pod in self.present.items()
-            if pod.status.phase == "Succeeded"
+            if self.has_succeeded(pod)
             and self.wants(name)
             and not pod.metadata.annotation(keys.OUT_OF_SYNC)
         }
@@ -203,7 +214,7 @@ def _read_moments(text: str, names: Names) -> dict[str, float]:
     for part in text.split():
         entry, _, moment = part.partition("@")
         since = parse_time(moment)
-        if since is not None:
+        if since is not None and since <= _LATEST:
             found |= dict.fromkeys(podsets.read(entry, names), since)
     return found
 

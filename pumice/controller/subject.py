@@ -37,6 +37,11 @@ def read(raw: Raw, max_pods: int = DEFAULT_MAX_PODS) -> Job:
         raise UnusableError(f"the Job cannot be read: {error}") from error
     if not job.tasks:
         raise UnusableError("spec.tasks is empty: a Job needs at least one task")
+    for position, task in enumerate(job.tasks):
+        if task.size < 0:
+            raise UnusableError(
+                f"spec.tasks[{position}].replicas: expected at least 0, found {task.size}"
+            )
     if job.replicas > max_pods:
         raise UnusableError(
             f"spec.tasks: the tasks ask for {job.replicas} pods, expected at most {max_pods}"

@@ -109,24 +109,23 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
     surplus = [*leaving(replicas, case.pods), *old]
     evicted = _evicted(case)
     verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
-    controlled = marks.of_living(case, surplus, evicted)
-    removing = []
+    absent = [RequireAbsent(POD, case.namespace, name) for name in evicted]
     if verdict.phase in FINISHED:
-        controlled = marks.of_passing(case)
         removing = [pod for pod in case.pods if pod.status.phase not in SOFT]
-    status = case.status(verdict, controlled, removing=removing)
-    events = events if status else []
+        status = case.status(verdict, marks.of_passing(case), removing=removing)
+        return Plan.of(absent, status, events if status else [])
+    status = case.status(verdict, marks.of_living(case, surplus, evicted))
     return Plan.of(
-        [RequireAbsent(POD, case.namespace, name) for name in evicted],
+        absent,
         status,
-        [*events, *_restarts(old), *_lost_keys(case, settled)],
+        [*(events if status else []), *_restarts(old), *_lost_keys(case, settled)],
         [*_forwarding(case), *settled.creates, *settled.updates, *renewed],
         _claims(case) if due or case.observed.group is None else [],
         group.steps,
         due,
         mark(surplus),
         [*removals(surplus), *_spare(case)],
-        [RequeueAfter(CONFLICT_SECONDS)] if conflicts else [],
+        [RequeueAfter(CONFLICT_SECONDS)] if conflicts or taken else [],
         [RequeueAfter(0.0)] if len(due) >= case.limits.window else [],
     )
 

@@ -11,7 +11,7 @@ from pumice.api.meta import Raw
 from pumice.controller import roster
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
 
-__all__ = ["COUNT_SECONDS", "counts_only", "without_status"]
+__all__ = ["COUNT_SECONDS", "counts_only", "without_status", "writes_status"]
 
 COUNT_SECONDS = 1.0
 """How long a change of nothing but counts waits for others to be written with."""
@@ -19,6 +19,11 @@ COUNT_SECONDS = 1.0
 _COUNTS = frozenset(
     ("pending", "running", "succeeded", "failed", "terminating", "unknown", "taskStatusCount")
 )
+
+
+def writes_status(plan: Plan) -> bool:
+    """Whether a plan writes the status."""
+    return any(isinstance(step, PatchStatus) for step in _steps(plan))
 
 
 def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:
@@ -30,11 +35,16 @@ def counts_only(stored: Raw, plan: Plan) -> PatchStatus | None:
         stored: Status as stored.
         plan: The plan.
     """
-    steps = [step for stage in plan.stages if isinstance(stage, tuple) for step in stage]
+    steps = _steps(plan)
     found = next((step for step in steps if isinstance(step, PatchStatus)), None)
     if found is None or any(map(_depends_on_it, steps)) or _rest(stored) != _rest(found.status):
         return None
     return found
+
+
+def _steps(plan: Plan) -> list[Step]:
+    """The steps of a plan but for pods, which are made one by one when they are asked for."""
+    return [step for stage in plan.stages if isinstance(stage, tuple) for step in stage]
 
 
 def _depends_on_it(step: Step) -> bool:

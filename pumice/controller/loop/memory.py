@@ -81,6 +81,7 @@ class Recollection:
         outages: How often in a row it did not answer, or had a newer state.
         creates: Whether the last pass created pods and nothing was refused.
         held: Status that is written later, since only counts have changed.
+        held_over: Status as stored when that was made.
         overdue: Whether it must be written before anything else: a pod that it counts was removed.
         cost: Seconds that the last plan took.
         held_at: Moment (monotonic) when the counts began to differ from those that are stored.
@@ -95,9 +96,24 @@ class Recollection:
     outages: int = 0
     creates: bool = False
     held: PatchStatus | None = None
+    held_over: Raw = field(default_factory=dict)
     overdue: bool = False
     cost: float = 0.0
     held_at: float = 0.0
+
+    def hold(self, status: PatchStatus, stored: Raw) -> None:
+        """Write a status later."""
+        self.held, self.held_over = status, stored
+
+    def let_go(self) -> None:
+        """Nothing is to be written later."""
+        self.held, self.held_over, self.overdue = None, {}, False
+
+    def due(self, stored: Raw) -> PatchStatus | None:
+        """What was held and must be written now; never over a status that is newer than it."""
+        if self.held is not None and self.held_over != stored:
+            self.let_go()
+        return self.held if self.overdue else None
 
     def unseen(self, caches: Caches, now: float) -> float | None:
         """Seconds for which a write may still be waited for; None when all of them show."""

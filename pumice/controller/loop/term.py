@@ -25,7 +25,12 @@ from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
-from pumice.controller.loop.coalescing import COUNT_SECONDS, counts_only, without_status
+from pumice.controller.loop.coalescing import (
+    COUNT_SECONDS,
+    counts_only,
+    without_status,
+    writes_status,
+)
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor, Outcome, patience
 from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
 from pumice.controller.loop.metrics import ControllerMetrics
@@ -154,14 +159,17 @@ class Term:
         observed = self._observe(key, job, memory)
         plan = self._plan(observed)
         memory.cost = self._clock.monotonic() - started
-        if memory.held is not None and memory.overdue:
-            plan = Plan.of([memory.held], [RequeueAfter(0.0)])
-        elif (counts := counts_only(job.get("status") or {}, plan)) is not None:
+        stored = job.get("status") or {}
+        if (overdue := memory.due(stored)) is not None:
+            plan = Plan.of([overdue], [RequeueAfter(0.0)])
+        elif not writes_status(plan):
+            memory.let_go()  # what is stored is right again
+        elif (counts := counts_only(stored, plan)) is not None:
             if memory.held is None:
                 memory.held_at = started
             left = memory.held_at + COUNT_SECONDS - started
             if left > 0:
-                memory.held = counts
+                memory.hold(counts, stored)
                 plan = Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
@@ -174,7 +182,7 @@ class Term:
         self._metrics.passes.labels(
             "again" if not outcome.complete else "done" if plan else "idle"
         ).inc()
-        return self._after(memory, outcome)
+        return self._after(memory, outcome, plan.wake)
 
     def _note_first_pods(self, job: Raw) -> None:
         """Observe how long a Job waited for its first pods; those of a restart are not counted."""
@@ -197,7 +205,9 @@ class Term:
             self._tell_of_crash(observed.job, error)
             raise
 
-    def _after(self, memory: Recollection, outcome: Outcome) -> float | None:
+    def _after(
+        self, memory: Recollection, outcome: Outcome, wake: float | None = None
+    ) -> float | None:
         """Seconds after which to look again at a Job, if that is known."""
         if outcome.busy is not None:
             # It is the controller that has too many requests, not this Job.
@@ -205,10 +215,10 @@ class Term:
             return outcome.busy
         if outcome.trouble is not None:
             memory.refusals += 1
-            return self._backoff.delay(memory.refusals - 1)
+            return _sooner(self._backoff.delay(memory.refusals - 1), wake)
         if not outcome.complete:
             memory.outages += 1
-            return self._outage.delay(memory.outages - 1)
+            return _sooner(self._outage.delay(memory.outages - 1), wake)
         memory.refusals = memory.outages = 0
         if outcome.finds or memory.trouble is not None:
             memory.trouble = None
@@ -295,7 +305,7 @@ class Term:
             version = made["metadata"]["resourceVersion"] if made else ""
             memory.writes.append(Write(kind, namespace, name, version, uid, now + WRITE_SECONDS))
         if outcome.wrote_status:
-            memory.held, memory.overdue = None, False
+            memory.let_go()
         if outcome.trouble is not None:
             memory.trouble = outcome.trouble
 
@@ -304,6 +314,10 @@ class Term:
         about = Reference(JOB, meta["name"], meta.get("namespace", ""), meta.get("uid", ""))
         message = f"the controller stumbled over this Job: {type(error).__name__}: {error}"
         self._recorder.record(about, "Warning", "ReconcileError", message)
+
+
+def _sooner(delay: float, wake: float | None) -> float:
+    return delay if wake is None else min(delay, wake)
 
 
 def _whole(kind: Kind, obj: Raw) -> Raw:

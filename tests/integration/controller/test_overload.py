@@ -1,12 +1,15 @@
 """An API server that has too many requests, does not answer, or is ahead of the caches."""
 
+import asyncio
+import time
 from typing import Any
 
 import pytest
 
 from pumice.api.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, POD
+from pumice.api.meta import format_time
 from pumice.cluster.client import Client
-from pumice.cluster.errors import ApiError, TooManyRequests, Unavailable
+from pumice.cluster.errors import ApiError, Forbidden, TooManyRequests, Unavailable
 from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.execution import Executor
 from pumice.controller.loop.memory import Recollection
@@ -185,3 +188,42 @@ def _command(target: str, uid: str = "") -> Raw:
         "action": "AbortJob",
         "target": reference | ({"uid": uid} if uid else {}),
     }
+
+
+async def test_what_is_due_does_not_wait_for_what_is_refused(
+    cluster: EmbeddedCluster,
+) -> None:
+    """A pod of one task is refused for good; a policy with a timeout of the other acts in time."""
+    async with recorded(cluster.url) as (client, requests):
+        stage = ControllerStage(cluster, client)
+        tried = 0
+
+        def refuse(request: Request) -> ApiError | None:
+            nonlocal tried
+            if request.method != "POST" or request.resource != "pods":
+                return None
+            if not request.body["metadata"]["name"].startswith("train-b"):
+                return None
+            tried += 1
+            return Forbidden(403, "Forbidden", "the admission of pods says no")
+
+        requests.refuse = refuse
+        playing = asyncio.create_task(stage.schedule())
+        async with stage.controller(client):
+            policy = {"event": "PodFailed", "action": "RestartPod", "timeout": "2s"}
+            await stage.submit(
+                job("train", [task("a", 1), task("b", 1)], minAvailable=1, policies=[policy])
+            )
+            await stage.until(lambda: tried >= 6)
+            failed = stage.find(POD, "train-a-0")
+            ended = {"exitCode": 1, "reason": "Error", "finishedAt": format_time(time.time())}
+            main = {"name": "main", "ready": False, "restartCount": 0, "image": "", "imageID": ""}
+            failed["status"] |= {
+                "phase": "Failed",
+                "containerStatuses": [main | {"state": {"terminated": ended}}],
+            }
+            stage.store.update_status(failed)
+            async with asyncio.timeout(3):  # the next attempt for what is refused comes later
+                await stage.until(lambda: ("Normal", "ExecuteAction") in stage.events())
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)

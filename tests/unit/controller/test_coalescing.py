@@ -69,3 +69,10 @@ def test_a_plan_without_a_status_has_nothing_that_waits() -> None:
 def test_the_rest_of_the_plan_is_carried_out() -> None:
     plan = Plan.of([PatchStatus(STORED)], [RequeueAfter(3.0)])
     assert without_status(plan) == Plan.of([RequeueAfter(3.0)])
+
+
+def test_a_plan_tells_when_something_is_due_whatever_becomes_of_its_steps() -> None:
+    record = RecordEvent("Normal", "X", "x")
+    plan = Plan.of([record], [RequeueAfter(30.0)], [RequeueAfter(0.0)], [RequeueAfter(2.0)])
+    assert plan.wake == 2.0, "0 means to go on at once, which what was refused must not"
+    assert Plan.of([record]).wake is None

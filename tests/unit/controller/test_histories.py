@@ -64,12 +64,21 @@ class History(RuleBasedStateMachine):
 
     world: World
 
-    @initialize(sizes=TASKS, spec=JOBS, strict=st.booleans(), chained=st.booleans())
-    def begin(self, sizes: list[int], spec: Raw, strict: bool, chained: bool) -> None:
+    @initialize(
+        sizes=TASKS, spec=JOBS, strict=st.booleans(), chained=st.booleans(), runs=st.booleans()
+    )
+    def begin(self, sizes: list[int], spec: Raw, strict: bool, chained: bool, runs: bool) -> None:
         tasks = [task(f"t{at}", size) for at, size in enumerate(sizes)]
         if chained and len(tasks) > 1:
             tasks[1]["dependsOn"] = {"name": ["t0"]}
         self.world = World(job("train", tasks, uid="u1", **spec), strict=strict)
+        self.killed: set[str] = set()
+        if runs:  # what happens to a Job that runs is rarely reached from its beginning
+            for _ in range(3):
+                self.world.look()
+                self.admit()
+            self.world.run()
+            self.world.look()
 
     # Passes
 
@@ -93,6 +102,8 @@ class History(RuleBasedStateMachine):
         assert not (made and world.phase in FINISHED), "a finished Job makes a pod"
         for step in plan.steps:
             if isinstance(step, PatchStatus):
+                phase = step.status["state"]["phase"]
+                assert not (made and phase in FINISHED), "a Job that finishes makes a pod"
                 self.adds_up(step.status)
 
     def adds_up(self, status: Raw) -> None:
@@ -108,6 +119,8 @@ class History(RuleBasedStateMachine):
         noted = status.get("controlledResources", {})
         done = podsets.read(noted.get(roster.SUCCEEDED, ""), names)
         lost = done - {pod.metadata.name for pod in own}
+        killed = {pod.metadata.name for pod in own if pod.metadata.uid in self.killed}
+        assert not killed & done, "a pod that was being removed counts as succeeded"
         counted = {name: status.get(name, 0) for name in NUMBERS}
         assert sum(counted.values()) == len(own) + len(lost), counted
         tasks = status.get("taskStatusCount", {}).values()
@@ -160,6 +173,15 @@ class History(RuleBasedStateMachine):
     def vanish(self, number: int) -> None:
         if name := self.pick(number, "Pending", "Running", "Failed", "Succeeded"):
             self.world.vanish(name)
+
+    @rule()
+    def exit(self) -> None:
+        """Pods that are being removed exit 0 on SIGTERM."""
+        for name, pod in self.world.pods.items():
+            runs = (pod.get("status") or {}).get("phase") == "Running"
+            if runs and pod["metadata"].get("deletionTimestamp"):
+                self.killed.add(pod["metadata"]["uid"])
+                self.world.succeed(name)
 
     @rule()
     def reap(self) -> None:

@@ -9,6 +9,7 @@ from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.api.pods import Pod
 from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.memory import FIND_SECONDS, Memory, Write
+from pumice.controller.plan import PatchStatus
 from tests.kit.builders import pod
 
 Raw = dict[str, Any]
@@ -107,3 +108,14 @@ def test_nothing_is_remembered_of_a_job_that_is_gone() -> None:
     memory.of(("default", "train"), "u1").refusals = 3
     memory.forget(("default", "train"))
     assert memory.of(("default", "train"), "u1").refusals == 0
+
+
+def test_held_counts_are_never_written_over_a_newer_status() -> None:
+    memory = Memory()
+    job = memory.of(("default", "train"), "u1")
+    running = {"state": {"phase": "Running"}, "running": 2}
+    job.hold(PatchStatus(running | {"running": 1}), running)
+    memory.removed(("default", "train"))
+    assert job.due(running) == PatchStatus(running | {"running": 1})
+    assert job.due({"state": {"phase": "Aborting"}}) is None
+    assert job.due(running) is None, "it is forgotten for good"

@@ -260,3 +260,12 @@ def test_a_transition_time_moves_only_with_the_phase() -> None:
     world.settle()
     assert world.status["state"]["reason"] == "NotEnoughResources"
     assert world.status["state"]["lastTransitionTime"] == since
+
+
+def test_a_job_that_finishes_makes_no_pod_in_the_same_pass() -> None:
+    world = running(task("worker", 3), minSuccess=1)
+    world.succeed("train-worker-0")
+    world.vanish("train-worker-1")
+    plan = world.look()
+    assert world.phase == "Completed"
+    assert not [step for step in plan.steps if isinstance(step, CreateObject)]

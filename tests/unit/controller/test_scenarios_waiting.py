@@ -9,6 +9,7 @@ from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
 from pumice.api.meta import format_time
 from pumice.api.queues import Queue
 from pumice.controller.observed import Trouble
+from pumice.controller.sync import CONFLICT_SECONDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
 from tests.kit.builders import queue, task
 from tests.unit.controller.scenes import Raw, a_job, running, words
@@ -341,3 +342,23 @@ def test_a_task_that_has_started_counts_even_if_what_it_waited_for_is_gone() -> 
     assert world.names(POD) == ["train-master-0", "train-worker-0", "train-worker-1"]
     assert world.group is not None
     assert world.group["spec"]["minTaskMember"] == {"master": 1, "worker": 3}
+
+
+def test_a_name_whose_holder_is_being_removed_is_tried_again() -> None:
+    """No watch shows the holder, which has no label of the Job, so that its end brings nothing."""
+    world = World(a_job())
+    world.settle()
+    world.admit()
+    meta = {"name": "train-worker-0", "namespace": "default", "uid": "x"}
+    holder = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta | {"deletionTimestamp": format_time(world.now)},
+    }
+    assert world.plan(found=[holder]).wake == CONFLICT_SECONDS
+
+
+def test_negative_replicas_do_not_make_room_for_more_pods_than_a_job_may_have() -> None:
+    world = World(a_job(task("a", 2_000_000_000), task("b", -1_999_999_999)))
+    world.look()
+    assert world.reason[1] == "spec.tasks[1].replicas: expected at least 0, found -1999999999"
