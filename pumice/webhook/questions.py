@@ -147,9 +147,24 @@ def bare(request: Request) -> Question[Any]:
     )
 
 
+class _Asked(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Asking(msgspec.Struct, frozen=True):
+    request: _Asked
+
+
 def uid_of(body: bytes) -> str:
-    """The uid of a body that is no proper review, where an API server writes it: first of all in the request."""
-    found = _UID.search(body, 0, _NEAR)
+    """The uid of a body that is no proper review, if it has one that can be read.
+
+    Where the body is no JSON, because something is wrong far behind it, the uid is still where an API
+    server writes it: first of all in the request.
+    """
+    try:
+        return msgspec.json.decode(body, type=_Asking).request.uid
+    except UNREADABLE:
+        found = _UID.search(body, 0, _NEAR)
     try:
         return found[1].decode() if found else ""
     except UnicodeDecodeError:

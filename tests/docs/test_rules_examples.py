@@ -128,6 +128,12 @@ STATE = [
         "metadata": {"name": "high-priority"},
         "value": 1000,
     },
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "low-priority"},
+        "value": 10,
+    },
 ]
 
 

@@ -119,7 +119,7 @@ JOB_PRIORITY_HIGHER = Rule(
     "the priority class of a Job is not higher than those of its pods",
     "Quotas limit the pods of a priority, so a gang is ordered by the lowest priority of its pods, and the Job's class "
     "has no effect.",
-    "priorityClassName: high, template: {spec: {priorityClassName: low}}",
+    "priorityClassName: high-priority, tasks: [{template: {spec: {priorityClassName: low-priority}}}]",
     level="warn",
 )
 
