@@ -31,6 +31,9 @@ DEADLINE_SECONDS = 60.0
 CLOSED = 0
 """Stands for the status where the head of a request did not arrive whole."""
 
+TUNNEL = -1
+"""Stands for the status where a CONNECT, which asks for a tunnel, was closed while its body was still being sent."""
+
 Run = Callable[[Coroutine[Any, Any, Counter[int]]], Counter[int]]
 
 METHODS = (
@@ -142,7 +145,8 @@ async def answered(seed: str, pair: Pair | None) -> Counter[int]:
             except Exception as error:
                 error.add_note(f"seed {seed}, connection {number}, {parts!r:.3000}")
                 raise
-            statuses[replies[0].status if replies else CLOSED] += 1
+            closed = TUNNEL if parts[0].startswith(b"CONNECT ") else CLOSED
+            statuses[replies[0].status if replies else closed] += 1
 
     worker = offline(settings=IMPATIENT, certificates=files)
     async with running(worker) as address:
@@ -158,6 +162,7 @@ async def answered(seed: str, pair: Pair | None) -> Counter[int]:
     name, reason = "pumice_admission_connections_dropped_total", {"reason": "slow"}
     slow = worker.metrics.registry.get_sample_value(name, reason)
     assert statuses[CLOSED] <= (slow or 0)
+    assert statuses[TUNNEL] < 0.01 * CONNECTIONS
     return statuses
 
 
