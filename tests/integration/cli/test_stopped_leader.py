@@ -117,7 +117,8 @@ async def test_a_scheduler_binds_nothing_after_its_lease(
         wanted = room - 2 * under_way
         cluster.store.create(pod_group("urgent", wanted, priorityClassName="urgent"))
         for number in range(wanted):
-            cluster.store.create(stage.pod(f"urgent-{number}", group="urgent", cpu="1"))
+            pod = stage.pod(f"urgent-{number}", group="urgent", cpu="1", priorityClassName="urgent")
+            cluster.store.create(pod)
         await candidates.standby_leads()
         await until(lambda: bound("urgent") == wanted, "the urgent pods to be bound")
         await candidates.go_on()
