@@ -1,18 +1,27 @@
-"""Sockets that notice when the other side has silently gone.
+"""Sockets that notice when the other side has silently gone, and that a session can close at once.
 
 A watch may be silent for minutes while all is well, so silence says nothing. When the machine of the
 API server dies, or a firewall forgets the connection, no packet tells either; kernel probes do, within
 about a minute.
+
+A response that is not read to its end (each watch) closes its connection, and a TLS connection closes when the other
+side has answered. Nothing in aiohttp waits for that, so a session knows its sockets.
 """
 
+import asyncio
 import socket
+from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
-__all__ = ["probing_socket"]
+__all__ = ["Sockets", "probing_socket"]
 
 IDLE_SECONDS = 30
 INTERVAL_SECONDS = 10
 PROBES = 3
+
+CLOSE_SECONDS = 1.0
+"""How long the event loop has to close sockets that are shut down; it takes a few rounds of the loop."""
 
 _OPTIONS = (
     ("TCP_KEEPIDLE", IDLE_SECONDS),
@@ -32,3 +41,29 @@ def probing_socket(address: tuple[int, int, int, str, tuple[Any, ...]]) -> socke
         if hasattr(socket, name):  # not every system has every one
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return made
+
+
+class Sockets:
+    """The sockets of a session, each with keep-alive probes."""
+
+    def __init__(self) -> None:
+        self._made: WeakSet[socket.socket] = WeakSet()
+
+    def make(self, address: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
+        """Make a socket for one of `getaddrinfo`'s addresses."""
+        made = probing_socket(address)
+        self._made.add(made)
+        return made
+
+    async def close(self) -> None:
+        """Shut down the sockets that are still open, and wait until their transports have closed them."""
+        for each in self._open():
+            with suppress(OSError):  # it was never connected, or is not any more
+                each.shutdown(socket.SHUT_RDWR)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while self._open():  # noqa: ASYNC110 - sockets tell nothing
+                    await asyncio.sleep(0)
+
+    def _open(self) -> list[socket.socket]:
+        return [each for each in self._made if each.fileno() >= 0]

@@ -26,7 +26,7 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.connection import Connection
 from pumice.cluster.errors import ApiError, TooManyRequests, Unavailable, error_of
-from pumice.cluster.sockets import probing_socket
+from pumice.cluster.sockets import Sockets
 
 __all__ = ["Body", "Transport", "may_write"]
 
@@ -78,12 +78,13 @@ class Transport:
         self.connection = connection
         self._clock = clock or SystemClock()
         self._backoff = backoff or Backoff(cap=10.0)
+        self._sockets = Sockets()
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=CONNECTIONS,
                 ssl=_tls(connection),
                 keepalive_timeout=IDLE_SECONDS,
-                socket_factory=probing_socket,
+                socket_factory=self._sockets.make,
             ),
             timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS),
             headers={
@@ -100,6 +101,7 @@ class Transport:
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
+        await self._sockets.close()
 
     async def request(
         self,

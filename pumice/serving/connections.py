@@ -141,8 +141,14 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection now."""
-        if self._transport is not None:
+        # A second `close` would make asyncio's TLS transports forget what `abort` needs.
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
+
+    def abort(self) -> None:
+        """Close the connection now, also if the client does not close its side."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def _linger(self) -> None:
         """Close the connection when the client has closed it or has had the time to read the answer."""

@@ -32,6 +32,9 @@ _BUFFER = 1 << 16
 _POLL_SECONDS = 0.02
 """How often draining looks for open requests."""
 
+_CLOSE_SECONDS = 0.2
+"""How long a client has to close its side of a TLS connection before the connection is aborted."""
+
 
 class HttpServer:
     """Serves a handler on a port.
@@ -113,8 +116,17 @@ class HttpServer:
         finally:
             self._http.pre_shutdown()  # closes idle connections, which `shutdown` would wait for
             await self._http.shutdown(1.0)
+            await self._close_connections()
+
+    async def _close_connections(self) -> None:
+        """Close all connections; those of clients that do not take part are aborted, so that none outlives the loop."""
+        for close in (Connection.close, Connection.abort):
             for connection in tuple(self._connections.open):
-                connection.close()
+                close(connection)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    while self._connections.open:  # noqa: ASYNC110 - once in the life of a server
+                        await asyncio.sleep(_POLL_SECONDS)
 
     async def _idle(self, http: web.Server) -> None:
         now = asyncio.get_running_loop().time
