@@ -23,10 +23,10 @@ from tests.kit.waiting import until
 CONNECTIONS = 15 * min(100, settings().max_examples)
 AT_ONCE = 50
 IMPATIENT = ServerSettings(
-    drain_seconds=0, shutdown_seconds=2, read_seconds=0.3, quiet_seconds=100.0
+    drain_seconds=0, shutdown_seconds=2, read_seconds=1.0, quiet_seconds=100.0
 )
 DEADLINE_SECONDS = 60.0
-"""Long enough for a busy machine; a server that waited for more than `read_seconds` would take longer."""
+"""Long enough for a busy machine, as `read_seconds` is; a server that waited for more than that would take longer."""
 
 CLOSED = 0
 """Stands for the status where the head of a request did not arrive whole."""
