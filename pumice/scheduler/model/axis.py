@@ -1,7 +1,10 @@
-"""Which column of the node table stands for which resource.
+"""Which column of the node table stands for which resource, and in which unit.
 
 A column is opened the first time that a resource is named by a node or a pod, and is never closed: the
 few resource names of a cluster are used again and again.
+
+CPU is counted in milli-cores, everything else in whole units: memory in bytes, pods and devices by the piece. Requests and
+limits are rounded up, what a node has is rounded down. Sums over 20,000 nodes and over 250,000 pods fit into 64 bits.
 """
 
 from collections.abc import Mapping
@@ -9,12 +12,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from pumice.api.quantities import MILLI
 from pumice.api.requests import Amounts
 
 __all__ = [
     "CPU",
     "LARGEST",
-    "LARGEST_SCORED",
     "MEMORY",
     "PODS",
     "SCORED_CPU",
@@ -23,6 +26,7 @@ __all__ = [
     "Bools",
     "Floats",
     "Ints",
+    "in_units",
 ]
 
 Ints = NDArray[np.int64]
@@ -37,12 +41,9 @@ counts with a small default, so that a hundred of them do not look like none. Th
 column, so placing a pod is one vector addition; no pod ever *needs* them to fit.
 """
 
-LARGEST = 1 << 58
-"""Largest amount of one column, in milli-units (256 TiB of memory): what is more is cut off, so that the
-sums of a node stay far away from the end of a 64-bit integer."""
-
-LARGEST_SCORED = 1 << 56
-"""The same for the scored columns, which are multiplied by 100."""
+LARGEST = 1 << 45
+"""Largest amount of one column (32 TiB of memory): what is more is cut off, so that the sums over 250,000 pods or nodes,
+and 100 times the amounts of a node, stay below the end of a 64-bit integer."""
 
 
 class Axis:
@@ -69,18 +70,36 @@ class Axis:
             self.names.append(name)
         return column
 
-    def vector(self, amounts: Mapping[str, int]) -> Ints:
-        """Milli-units in column order, as long as the axis is now; opens columns for new names."""
+    def vector(self, amounts: Mapping[str, int], *, has: bool = False) -> Ints:
+        """Milli-units as columns, as many as the axis has now; opens columns for new names.
+
+        Args:
+            amounts: Milli-units by resource name.
+            has: Whether they are what a node has, which is rounded down.
+        """
         columns = [self.column(name) for name in amounts]
         vector = np.zeros(len(self), dtype=np.int64)
         for column, amount in zip(columns, amounts.values(), strict=True):
-            vector[column] = min(amount, LARGEST)
+            vector[column] = in_units(column, amount, has=has)
         return vector
 
     def amounts(self, vector: Ints) -> Amounts:
         """A vector as resource names and milli-units, without zeros and the scored columns."""
         return {
-            name: int(amount)
+            name: int(amount) * (1 if column == CPU else MILLI)
             for column, (name, amount) in enumerate(zip(self.names, vector, strict=False))
             if amount and column not in (SCORED_CPU, SCORED_MEMORY)
         }
+
+
+def in_units(column: int, milli: int, *, has: bool = False) -> int:
+    """Milli-units of a resource in the unit of its column.
+
+    Args:
+        column: Column of the resource.
+        milli: How much of it.
+        has: Whether that is what a node has, which is rounded down.
+    """
+    if column not in (CPU, SCORED_CPU):
+        milli = milli // MILLI if has else -(-milli // MILLI)
+    return min(milli, LARGEST)

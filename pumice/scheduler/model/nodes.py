@@ -1,4 +1,4 @@
-"""The node table: a row a node, a column a resource, all amounts in milli-units.
+"""The node table: a row a node, a column a resource, amounts in the units of `axis`.
 
 Rows are in the order of node names, so that "the first of the best" is the same node on every machine and in
 whatever order the events came.
@@ -9,10 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from pumice.api.nodes import Node
-from pumice.api.quantities import parse_milli
+from pumice.api.quantities import MILLI, parse_milli
 from pumice.scheduler.model.axis import (
     CPU,
-    LARGEST_SCORED,
     MEMORY,
     SCORED_CPU,
     SCORED_MEMORY,
@@ -23,8 +22,8 @@ from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
 
 __all__ = ["NodeRecord", "NodeTable", "Rows"]
 
-DEFAULT_PODS = 110 * 1000
-"""Pods, in milli, that fit on a node which reports no limit; kubelet's default."""
+DEFAULT_PODS = 110 * MILLI
+"""Milli-pods that fit on a node which reports no limit; kubelet's default."""
 
 _FIRST_CAPACITY = 64
 
@@ -170,9 +169,9 @@ class NodeTable:
             if not name.startswith("count/")
         }
         amounts.setdefault("pods", DEFAULT_PODS)
-        vector = self._axis.vector(amounts)
-        vector[SCORED_CPU] = min(vector[CPU], LARGEST_SCORED)
-        vector[SCORED_MEMORY] = min(vector[MEMORY], LARGEST_SCORED)
+        vector = self._axis.vector(amounts, has=True)
+        vector[SCORED_CPU] = vector[CPU]
+        vector[SCORED_MEMORY] = vector[MEMORY]
         return vector
 
     def set(self, node: Node, allocatable: Ints) -> bool:

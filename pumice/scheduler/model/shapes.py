@@ -23,13 +23,13 @@ from pumice.api.quantities import parse_milli
 from pumice.api.requests import pod_requests
 from pumice.scheduler.model.axis import (
     CPU,
-    LARGEST_SCORED,
     MEMORY,
     PODS,
     SCORED_CPU,
     SCORED_MEMORY,
     Axis,
     Ints,
+    in_units,
 )
 from pumice.scheduler.model.claims import claim_names
 
@@ -151,8 +151,10 @@ class ShapeTable:
         shape = self._shapes.get(key)
         if shape is None:
             vector = self._axis.vector(requests)
-            vector[SCORED_CPU] = min(max(int(vector[CPU]), key.scored[0]), LARGEST_SCORED)
-            vector[SCORED_MEMORY] = min(max(int(vector[MEMORY]), key.scored[1]), LARGEST_SCORED)
+            for column, least in zip((SCORED_CPU, SCORED_MEMORY), key.scored, strict=True):
+                vector[column] = in_units(column, least)
+            vector[SCORED_CPU] = max(vector[CPU], vector[SCORED_CPU])
+            vector[SCORED_MEMORY] = max(vector[MEMORY], vector[SCORED_MEMORY])
             shape = self._shapes[key] = PodShape(self._next, key, spec, vector, self._axis.names)
             self._next += 1
         return shape

@@ -23,7 +23,7 @@ from pumice.api import keys
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.api.queues import NodeGroupTerms, Queue, QueueAffinity
 from pumice.scheduler.arguments import Argument, Arguments
-from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.model.axis import Floats, Ints, in_units
 from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Task
@@ -213,7 +213,9 @@ class NodeGroup:
             if column is None:
                 continue
             wanted = int(pods.shape.vector[column])
-            if wanted and wanted + (int(used[column]) if used is not None else 0) > limit:
+            if wanted and wanted + (int(used[column]) if used is not None else 0) > in_units(
+                column, limit, has=True
+            ):
                 return True
         return False
 

@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from pumice.scheduler.model.axis import MEMORY, PODS
+from pumice.api.quantities import MILLI
+from pumice.scheduler.model.axis import CPU, MEMORY, PODS
 from pumice.scheduler.model.order import Natural, natural
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.topology.rules import NONE, TopologyRules
 
 __all__ = ["Bucket", "Buckets", "weight_of"]
 
-_MILLI_MEBIBYTE = 1000 * 1024 * 1024
-_MILLI_POD = 1000
+_MEBIBYTE = 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -223,9 +223,9 @@ def weight_of(task: Task) -> float:
     total = 0.0
     for need in task.shape.needs:
         if need.column == MEMORY:
-            total += need.amount / _MILLI_MEBIBYTE
-        elif need.column == PODS:
-            total += need.amount / _MILLI_POD
-        else:
+            total += need.amount / _MEBIBYTE
+        elif need.column in (CPU, PODS):
             total += need.amount
+        else:
+            total += need.amount * MILLI
     return total

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pumice.scheduler.model.axis import LARGEST, SCORED_CPU, SCORED_MEMORY, Axis
@@ -51,7 +52,7 @@ def test_containers_without_requests_are_scored_with_a_little() -> None:
     shape = scene.state.tasks["ns/p"].shape
     assert shape.is_empty
     assert shape.vector[SCORED_CPU] == 100
-    assert shape.vector[SCORED_MEMORY] == 200 * 1024 * 1024 * 1000
+    assert shape.vector[SCORED_MEMORY] == 200 * 1024 * 1024
 
 
 def test_needs_come_in_one_order_whoever_named_them_first() -> None:
@@ -66,3 +67,16 @@ def test_needs_come_in_one_order_whoever_named_them_first() -> None:
 
 def test_amounts_beyond_reason_are_cut_off() -> None:
     assert Axis().vector({"memory": 2**70})[1] == LARGEST
+
+
+def test_requests_are_rounded_up_and_what_a_node_has_down() -> None:
+    amounts = {"cpu": 1500, "memory": 1500, "x/y": 1}
+    assert Axis().vector(amounts).tolist() == [1500, 2, 0, 0, 0, 1]
+    assert Axis().vector(amounts, has=True).tolist() == [1500, 1, 0, 0, 0, 0]
+
+
+def test_the_memory_of_20_000_nodes_of_4_tib_can_be_summed_up() -> None:
+    axis = Axis()
+    four_tib = axis.vector({"memory": 4 * 2**40 * 1000}, has=True)[1]
+    assert np.full(20_000, four_tib).sum() == 20_000 * 4 * 2**40
+    assert np.full(250_000, LARGEST).sum() == 250_000 * LARGEST

@@ -136,14 +136,14 @@ def test_a_resource_that_only_a_pod_names_opens_a_column(state: ClusterState) ->
     state.set_pod(pod(["ns", "b", "n1", "Running", 1, "1Gi", "", {"resources": {"x/y": 3}}]))
     state.set_pod(pod(["ns", "a", "n1", "Succeeded", 1, "1Gi", ""]))
     used = dump(state)["nodes"]["n1"]["used"]
-    assert (used["cpu"], used["x/y"]) == (1000, 3000)
+    assert (used["cpu"], used["x/y"]) == (1000, 3)
 
 
 def test_a_node_without_a_limit_of_pods_takes_110() -> None:
     state = ClusterState()
     status = NodeStatus(capacity={"cpu": "1", "count/secrets": 7})
     state.set_node(Node(metadata=ObjectMeta(name="n"), status=status))
-    assert dump(state)["nodes"]["n"]["allocatable"]["pods"] == 110_000
+    assert dump(state)["nodes"]["n"]["allocatable"]["pods"] == 110
     assert "count/secrets" not in state.axis.names
 
 
