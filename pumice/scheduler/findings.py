@@ -48,8 +48,10 @@ def _reason(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool]
 
 
 def _of_unready(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool] | None:
-    if is_releasing(job) or next_phase(job, job.status.phase, unschedulable=False) == "Completed":
+    if is_releasing(job):
         return None
+    if next_phase(job, job.status.phase, unschedulable=False) == "Completed":
+        return (_remainder(session, job, outcome), False) if job.counts[Status.PENDING] else None
     promised = _promised(session, job)
     if promised is not None:
         return promised, True

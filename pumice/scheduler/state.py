@@ -20,6 +20,7 @@ from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import PLACED, Task
@@ -79,6 +80,7 @@ class ClusterState:
         self.axis = Axis()
         self.shapes = ShapeTable(self.axis)
         self.nodes = NodeTable(self.axis)
+        self.shares = QueueTable(self.axis)
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
         self.claims = ClaimTable(assumes_bound=assumes_bound)
@@ -144,12 +146,12 @@ class ClusterState:
             self.gains.about_to_change(old, task, node)
             self._drop(old)
         self.tasks[task.key] = task
+        if gang:
+            self._job(gang).add(task)
         if node:
             self.nodes.add(task, self.nodes.record(node))
         if gang:
-            job = self._job(gang)
-            job.add(task)
-            self._touch(job)
+            self._touch(self.jobs[gang])
         return self._changed(True)
 
     def remove_pod(self, namespace: str, name: str) -> bool:
@@ -195,7 +197,7 @@ class ClusterState:
             QuantityError: An amount of `minResources` cannot be read; the state is as before.
         """
         key = f"{group.metadata.namespace}/{group.metadata.name}"
-        job = self.jobs.get(key) or Job(group.metadata.namespace, group.metadata.name)
+        job = self.jobs.get(key) or Job(group.metadata.namespace, group.metadata.name, self.shares)
         old, new = job.group, group.metadata
         if (
             old is not None
@@ -220,9 +222,12 @@ class ClusterState:
             job.begin_anew()
             self.warned.pop(job.key, None)
         job.set_group(group, self.default_queue)
+        self.jobs[key] = job
+        job.minimum = self.axis.vector(job.min_resources)
+        self._widen()
         job.status = status
         job.priority = self._priority(job)
-        self.jobs[key] = job
+        self.shares.place(job)
         self.statuses[job.key] = job.status
         self._touch(job)
         return self._changed(True)
@@ -233,6 +238,7 @@ class ClusterState:
         if job is None or job.group is None:
             return False
         job.set_group(None, self.default_queue)
+        self.shares.place(job)
         job.begin_anew()
         self.warned.pop(job.key, None)
         self.assumed.end_status(job.key)
@@ -252,6 +258,7 @@ class ClusterState:
         ):
             return False
         self.queues[queue.metadata.name] = queue
+        self.shares.unsettle()
         self.changed_queues[queue.metadata.name] = None
         return self._helps(True)
 
@@ -259,6 +266,7 @@ class ClusterState:
         """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
         known = self.queues.pop(name, None) is not None
         self.changed_queues[name] = None
+        self.shares.unsettle()
         if name == self.default_queue:
             self.queues[name] = _implied(name)
         return self._helps(known)
@@ -313,6 +321,7 @@ class ClusterState:
         self._widen()
         self.nodes.settle()
         self.facts.settle()
+        self.shares.settle(self.queues, self.jobs)
 
     def quarantine(self, key: str, why: Reason) -> None:
         """Leave a gang out of cycles until `release`, or until its PodGroup is changed."""
@@ -332,6 +341,7 @@ class ClusterState:
         assert job.group is not None
         self.assumed.assume_status(job.key, job.group.metadata, status)
         job.status = status
+        self.shares.place(job)
         self.statuses[job.key] = status
         self._index(job)
 
@@ -378,7 +388,7 @@ class ClusterState:
         job = self.jobs.get(key)
         if job is None:
             namespace, _, name = key.partition("/")
-            job = self.jobs[key] = Job(namespace, name)
+            job = self.jobs[key] = Job(namespace, name, self.shares)
         return job
 
     def _drop(self, task: Task) -> None:
@@ -408,6 +418,7 @@ class ClusterState:
             self.waiting.pop(job.key, None)
         if job.group is None and not job.tasks:
             self.jobs.pop(job.key, None)
+            self.shares.forget(job)
             self.warned.pop(job.key, None)
             self.dues.pop(job.key, None)
             self.quarantined.pop(job.key, None)
@@ -426,8 +437,13 @@ class ClusterState:
         return self._helps(True)
 
     def _widen(self) -> None:
+        if len(self.axis) == self.shares.width:
+            return
         self.nodes.widen()
         self.shapes.widen()
+        self.shares.widen()
+        for job in self.jobs.values():
+            job.widen(len(self.axis))
 
 
 def _implied(name: str) -> Queue:

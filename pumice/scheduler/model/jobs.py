@@ -1,13 +1,17 @@
 """A gang as scheduling sees it: a PodGroup, its pods and counters that are kept as pods change."""
 
 from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
 
 from pumice.api.meta import parse_time
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import READY, Status, Task
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, Status, Task
 from pumice.scheduler.reports import Report
 from pumice.scheduler.results import Finding
 
@@ -15,7 +19,25 @@ __all__ = ["Job"]
 
 _NO_COUNTS = [0] * len(Status)
 _READY = tuple(int(status in READY) for status in Status)
+_QUOTA_NAMES = ("count/", "requests.", "limits.")
+"""Names that a quota counts under; what they stand for has a name of its own."""
+
+_HOLDS = tuple(int(status in ALLOCATED_LIKE) for status in Status)
 _INITIAL_PHASES = ("", "Pending")
+
+
+class Sums(Protocol):
+    """Sums over the jobs of a queue, which each job keeps current."""
+
+    @property
+    def width(self) -> int:
+        """Columns of the sums."""
+
+    def hold(self, job: "Job", vector: Ints) -> None:
+        """Count what a pod of a job has come to hold."""
+
+    def wait(self, job: "Job", vector: Ints) -> None:
+        """Count what a waiting pod of a job asks for."""
 
 
 class Job:
@@ -30,12 +52,18 @@ class Job:
         min_member: Pods that must be schedulable together.
         min_task: The same for each role.
         min_resources: What it needs at least, milli-units by name; empty when it does not say.
+        minimum: The same in columns.
         created: UNIX seconds.
         status: What is or will be written on the PodGroup.
         tasks: Its pods by key.
         counts: How many pods have which status.
         roles: The same for each role.
         ready: Pods that count towards the minimum.
+        allocated: What its pods hold, in columns.
+        pending: What its waiting pods ask for, in columns.
+        row: Row of its queue in the table of queues; -1 when the queue is not there.
+        reserved: What it reserves in its queue, as the table of queues last counted it.
+        elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         pending_empty: Pending pods without requests.
         blocked: Shapes of which one must find room before the job is worth another try, none for a job that only
             a change of its own can help; None when it is to be tried in any case.
@@ -48,10 +76,13 @@ class Job:
     """
 
     __slots__ = (
+        "_table",
+        "allocated",
         "arrived",
         "blocked",
         "counts",
         "created",
+        "elastic",
         "finding",
         "gained",
         "group",
@@ -60,8 +91,10 @@ class Job:
         "min_resources",
         "min_task",
         "min_task_total",
+        "minimum",
         "name",
         "namespace",
+        "pending",
         "pending_empty",
         "pod_priorities",
         "pod_report",
@@ -69,13 +102,24 @@ class Job:
         "queue",
         "ready",
         "report",
+        "reserved",
         "roles",
+        "row",
         "short",
         "status",
         "tasks",
     )
 
-    def __init__(self, namespace: str, name: str) -> None:
+    def __init__(self, namespace: str, name: str, table: "Sums") -> None:
+        """A job without PodGroup and pods, whose pods are to be counted in sums."""
+        self._table = table
+        width = table.width
+        self.allocated: Ints = np.zeros(width, dtype=np.int64)
+        self.pending: Ints = np.zeros(width, dtype=np.int64)
+        self.minimum: Ints = np.zeros(width, dtype=np.int64)
+        self.reserved: Ints | None = None
+        self.elastic: Ints | None = None
+        self.row = -1
         self.namespace = namespace
         self.name = name
         self.key = f"{namespace}/{name}"
@@ -118,7 +162,7 @@ class Job:
         resources = {
             name: parse_milli(value)
             for name, value in (spec.min_resources or {}).items()
-            if not name.startswith("count/")
+            if not name.startswith(_QUOTA_NAMES)
         }
         self.group = group
         self.min_resources = resources
@@ -160,15 +204,38 @@ class Job:
         counts[status] += 1
         role[status] += 1
         self.ready += _READY[status] - _READY[old]
+        waits = (status is Status.PENDING) - (old is Status.PENDING)
         if task.shape.is_empty:
-            self.pending_empty += (status is Status.PENDING) - (old is Status.PENDING)
+            self.pending_empty += waits
+        self._account(task.shape.vector, _HOLDS[status] - _HOLDS[old], waits)
 
     def _count(self, task: Task, status: Status, step: int) -> None:
         self.counts[status] += step
         task.counts[status] += step
         self.ready += step * _READY[status]
-        if task.shape.is_empty and status is Status.PENDING:
-            self.pending_empty += step
+        waits = step if status is Status.PENDING else 0
+        if task.shape.is_empty:
+            self.pending_empty += waits
+        self._account(task.shape.vector, step * _HOLDS[status], waits)
+
+    def _account(self, vector: Ints, holds: int, waits: int) -> None:
+        """Count what a pod holds, and what it waits for, once more (1) or no more (-1)."""
+        if holds:
+            held = vector if holds > 0 else -vector
+            self.allocated += held
+            self._table.hold(self, held)
+        if waits:
+            asked = vector if waits > 0 else -vector
+            self.pending += asked
+            self._table.wait(self, asked)
+
+    def widen(self, width: int) -> None:
+        """Open columns."""
+        missing = width - len(self.allocated)
+        for name in ("allocated", "pending", "minimum", "reserved", "elastic"):
+            vector = getattr(self, name)
+            if vector is not None and missing > 0:
+                setattr(self, name, np.pad(vector, (0, width - len(vector))))
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -190,6 +257,11 @@ class Job:
     def is_pending(self) -> bool:
         """Whether it has not been let into its queue."""
         return self.status.phase in _INITIAL_PHASES
+
+    @property
+    def holding(self) -> int:
+        """Pods that hold a place."""
+        return sum(self.counts[status] for status in ALLOCATED_LIKE)
 
     @property
     def is_waiting(self) -> bool:

@@ -18,6 +18,7 @@ from pumice.scheduler.model.axis import (
     Axis,
     Ints,
 )
+from pumice.scheduler.model.running import VICTIMS, RunningTable
 from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
 
 __all__ = ["NodeRecord", "NodeTable", "Rows"]
@@ -104,6 +105,7 @@ class NodeTable:
         names: Names by row, as of the last `settle`.
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
         ports: Host ports in use: protocol and port to the pods on each node and address.
+        running: Pods of gangs that run or are bound.
         on_change: Called with row, old node (None for a new one) and new node.
     """
 
@@ -120,6 +122,7 @@ class NodeTable:
         "order",
         "ports",
         "records",
+        "running",
     )
 
     def __init__(self, axis: Axis) -> None:
@@ -127,6 +130,7 @@ class NodeTable:
         self.records: dict[str, NodeRecord] = {}
         self.order: list[NodeRecord] = []
         self.names: tuple[str, ...] = ()
+        self.running = RunningTable(axis)
         self.layout = 0
         self._is_settled = True
         self.ports: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
@@ -183,6 +187,8 @@ class NodeTable:
             self._append(record)
             for task in record.tasks.values():
                 self._count_amounts(task, record, 1)
+                if task.row >= 0:
+                    self.running.move(task, record.row)
         row = record.row
         changed = is_new or not np.array_equal(self._allocatable[row], allocatable)
         self._allocatable[row] = allocatable
@@ -201,6 +207,9 @@ class NodeTable:
             return False
         record.row = -1
         record.node = None
+        for task in record.tasks.values():
+            if task.row >= 0:
+                self.running.move(task, -1)
         self._is_settled = False
         self.drop_if_unused(record)
         return True
@@ -215,6 +224,7 @@ class NodeTable:
         missing = len(self._axis) - self._used.shape[1]
         if missing > 0:
             self._resize(lambda array: np.pad(array, ((0, 0), (0, missing))))
+            self.running.widen()
 
     def settle(self) -> None:
         """Bring the rows into the order of names, without those of removed nodes."""
@@ -225,6 +235,9 @@ class NodeTable:
             key=lambda record: record.name,
         )
         rows = np.array([record.row for record in present], dtype=np.int64)
+        moved = np.full(len(self.order), -1, dtype=np.int64)
+        moved[rows] = np.arange(len(rows))
+        self.running.reorder(moved)
         capacity = max(_FIRST_CAPACITY, 2 * len(present))
 
         def reorder(array: Ints) -> Ints:
@@ -247,6 +260,8 @@ class NodeTable:
         task.node = record.name
         record.tasks[task.key] = task
         self._count(task, record, 1)
+        if task.status in VICTIMS and task.job:
+            self.running.add(task, record.row)
 
     def discard(self, task: Task) -> None:
         """Undo `add`; the pod must have the status it had then."""
@@ -254,6 +269,8 @@ class NodeTable:
             return
         record = self.records[task.node]
         self._count(task, record, -1)
+        if task.row >= 0:
+            self.running.discard(task)
         task.node = ""
         record.tasks.pop(task.key, None)
 

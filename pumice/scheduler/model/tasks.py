@@ -75,6 +75,7 @@ _PHASES = {
     "Unknown": Status.UNKNOWN,
 }
 _DEFAULT_PRIORITY = 1
+_CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
 class Task:
@@ -92,21 +93,31 @@ class Task:
         node: Name of the node that it is or will be on; empty when there is none.
         order: What the order falls back to: index in the name, age, name.
         gates: Scheduling gates that hold it back, as text.
+        row: Row in the table of running pods; -1 for others.
+        is_preemptable: Whether it may be evicted for others.
+        never_preempts: Whether others are never to be evicted for it.
+        is_critical: Whether Kubernetes counts it as critical, so that it is never evicted for others.
+        nominated: Node for which others were evicted for its sake; empty when there is none.
         verdict: Reason and message that were last reported on the pod.
     """
 
     __slots__ = (
         "counts",
         "gates",
+        "is_critical",
+        "is_preemptable",
         "job",
         "key",
         "name",
         "namespace",
+        "never_preempts",
         "node",
+        "nominated",
         "order",
         "pod_priority",
         "priority",
         "role",
+        "row",
         "shape",
         "shown",
         "status",
@@ -136,6 +147,13 @@ class Task:
         self.node = ""
         self.job = ""
         self.counts: list[int] = []
+        self.row = -1
+        self.is_preemptable = _is_preemptable(pod)
+        self.never_preempts = spec.preemption_policy == "Never"
+        self.is_critical = (
+            meta.namespace == "kube-system" or spec.priority_class_name in _CRITICAL_CLASSES
+        )
+        self.nominated = pod.status.nominated_node_name
         self.verdict = _standing(pod)
 
     @property
@@ -143,6 +161,7 @@ class Task:
         """What must change for an event to matter, besides status, node and job."""
         return (
             self.shape, self.role, self.priority, self.pod_priority, self.gates, self.order,
+            self.is_preemptable, self.never_preempts, self.is_critical, self.nominated,
         )  # fmt: skip
 
     @property
@@ -173,6 +192,21 @@ def _standing(pod: Pod) -> PodVerdict | None:
         if condition.type == "PodScheduled" and condition.status == "False":
             return PodVerdict(condition.reason, condition.message)
     return None
+
+
+def _is_preemptable(pod: Pod) -> bool:
+    """What annotation or label `volcano.sh/preemptable` says, in that order; true where neither can be read."""
+    meta = pod.metadata
+    for text in (meta.annotation(keys.PREEMPTABLE), meta.label(keys.PREEMPTABLE)):
+        if text in _BOOLS:
+            return _BOOLS[text]
+    return True
+
+
+_BOOLS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "FALSE", "false", "False"), False
+)
+"""What Go reads as a boolean."""
 
 
 def _priority(pod: Pod) -> int:

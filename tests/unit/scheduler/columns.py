@@ -2,15 +2,19 @@
 
 from typing import Any
 
-from pumice.scheduler import ClusterState
-from pumice.scheduler.model.tasks import Status
+import numpy as np
 
-__all__ = ["dump"]
+from pumice.scheduler import ClusterState
+from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status
+
+__all__ = ["check_sums", "dump"]
 
 
 def dump(state: ClusterState) -> dict[str, Any]:
     """Columns by node and resource name, statuses, places, counters and ports."""
     state.settle()
+    check_sums(state)
     rows = state.nodes.rows()
     names = state.axis.names
     columns = {
@@ -55,3 +59,61 @@ def dump(state: ClusterState) -> dict[str, Any]:
         ),
         "shapes": len(state.shapes),
     }
+
+
+def check_sums(state: ClusterState) -> None:
+    """What is kept by events and decisions equals what is counted anew from the pods."""
+    shares = state.shares
+    nothing = np.zeros(len(state.axis), dtype=np.int64)
+    sums = {name: {row: nothing.copy() for row in range(len(shares.names))} for name in _KINDS}
+    for job in state.jobs.values():
+        held, asked = nothing.copy(), nothing.copy()
+        for task in job.tasks.values():
+            held += task.shape.vector * (task.status in ALLOCATED_LIKE)
+            asked += task.shape.vector * (task.status is Status.PENDING)
+        assert (job.allocated == held).all()
+        assert (job.pending == asked).all()
+        known = job.group is not None and job.queue in shares.rows
+        assert job.row == (shares.rows[job.queue] if known else -1)
+        if not known:
+            continue
+        sums["allocated"][job.row] += held
+        sums["pending"][job.row] += asked
+        sums["elastic"][job.row] += np.maximum(held - job.minimum, 0)
+        is_in = job.status.phase == "Inqueue" or (
+            job.status.phase == "Running" and job.holding >= job.min_member
+        )
+        if is_in and job.min_resources:
+            sums["reserved"][job.row] += np.maximum(job.minimum - held, 0)
+        for row in shares.paths[job.row]:
+            sums["tree"][row] += held
+    for name, rows in sums.items():
+        for row, vector in rows.items():
+            assert (getattr(shares, name)[row] == vector).all(), name
+    assert (shares.below(shares.allocated) == shares.tree).all()
+    _check_running(state)
+
+
+_KINDS = ("allocated", "pending", "tree", "reserved", "elastic")
+
+
+def _check_running(state: ClusterState) -> None:
+    running = state.nodes.running
+    wanted = {
+        task.key
+        for task in state.tasks.values()
+        if task.node and task.job and task.status in VICTIMS
+    }
+    rows = np.flatnonzero(running.used).tolist()
+    assert len(running) == len(rows) == len(wanted)
+    for row in rows:
+        task = running.tasks[row]
+        assert task is not None
+        assert task.key in wanted
+        assert task.row == row
+        assert running.gangs[running.gang[row]] == task.job
+        assert running.number(task.job) == running.gang[row]
+        assert running.node[row] == state.nodes.records[task.node].row
+        assert running.priority[row] == task.priority
+        assert running.preemptable[row] == task.is_preemptable
+        assert (running.vectors[row] == task.shape.vector).all()

@@ -9,7 +9,7 @@ from pumice.scheduler import ClusterState, CycleResult
 from pumice.scheduler.model.tasks import READY
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import Scene, node, pod, pod_group
+from tests.unit.scheduler.scenes import Scene, node, pod, pod_group, queue
 
 EXAMPLES = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
@@ -19,6 +19,7 @@ CPUS = st.sampled_from(["0", "250m", "500m", "1", "1500m", "3"])
 MEMORIES = st.sampled_from(["0", "512Mi", "1Gi", "3Gi"])
 PLACES = st.sampled_from(["", "", "", "n0", "n1", "gone"])
 PHASES = st.sampled_from(["Pending", "Running", "Running", "Succeeded", "Failed"])
+PARENTS = st.sampled_from(["", "root", "q1", "q2", "q3", "gone"])
 TOPOLOGIES = st.sampled_from(
     [
         {},
@@ -75,9 +76,12 @@ def gangs(draw: st.DrawFn, index: int) -> tuple[list[Any], list[list[Any]]]:
             options,
         ]
         pods.append(row)
-    settings_of_gang = {"annotations": draw(TOPOLOGIES)}
+    settings_of_gang: dict[str, Any] = {"annotations": draw(TOPOLOGIES)}
+    if draw(st.booleans()):
+        settings_of_gang["minRes"] = {"cpu": draw(CPUS), "memory": draw(MEMORIES)}
     phase = draw(st.sampled_from(["Pending", "Inqueue", "Running"]))
-    return ["ns", name, "default", draw(st.integers(0, 4)), phase, settings_of_gang], pods
+    queue = draw(st.sampled_from(["default", "default", "q1", "q2", "missing"]))
+    return ["ns", name, queue, draw(st.integers(0, 4)), phase, settings_of_gang], pods
 
 
 @st.composite
@@ -86,6 +90,7 @@ def clusters(draw: st.DrawFn) -> dict[str, Any]:
     drawn = [draw(gangs(index)) for index in range(draw(st.integers(1, 4)))]
     return {
         "nodes": [draw(nodes(index)) for index in range(draw(st.integers(0, 4)))],
+        "queues": [[f"q{number}", {"parent": draw(PARENTS)}] for number in (1, 2, 3)],
         "podgroups": [group for group, _ in drawn],
         "pods": [row for _, pods in drawn for row in pods],
     }
@@ -199,6 +204,7 @@ def test_a_state_that_lived_equals_one_built_anew(
     pods = {row[1] for row in second["pods"]}
     events: list[Any] = [
         *(lambda row=row: state.set_node(node(row)) for row in second["nodes"]),
+        *(lambda row=row: state.set_queue(queue(row)) for row in second["queues"]),
         *(lambda row=row: state.set_pod_group(pod_group(row)) for row in second["podgroups"]),
         *(lambda row=row: state.set_pod(pod(row)) for row in second["pods"]),
         *(

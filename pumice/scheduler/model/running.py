@@ -1,0 +1,144 @@
+"""Pods of gangs that run or are bound, in columns: those among which victims are looked for.
+
+A row a pod, in no order; a row is used again when its pod has gone. Preemption and reclaim pick rows by masks.
+"""
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Axis, Bools, Ints
+from pumice.scheduler.model.tasks import Status, Task
+
+__all__ = ["VICTIMS", "RunningTable"]
+
+VICTIMS = frozenset({Status.BOUND, Status.RUNNING})
+"""Pods that can be evicted."""
+
+_FIRST_CAPACITY = 64
+
+
+class RunningTable:
+    """Running and bound pods of gangs.
+
+    Attributes:
+        tasks: Pods by row; None where a row is free.
+        gangs: Keys of gangs by number; empty where a number is free.
+        used: Rows that hold a pod.
+        node: Row of the node, -1 while the node is not there.
+        gang: Number of the gang.
+        priority: Priority of the pod.
+        preemptable: Whether the pod says that it may be evicted.
+        vectors: What it takes, by row and column.
+    """
+
+    __slots__ = (
+        "_axis",
+        "_free",
+        "_free_gangs",
+        "_numbers",
+        "_sizes",
+        "gang",
+        "gangs",
+        "node",
+        "preemptable",
+        "priority",
+        "tasks",
+        "used",
+        "vectors",
+    )
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self.tasks: list[Task | None] = []
+        self.gangs: list[str] = []
+        self._free: list[int] = []
+        self._free_gangs: list[int] = []
+        self._numbers: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
+        self.used: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self.preemptable: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self.node: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self.gang: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self.priority: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self.vectors: Ints = np.zeros((_FIRST_CAPACITY, len(axis)), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.tasks) - len(self._free)
+
+    def add(self, task: Task, node: int) -> None:
+        """Take in a pod that runs or is bound on a node."""
+        if self._free:
+            row = self._free.pop()
+            self.tasks[row] = task
+        else:
+            row = len(self.tasks)
+            self.tasks.append(task)
+            if row == len(self.used):
+                self._grow()
+        task.row = row
+        self.used[row] = True
+        self.node[row] = node
+        self.gang[row] = self._join(task.job)
+        self.priority[row] = task.priority
+        self.preemptable[row] = task.is_preemptable
+        self.vectors[row] = task.shape.vector
+
+    def discard(self, task: Task) -> None:
+        """Take out a pod."""
+        row = task.row
+        task.row = -1
+        self.tasks[row] = None
+        self.used[row] = False
+        self._free.append(row)
+        self._leave(self.gangs[self.gang[row]])
+
+    def move(self, task: Task, node: int) -> None:
+        """Note that the node of a pod has another row."""
+        self.node[task.row] = node
+
+    def reorder(self, rows: Ints) -> None:
+        """Note that the rows of nodes have changed.
+
+        Args:
+            rows: New rows by old row, -1 for nodes that are gone.
+        """
+        if len(rows):
+            self.node = np.where(self.node >= 0, rows[self.node], -1)
+
+    def number(self, gang: str) -> int:
+        """Number of a gang; -1 if none of its pods runs."""
+        return self._numbers.get(gang, -1)
+
+    def widen(self) -> None:
+        """Open the columns that the axis has gained."""
+        missing = len(self._axis) - self.vectors.shape[1]
+        if missing > 0:
+            self.vectors = np.pad(self.vectors, ((0, 0), (0, missing)))
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _join(self, gang: str) -> int:
+        number = self._numbers.get(gang)
+        if number is None:
+            if self._free_gangs:
+                number = self._free_gangs.pop()
+                self.gangs[number] = gang
+            else:
+                number = len(self.gangs)
+                self.gangs.append(gang)
+            self._numbers[gang] = number
+        self._sizes[gang] = self._sizes.get(gang, 0) + 1
+        return number
+
+    def _leave(self, gang: str) -> None:
+        self._sizes[gang] -= 1
+        if not self._sizes[gang]:
+            del self._sizes[gang]
+            number = self._numbers.pop(gang)
+            self.gangs[number] = ""
+            self._free_gangs.append(number)
+
+    def _grow(self) -> None:
+        count = len(self.used)
+        for name in ("used", "preemptable", "node", "gang", "priority"):
+            setattr(self, name, np.pad(getattr(self, name), (0, count)))
+        self.vectors = np.pad(self.vectors, ((0, count), (0, 0)))

@@ -1,0 +1,97 @@
+"""Queues in columns: the tree, and sums that follow every event."""
+
+from typing import Any
+
+import pytest
+
+from pumice.scheduler import ClusterState
+from pumice.scheduler.model.queues import MAX_DEPTH
+from tests.unit.scheduler.columns import check_sums
+from tests.unit.scheduler.scenes import Scene, pod_group, queue
+
+
+def parents_of(*rows: list[Any]) -> dict[str, str]:
+    state = ClusterState()
+    for row in rows:
+        state.set_queue(queue(row))
+    state.settle()
+    shares = state.shares
+    above = {name: shares.parents[row] for name, row in shares.rows.items()}
+    return {name: shares.names[row] if row >= 0 else "" for name, row in above.items()}
+
+
+def test_a_queue_without_a_parent_is_below_root() -> None:
+    parents = parents_of(["root"], ["a"], ["b", {"parent": "a"}])
+    assert parents == {"root": "", "a": "root", "b": "a", "default": "root"}
+
+
+def test_a_parent_that_does_not_exist_is_none() -> None:
+    assert parents_of(["a", {"parent": "gone"}])["a"] == ""
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["a", {"parent": "a"}]],
+        [["a", {"parent": "b"}], ["b", {"parent": "a"}]],
+        [["a", {"parent": "b"}], ["b", {"parent": "c"}], ["c", {"parent": "b"}]],
+        [[f"q{n}", {"parent": f"q{n + 1}"}] for n in range(5 * MAX_DEPTH)],
+    ],
+    ids=["itself", "each other", "a circle above", "a long chain"],
+)
+def test_parents_in_a_circle_and_long_chains_end(rows: list[list[Any]]) -> None:
+    parents = parents_of(*rows)
+    for name in parents:
+        depth = 1
+        while name := parents[name]:
+            depth += 1
+        assert depth <= MAX_DEPTH
+
+
+def test_what_a_queue_and_those_below_it_hold_reserve_and_have_beyond_the_minimum() -> None:
+    scene = Scene(
+        {
+            "nodes": [["n", 8, "8Gi"]],
+            "queues": [["root"], ["a"], ["b", {"parent": "a"}]],
+            "podgroups": [
+                ["ns", "in", "b", 2, "Inqueue", {"minRes": {"cpu": 2, "requests.cpu": 2}}],
+                ["ns", "runs", "b", 1, "Running", {"minRes": {"cpu": 1}}],
+            ],
+            "pods": [
+                ["ns", "in-0", "n", "Running", 1, 0, "in"],
+                ["ns", "runs-0", "n", "Running", 3, 0, "runs"],
+                ["ns", "runs-1", "", "Pending", 4, 0, "runs"],
+            ],
+        }
+    )
+    scene.state.settle()
+    shares, row = scene.state.shares, scene.state.shares.rows
+    assert [shares.allocated[row[name]][0] for name in ("b", "a", "root")] == [4000, 0, 0]
+    assert [shares.tree[row[name]][0] for name in ("b", "a", "root")] == [4000, 4000, 4000]
+    assert shares.pending[row["b"]][0] == 4000
+    assert shares.reserved[row["b"]][0] == 1000
+    assert shares.elastic[row["b"]][0] == 2000
+    assert shares.below(shares.elastic)[row["root"]][0] == 2000
+    assert shares.jobs[row["b"]] == 2
+
+
+def test_a_gang_that_changes_its_queue_is_counted_there() -> None:
+    scene = Scene(
+        {
+            "queues": [["a"], ["b"]],
+            "podgroups": [["ns", "g", "a", 1, "Inqueue", {"minRes": {"cpu": 1}}]],
+            "pods": [["ns", "g-0", "n", "Running", 3, 0, "g"]],
+        }
+    )
+    check_sums_after_settling(scene)
+    scene.state.set_pod_group(pod_group(["ns", "g", "b", 1, "Inqueue", {"minRes": {"cpu": 1}}]))
+    check_sums_after_settling(scene)
+    assert scene.state.shares.allocated[scene.state.shares.rows["b"]][0] == 3000
+    scene.state.remove_queue("b")
+    check_sums_after_settling(scene)
+    assert not scene.state.shares.allocated.any()
+
+
+def check_sums_after_settling(scene: Scene) -> None:
+    scene.state.settle()
+    check_sums(scene.state)
