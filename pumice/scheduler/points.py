@@ -4,13 +4,14 @@ Plugins register functions when a session opens. The order of tiers, and of plug
 order of the lists; how several answers are combined is the session's business (`session.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
+from pumice.scheduler.model.candidates import VictimCheck
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord, Rows
 from pumice.scheduler.model.shapes import PodShape
@@ -164,6 +165,13 @@ class Extensions:
         job_starving: Whether a job is below what it needs.
         overused: Whether a queue has had enough; one is enough.
         allocatable: Why a queue cannot take a pod.
+        preemptive: Why a queue may not take back from others what a pod needs.
+        preemptable: Which pods may go for a pod of their own queue; see `victims.allowed`.
+        reclaimable: Which pods may go for a pod of another queue.
+        victim_queue_order: Of which queue pods go first, for the sake of another queue.
+        victim_tasks: Pods that are to go without another one asking for their place.
+        target_job: For which of several jobs nodes are to be reserved.
+        reserved_nodes: Told when one more node is to be reserved.
         pod_checks: Why no node whatever can take pods of a shape.
         filters: Which nodes a pod may use; all must agree.
         scores: How good nodes are; summed.
@@ -186,6 +194,17 @@ class Extensions:
     allocatable: list[Extension[Callable[[Queue, Task], Reason | None]]] = field(
         default_factory=list
     )
+    preemptive: list[Extension[Callable[[Queue, Task], Reason | None]]] = field(
+        default_factory=list
+    )
+    preemptable: list[Extension[VictimCheck]] = field(default_factory=list)
+    reclaimable: list[Extension[VictimCheck]] = field(default_factory=list)
+    victim_queue_order: list[Extension[Callable[[Queue, Queue], SortKey]]] = field(
+        default_factory=list
+    )
+    victim_tasks: list[Extension[Callable[[], Iterable[Task]]]] = field(default_factory=list)
+    target_job: list[Extension[Callable[[Sequence[Job]], Job | None]]] = field(default_factory=list)
+    reserved_nodes: list[Extension[Callable[[], None]]] = field(default_factory=list)
     pod_checks: list[Extension[Callable[[PodShape], Reason | None]]] = field(default_factory=list)
     filters: list[Extension[FilterPoint]] = field(default_factory=list)
     scores: list[Extension[ScorePoint]] = field(default_factory=list)

@@ -1,9 +1,10 @@
 """Where plugins register: only what their switches in the configuration leave on is listed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from pumice.api.queues import Queue
+from pumice.scheduler.model.candidates import VictimCheck
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
@@ -108,6 +109,37 @@ class Registrar:
     def allocatable(self, check: Callable[[Queue, Task], Reason | None]) -> None:
         """Say why a queue cannot take a pod."""
         self._add(self._extensions.allocatable, check, "enabledAllocatable")
+
+    def preemptive(self, check: Callable[[Queue, Task], Reason | None]) -> None:
+        """Say why a queue may not take back from other queues what a pod needs."""
+        self._add(self._extensions.preemptive, check, "enablePreemptive")
+
+    def preemptable(self, check: VictimCheck) -> None:
+        """Say which running pods may go for a pod of their own queue."""
+        self._add(self._extensions.preemptable, check, "enablePreemptable")
+
+    def reclaimable(self, check: VictimCheck) -> None:
+        """Say which running pods may go for a pod of another queue."""
+        self._add(self._extensions.reclaimable, check, "enableReclaimable")
+
+    def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
+        """Say of which queue pods go first: the one with the smaller key; the second queue is the one that asks.
+
+        Without such keys it is the queue that comes last in the order of queues.
+        """
+        self._add(self._extensions.victim_queue_order, key, "enableQueueOrder")
+
+    def victim_tasks(self, choose: Callable[[], Iterable[Task]]) -> None:
+        """Name running pods that are to go without another one asking for their place."""
+        self._add(self._extensions.victim_tasks, choose, "enabledVictim")
+
+    def target_job(self, choose: Callable[[Sequence[Job]], Job | None]) -> None:
+        """Choose the job for which nodes are to be reserved."""
+        self._add(self._extensions.target_job, choose, "enableTargetJob")
+
+    def reserved_nodes(self, reserve: Callable[[], None]) -> None:
+        """Reserve one more node for the target job."""
+        self._add(self._extensions.reserved_nodes, reserve, "enableReservedNodes")
 
     def pod_check(self, check: Callable[[PodShape], Reason | None]) -> None:
         """Say why no node whatever can take pods of a shape; asked once a session for each shape."""

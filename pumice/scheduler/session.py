@@ -14,7 +14,8 @@ from pumice.api.queues import Queue
 from pumice.scheduler.board import Board
 from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.ledger import Ledger
-from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.shapes import PodShape
@@ -31,6 +32,7 @@ from pumice.scheduler.points import (
 from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
+from pumice.scheduler.victims import Reversed, allowed
 from pumice.scheduler.view import SessionView
 
 __all__ = ["JobError", "Outcome", "Session"]
@@ -237,6 +239,23 @@ class Session:
     def why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
         """Why a queue cannot take a pod."""
         return _first(each.call(queue, task) for each in self.extensions.allocatable)
+
+    def why_not_preemptive(self, queue: Queue, task: Task) -> Reason | None:
+        """Why a queue may not take back from others what a pod needs."""
+        return _first(each.call(queue, task) for each in self.extensions.preemptive)
+
+    def preemptable(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
+        """Which candidates of its own queue may go for a pod."""
+        return allowed(self.extensions.preemptable, preemptor, candidates)
+
+    def reclaimable(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
+        """Which candidates of other queues may go for a pod."""
+        return allowed(self.extensions.reclaimable, preemptor, candidates)
+
+    def victim_queue_key(self, queue: Queue, preemptor: Queue) -> SortKey:
+        """Place of a queue among those whose pods go for another queue; compare only with keys of the same session."""
+        keys = [each.call(queue, preemptor) for each in self.extensions.victim_queue_order]
+        return (*keys, Reversed(self.queue_key(queue)))
 
     def why_impossible(self, shape: PodShape) -> Reason | None:
         """Why pods of a shape cannot be placed whatever the nodes are."""

@@ -48,6 +48,7 @@ class ClusterState:
         pace: How long reasons wait before they are written.
         gains: What changed since the last cycle that may help gangs which found no node.
         dues: When the reason of a gang is to be written, UNIX seconds, by key.
+        wakes: When plugins and actions want a cycle to run, UNIX seconds.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
         changed_queues: Queues that changed, or went, since the last cycle.
         told_queues: Shares of which the owners of a queue have been told that nothing enforces them.
@@ -95,6 +96,7 @@ class ClusterState:
         self.pace = pace or Pace()
         self.gains = Gains(self.nodes)
         self.dues: dict[str, float] = {}
+        self.wakes: list[float] = []
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
         self.told_queues: dict[str, list[str]] = {}
@@ -313,11 +315,14 @@ class ClusterState:
     def is_settled(self, config: object, now: float) -> bool:
         """Whether a cycle would find nothing to do: nothing changed since one that left nothing, and nothing is due."""
         return (
-            self.settled == (self.version, config) and min(self.dues.values(), default=NEVER) > now
+            self.settled == (self.version, config)
+            and min(self.dues.values(), default=NEVER) > now
+            and min(self.wakes, default=NEVER) > now
         )
 
     def settle(self) -> None:
         """Bring rows and columns into order; a cycle does this first."""
+        self.wakes.clear()
         self._widen()
         self.nodes.settle()
         self.facts.settle()

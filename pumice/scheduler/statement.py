@@ -131,9 +131,17 @@ class Statement:
                 self._outbox.evicted.append(task.key)
         self._steps.clear()
 
+    def savepoint(self) -> int:
+        """The decisions made so far, to return to with `roll_back`."""
+        return len(self._steps)
+
     def discard(self) -> None:
         """Undo the decisions."""
-        while self._steps:
+        self.roll_back(0)
+
+    def roll_back(self, savepoint: int) -> None:
+        """Undo the decisions that were made after a savepoint."""
+        while len(self._steps) > savepoint:
             decision, task, record = self._undo()
             told = self._on_allocate if decision is Decision.EVICT else self._on_deallocate
             for handler in told:

@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+
 from pumice.api.queues import Queue
-from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.axis import Axis, Ints, in_units
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable, Rows
+from pumice.scheduler.model.queues import QueueTable
+from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.results import Event
 from pumice.scheduler.retries import to_try
@@ -26,6 +30,8 @@ class SessionView:
         node_names: Names of the nodes by row.
         facts: Labels and taints in columns.
         matcher: Selectors as masks.
+        shares: Queues in columns: what they hold, ask for and reserve.
+        running: Pods of gangs that run or are bound, in columns.
         claims: Claims, and where their volumes can be used.
         jobs: Gangs by key.
         queues: Queues by name.
@@ -38,6 +44,7 @@ class SessionView:
         "_axis",
         "_events",
         "_nodes",
+        "_wakes",
         "_warned",
         "actions",
         "claims",
@@ -48,6 +55,8 @@ class SessionView:
         "now",
         "queues",
         "rows",
+        "running",
+        "shares",
         "waiting",
     )
 
@@ -62,12 +71,15 @@ class SessionView:
         self._nodes: NodeTable = state.nodes
         self._events = events
         self._warned = state.warned
+        self._wakes: list[float] = state.wakes
         self.now = now
         self.rows: Rows = state.nodes.rows()
         self.node_names: Sequence[str] = state.nodes.names
         self.facts: NodeFacts = state.facts
         self.matcher: NodeMatcher = state.matcher
         self.claims: ClaimTable = state.claims
+        self.shares: QueueTable = state.shares
+        self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
         self.waiting: Sequence[Job] = to_try(
@@ -80,6 +92,30 @@ class SessionView:
     def column(self, resource: str) -> int | None:
         """Column of a resource; None when no node and no pod has ever named it."""
         return self._axis.find(resource)
+
+    def total(self) -> Ints:
+        """What all ready nodes have, by column."""
+        ready = ~self.facts.unready
+        total: Ints = self.rows.allocatable[ready].sum(axis=0)
+        return total
+
+    def vector(self, amounts: Mapping[str, int], missing: int = 0) -> Ints:
+        """Milli-units by resource name as columns; resources that no node and no pod has named are left out.
+
+        Args:
+            amounts: Milli-units by resource name.
+            missing: What stands in columns of resources that are not among them.
+        """
+        vector = np.full(len(self._axis), missing, dtype=np.int64)
+        for name, milli in amounts.items():
+            column = self._axis.find(name)
+            if column is not None:
+                vector[column] = in_units(column, milli, has=True)
+        return vector
+
+    def wake_at(self, moment: float) -> None:
+        """Have a cycle run at a moment, UNIX seconds, even if nothing changes until then."""
+        self._wakes.append(moment)
 
     @property
     def host_ports(self) -> Mapping[tuple[str, int], Mapping[tuple[str, str], int]]:

@@ -1,0 +1,113 @@
+"""Candidates for eviction, in columns.
+
+Plugins answer for all candidates at once, with a mask. What they are told is in the order in which victims would leave
+their node, so that "only as many of a gang as it has above its minimum" is a comparison with `earlier`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.api.queues import Queue
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import Task
+
+__all__ = ["Candidates", "Preemptor", "VictimCheck"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preemptor:
+    """A pod for which others may have to go.
+
+    Attributes:
+        task: The pod.
+        job: Its gang.
+        queue: The queue of the gang.
+    """
+
+    task: Task
+    job: Job
+    queue: Queue
+
+
+class Candidates:
+    """Running pods that might have to go, by node and then in the order in which they would.
+
+    Attributes:
+        tasks: The pods.
+        jobs: Gangs of the candidates.
+        node: Row of the node, ascending.
+        job: Place of its gang in `jobs`.
+        queue: Row of its queue in the table of queues.
+        vectors: What each takes, by candidate and column.
+    """
+
+    __slots__ = ("job", "jobs", "node", "queue", "tasks", "vectors")
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        jobs: Sequence[Job],
+        node: Ints,
+        job: Ints,
+        vectors: Ints,
+    ) -> None:
+        self.tasks = tasks
+        self.jobs = jobs
+        self.node = node
+        self.job = job
+        self.queue: Ints = np.array([each.row for each in jobs], dtype=np.int64)[job]
+        self.vectors = vectors
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def of_jobs(self, value: Callable[[Job], int]) -> Ints:
+        """A number for each candidate that follows from its gang."""
+        numbers = np.array([value(job) for job in self.jobs], dtype=np.int64)
+        found: Ints = numbers[self.job]
+        return found
+
+    def of_tasks(self, value: Callable[[Task], int]) -> Ints:
+        """A number for each candidate."""
+        return np.array([value(task) for task in self.tasks], dtype=np.int64)
+
+    def earlier(self, group: Ints) -> Ints:
+        """How many candidates of the same node and group come before each.
+
+        Args:
+            group: Number of a group by candidate, such as `job` or `queue`.
+        """
+        order, starts = self._grouped(group)
+        places = np.arange(len(order))
+        counts = np.empty(len(order), dtype=np.int64)
+        counts[order] = places - starts
+        return counts
+
+    def taken_before(self, group: Ints) -> Ints:
+        """What candidates of the same node and group that come before each take, by candidate and column."""
+        order, starts = self._grouped(group)
+        sums = np.zeros((len(order) + 1, self.vectors.shape[1]), dtype=np.int64)
+        np.cumsum(self.vectors[order], axis=0, out=sums[1:])
+        before = np.empty_like(self.vectors)
+        before[order] = sums[:-1] - sums[starts]
+        return before
+
+    def _grouped(self, group: Ints) -> tuple[Ints, Ints]:
+        """An order that keeps candidates of one node and group together, and where the group of each begins."""
+        order: Ints = np.lexsort(
+            (group, self.node)
+        )  # stable: candidates of a group stay in their order
+        if not len(order):
+            return order, order
+        nodes, groups = self.node[order], group[order]
+        begins = np.ones(len(order), dtype=np.bool_)
+        begins[1:] = (nodes[1:] != nodes[:-1]) | (groups[1:] != groups[:-1])
+        starts: Ints = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
+        return order, starts
+
+
+VictimCheck = Callable[[Preemptor, Candidates], Bools | None]
+"""Which candidates may go for a pod; None when there is nothing to say."""
