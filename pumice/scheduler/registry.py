@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
-from pumice.scheduler.actions import allocate, enqueue
+from pumice.scheduler.actions import allocate, elect, enqueue, reserve
 from pumice.scheduler.plugins import (
     binpack,
     gang,
@@ -17,6 +17,7 @@ from pumice.scheduler.plugins import (
     nodeorder,
     predicates,
     priority,
+    reservation,
     task_topology,
 )
 from pumice.scheduler.specs import ActionSpec, PluginSpec
@@ -43,7 +44,6 @@ PLANNED_PLUGINS = frozenset(
         "pdb",
         "proportion",
         "rescheduling",
-        "reservation",
         "resource-strategy-fit",
         "resourcequota",
         "sla",
@@ -56,12 +56,10 @@ PLANNED_PLUGINS = frozenset(
 PLANNED_ACTIONS = frozenset(
     {
         "backfill",
-        "elect",
         "gangpreempt",
         "gangreclaim",
         "preempt",
         "reclaim",
-        "reserve",
         "shuffle",
     }
 )
@@ -107,8 +105,9 @@ def builtin_registry() -> Registry:
             binpack.SPEC,
             task_topology.SPEC,
             nodegroup.SPEC,
+            reservation.SPEC,
         ),
-        actions=(enqueue.SPEC, allocate.SPEC),
+        actions=(enqueue.SPEC, allocate.SPEC, elect.SPEC, reserve.SPEC),
     )
 
 
