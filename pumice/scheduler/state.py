@@ -15,14 +15,14 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
-from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.nodes import NodeTable, says_the_same
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import PLACED, Task
+from pumice.scheduler.model.tasks import PLACED, Status, Task
 from pumice.scheduler.reports import NEVER, Pace
 from pumice.scheduler.results import Reason
 from pumice.scheduler.retries import Gains
@@ -46,6 +46,7 @@ class ClusterState:
         settled: Version and configuration of a cycle after which there was nothing left to do.
         pace: How long reasons wait before they are written.
         gains: What changed since the last cycle that may help gangs which found no node.
+        outdated: Gangs to be tried again only because their reasons tell of nodes that have changed, the oldest first.
         dues: When the reason of a gang is to be written, UNIX seconds, by key.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
         changed_queues: Queues that changed, or went, since the last cycle.
@@ -91,7 +92,8 @@ class ClusterState:
         self.settled: tuple[int, object] | None = None
         self.config: object = None
         self.pace = pace or Pace()
-        self.gains = Gains(self.nodes)
+        self.gains = Gains(self.nodes, any_gang=True)
+        self.outdated: dict[str, None] = {}
         self.dues: dict[str, float] = {}
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
@@ -113,11 +115,21 @@ class ClusterState:
         """
         allocatable = self.nodes.read(node)
         self._widen()
-        return self._helps(self.nodes.set(node, allocatable))
+        name = node.metadata.name
+        old = self.nodes.records.get(name)
+        before: Ints | None = None
+        if old is not None and old.node is not None and says_the_same(old.node, node):
+            before = self.nodes.free(old.row)
+        changed = self.nodes.set(node, allocatable)
+        if changed:
+            self.gains.changed(name, before)
+        return self._changed(changed)
 
     def remove_node(self, name: str) -> bool:
         """Forget a node; its pods stay known until they are removed themselves."""
-        return self._helps(self.nodes.remove(name))
+        known = self.nodes.remove(name)
+        self.gains.changes_reasons |= known
+        return self._changed(known)
 
     # -- pods --------------------------------------------------------------------------------
 
@@ -324,7 +336,7 @@ class ClusterState:
             return False
         self.dirty[key] = None
         if key in self.jobs:
-            self.jobs[key].blocked = None
+            self.jobs[key].shortage = None
         return self._changed(True)
 
     def assume_status(self, job: Job, status: PodGroupStatus) -> None:
@@ -341,6 +353,8 @@ class ClusterState:
         for task in tasks:
             task.verdict = None
             self.assumed.assume_pod(task)
+            if task.status is Status.RELEASING:
+                self.gains.evicted(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:
             self._touch(self.jobs[gang])
@@ -398,7 +412,7 @@ class ClusterState:
 
     def _touch(self, job: Job) -> None:
         self.dirty[job.key] = None
-        job.blocked = None
+        job.shortage = None
         self._index(job)
 
     def _index(self, job: Job) -> None:
@@ -410,6 +424,7 @@ class ClusterState:
             self.jobs.pop(job.key, None)
             self.warned.pop(job.key, None)
             self.dues.pop(job.key, None)
+            self.outdated.pop(job.key, None)
             self.quarantined.pop(job.key, None)
 
     def _priority(self, job: Job) -> int:

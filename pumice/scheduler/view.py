@@ -11,7 +11,6 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable, Rows
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.results import Event
-from pumice.scheduler.retries import to_try
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["SessionView"]
@@ -57,6 +56,7 @@ class SessionView:
         now: float,
         actions: frozenset[str],
         events: list[Event],
+        waiting: Sequence[Job],
     ) -> None:
         self._axis: Axis = state.axis
         self._nodes: NodeTable = state.nodes
@@ -70,11 +70,7 @@ class SessionView:
         self.claims: ClaimTable = state.claims
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = to_try(
-            (job for key, job in state.waiting.items() if key not in state.quarantined),
-            state.gains,
-            state.nodes,
-        )
+        self.waiting: Sequence[Job] = waiting
         self.actions = actions
 
     def column(self, resource: str) -> int | None:

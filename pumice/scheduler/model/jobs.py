@@ -6,7 +6,7 @@ from pumice.api.meta import parse_time
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
-from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.tasks import READY, Status, Task
 from pumice.scheduler.reports import Report
 from pumice.scheduler.results import Finding
@@ -37,10 +37,7 @@ class Job:
         roles: The same for each role.
         ready: Pods that count towards the minimum.
         pending_empty: Pending pods without requests.
-        blocked: Shapes of which one must find room before the job is worth another try, none for a job that only
-            a change of its own can help; None when it is to be tried in any case.
-        short: Where that is a single shape, places that it lacked when it was last tried; 0 when they cannot be counted.
-        gained: Places for that shape which nodes have gained since, at most.
+        shortage: What it lacked when it was last tried; None when it is to be tried in any case.
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
@@ -49,11 +46,9 @@ class Job:
 
     __slots__ = (
         "arrived",
-        "blocked",
         "counts",
         "created",
         "finding",
-        "gained",
         "group",
         "key",
         "min_member",
@@ -70,7 +65,7 @@ class Job:
         "ready",
         "report",
         "roles",
-        "short",
+        "shortage",
         "status",
         "tasks",
     )
@@ -98,9 +93,7 @@ class Job:
 
     def begin_anew(self) -> None:
         """Forget what sessions found out about it; its PodGroup is another one."""
-        self.blocked: tuple[PodShape, ...] | None = None
-        self.short = 0
-        self.gained = 0
+        self.shortage: Shortage | None = None
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None
