@@ -33,7 +33,7 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     """
     if state.is_settled(config, now):
         return _result(state, Outbox())
-    state.settle()
+    state.settle(now)
     state.cycles += 1
     if state.config is not config:
         state.config = config

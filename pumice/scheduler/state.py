@@ -55,6 +55,7 @@ class ClusterState:
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.
         assumed: What was decided and is not shown by the API server yet.
+        spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
     """
@@ -102,6 +103,7 @@ class ClusterState:
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
         self.assumed = Assumptions()
+        self.spared: dict[str, tuple[str, float]] = {}
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
 
@@ -170,6 +172,7 @@ class ClusterState:
         if task is None:
             return False
         self.assumed.end_pod(task.key)
+        self.spared.pop(task.key, None)
         self.gains.about_to_change(task, None, "")
         self._drop(task)
         return self._changed(True)
@@ -197,6 +200,21 @@ class ClusterState:
         else:
             self.nodes.drop_if_unused(record)
         return self._changed(True)
+
+    def spare(self, key: str, uid: str, until: float) -> None:
+        """Take back an eviction that the API server refused, and leave the pod out for a while.
+
+        Args:
+            key: `namespace/name` of the pod.
+            uid: uid of the pod whose eviction was refused.
+            until: Until when no action may choose it, UNIX seconds.
+        """
+        task = self.tasks.get(key)
+        if task is None or task.uid != uid:
+            return
+        self.forget(key, uid)
+        self.spared[key] = (uid, until)
+        self._changed(True)
 
     # -- gangs, queues, priorities -----------------------------------------------------------
 
@@ -316,12 +334,21 @@ class ClusterState:
 
     def is_settled(self, config: object, now: float) -> bool:
         """Whether a cycle would find nothing to do: nothing changed since one that left nothing, and nothing is due."""
+        spared = (until for _, until in self.spared.values())
         return (
-            self.settled == (self.version, config) and min(self.dues.values(), default=NEVER) > now
+            self.settled == (self.version, config)
+            and min(self.dues.values(), default=NEVER) > now
+            and min(spared, default=NEVER) > now
         )
 
-    def settle(self) -> None:
-        """Bring rows and columns into order; a cycle does this first."""
+    def settle(self, now: float = 0.0) -> None:
+        """Bring rows and columns into order, and end what has lasted; a cycle does this first.
+
+        Args:
+            now: The moment, UNIX seconds.
+        """
+        for key in [key for key, (_, until) in self.spared.items() if until <= now]:
+            del self.spared[key]
         self._widen()
         self.nodes.settle()
         self.facts.settle()

@@ -10,6 +10,7 @@ from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable, Rows
 from pumice.scheduler.model.selectors import NodeMatcher
+from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.results import Event
 from pumice.scheduler.state import ClusterState
 
@@ -37,6 +38,7 @@ class SessionView:
         "_axis",
         "_events",
         "_nodes",
+        "_spared",
         "_warned",
         "actions",
         "claims",
@@ -62,6 +64,7 @@ class SessionView:
         self._nodes: NodeTable = state.nodes
         self._events = events
         self._warned = state.warned
+        self._spared = state.spared
         self.now = now
         self.rows: Rows = state.nodes.rows()
         self.node_names: Sequence[str] = state.nodes.names
@@ -86,6 +89,11 @@ class SessionView:
         """Row of a node, -1 when it is not there."""
         record = self._nodes.records.get(node)
         return record.row if record is not None else -1
+
+    def is_spared(self, task: Task) -> bool:
+        """Whether the API server has refused the eviction of a pod, so that it is no victim for a while."""
+        uid, _ = self._spared.get(task.key, (None, 0.0))
+        return uid == task.uid
 
     def warn(self, job: Job, reason: str, message: str) -> None:
         """Tell the owner of a gang, once, that something in it is ignored."""
