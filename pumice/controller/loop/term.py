@@ -19,10 +19,10 @@ from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
-from pumice.cluster.cache import Change
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
+from pumice.cluster.store import Change
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
 from pumice.controller.loop.coalescing import (

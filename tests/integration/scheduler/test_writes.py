@@ -319,6 +319,8 @@ async def test_a_refused_eviction_is_taken_back_and_not_asked_again_before_its_d
             await stage.until(lambda before=cycles: state.cycles > before)  # type: ignore[misc]
             await stage.until(lambda: state.tasks["default/victim-0"].status is Status.RUNNING)
         assert hooked.evictions == ["victim-0"]
+        uid = state.tasks["default/victim-0"].uid
+        assert state.spared["default/victim-0"][0] == uid
 
 
 async def test_a_status_event_does_not_end_an_eviction(

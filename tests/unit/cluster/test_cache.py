@@ -11,8 +11,9 @@ import pytest
 
 from pumice.api.kinds import POD
 from pumice.api.meta import ObjectMeta
-from pumice.cluster.cache import Change, WatchCache, wait_synced
+from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client
+from pumice.cluster.store import Change
 from tests.kit.clocks import FastClock, ManualClock
 from tests.kit.waiting import until
 from tests.unit.cluster.tiny import TinyApi, status
