@@ -59,7 +59,7 @@ def kill(case: Situation) -> Plan:
 def restart(case: Situation) -> Plan:
     """Remove what a restart replaces, then let the Job be `Pending` again."""
     noted = case.job.status.controlled_resources or {}
-    under_way = restarts.parse(noted.get(restarts.NOTE, ""))
+    under_way = restarts.parse(noted.get(restarts.NOTE, ""), case.roster.names)
     tallies = retries.of(case.job, case.roster.names)
     verdict = judged(case, under_way, case.facts.retry_count, tallies)
     remaining: list[Pod] = []

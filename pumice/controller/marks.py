@@ -77,7 +77,7 @@ def of_restart(
     """
     marks = _beside(case, command)
     if not over:
-        marks[restarts.NOTE] = restart.note()
+        marks[restarts.NOTE] = restart.note(case.roster.names)
     if restart.targeted:
         marks |= case.roster.without(restart.covers(case.job, case.roster.names))
         stored = case.job.status.controlled_resources or {}

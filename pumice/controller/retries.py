@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pumice.api.jobs import Job
-from pumice.controller.podsets import Names, read_entry, write_indexes
+from pumice.controller.podsets import Entries, Names, write_indexes
 from pumice.controller.restarts import Restart
 
 __all__ = [
@@ -148,6 +148,7 @@ def of(job: Job, names: Names) -> dict[Unit, Tally]:
 def read(text: str, names: Names) -> dict[Unit, Tally]:
     """Read a note; entries that cannot be read, or that name no task of the Job, are left out."""
     found: dict[Unit, Tally] = {}
+    entries = Entries(names)
     for entry in text.split():
         what, _, numbers = entry.rpartition("=")
         kind, _, where = what.partition("/")
@@ -157,7 +158,7 @@ def read(text: str, names: Names) -> dict[Unit, Tally]:
         tally = Tally(int(count), min(int(streak), _STREAK))
         task, _, number = where.partition("/")
         if kind == "pod":
-            found |= {("pod", task, str(index)): tally for task, index in read_entry(where, names)}
+            found |= {("pod", task, str(index)): tally for task, index in entries.read(where)}
         elif kind in ("task", "partition") and names.size(task):
             found[kind, task, number] = tally
     return found

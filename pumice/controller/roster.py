@@ -37,10 +37,6 @@ _MOMENTS = 100
 """Bound on distinct moments in the note; later evictions share the last one, so that the note stays short."""
 
 
-_LATEST = 253_402_300_799.0
-"""The last moment that can be written; a time zone can bring what a user wrote beyond it."""
-
-
 def version_of(pod: Pod) -> int:
     """Incarnation of the Job that a pod was made for."""
     text = pod.metadata.annotation(keys.JOB_VERSION)
@@ -164,12 +160,13 @@ class Roster:
         return {task: len(indexes) for task, indexes in self.names.by_task(pods).items()}
 
 
-def read(job: Job, pods: Iterable[Pod], found: Iterable[str] = ()) -> Roster:
+def read(job: Job, pods: Iterable[Pod], now: float, found: Iterable[str] = ()) -> Roster:
     """The roster of a Job.
 
     Args:
         job: The Job.
         pods: Its own pods.
+        now: The moment, in UNIX seconds; nothing was found missing after it.
         found: Names of further pods of it that exist.
     """
     names = Names(job)
@@ -188,7 +185,7 @@ def read(job: Job, pods: Iterable[Pod], found: Iterable[str] = ()) -> Roster:
         done=done,
         missing=tuple(sorted(missing, key=lambda name: names.key(name) or ("", 0))),
         lost=frozenset(done.difference(present, elsewhere)),
-        waiting=_read_moments(notes.get(EVICTED, ""), names),
+        waiting=_read_moments(notes.get(EVICTED, ""), names, now),
     )
 
 
@@ -209,13 +206,15 @@ def _write_moments(waiting: Mapping[str, float], names: Names) -> str:
     )
 
 
-def _read_moments(text: str, names: Names) -> dict[str, float]:
+def _read_moments(text: str, names: Names, now: float) -> dict[str, float]:
     found: dict[str, float] = {}
+    entries = podsets.Entries(names)
     for part in text.split():
         entry, _, moment = part.partition("@")
         since = parse_time(moment)
-        if since is not None and since <= _LATEST:
-            found |= dict.fromkeys(podsets.read(entry, names), since)
+        if since is not None and since >= 0:
+            pods = (names.name(*key) for key in entries.read(entry))
+            found |= dict.fromkeys(pods, min(since, now))
     return found
 
 

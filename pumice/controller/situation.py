@@ -165,7 +165,7 @@ def situation(
         for each in observed.objects
         if each.get("kind") == POD.kind and controls_raw(job.metadata, each)
     )
-    roster = read_roster(job, ordered, found)
+    roster = read_roster(job, ordered, now, found)
     counts = count(ordered, lost=roster.lost_by_task)
     wiring, wanted, problem = None, [], ""
     secrets: list[KeySecret] = []

@@ -55,7 +55,7 @@ def test_a_set_reads_as_it_was_written(pods: set[str]) -> None:
 @given(st.sets(PODS))
 def test_a_restart_reads_as_it_was_written(pods: set[str]) -> None:
     restart = Restart(tasks=frozenset({"x"}), pods=frozenset(pods))
-    assert parse(restart.note()) == restart
+    assert parse(restart.note(NAMES), NAMES) == restart
 
 
 @given(st.dictionaries(UNITS, st.builds(Tally, st.integers(1, 99), st.integers(0, 6))))
@@ -77,7 +77,7 @@ def test_every_text_can_be_read(text: str) -> None:
     podsets.read(text, NAMES)
     podsets.fits(text, NAMES)
     retries.read(text, NAMES)
-    parse(text)
+    parse(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_a_name_tells_task_and_index(name: str, key: PodKey | None) -> None:
 def test_many_moments_of_evictions_are_told_apart_up_to_a_bound() -> None:
     made = read(job(tasks=[task("worker", 300)]))
     moments = {NAMES.name("worker", at): 1e9 + at for at in range(300)}
-    noted = roster.read(made, ()).living((), moments)
-    again = roster.read(_with(noted), ())
+    noted = roster.read(made, (), 2e9).living((), moments)
+    again = roster.read(_with(noted), (), 2e9)
     assert again.waiting["train-worker-99"] == 1e9 + 99
     assert {again.waiting[f"train-worker-{at}"] for at in range(100, 300)} == {1e9 + 299}
 
