@@ -25,6 +25,7 @@ from pumice.controller.phases import (
     RUNNING,
     SOFT,
     SYNC_JOB,
+    Rule,
     Verdict,
     judge,
     row,
@@ -204,10 +205,13 @@ def _verdict(
 ) -> tuple[Verdict, list[RecordEvent]]:
     """The next phase and why, and the events that tell of a change.
 
-    A pod that failed and is about to be restarted has not ended, so the Job does not end because of it.
+    A pod that failed and is about to be restarted has not ended, so a Job that runs does not end because of it.
+    For a Job that has yet to run it counts like every pod that failed.
     """
-    facts = replace(case.facts, failed=case.facts.failed - restarted)
-    verdict = judge(row(case.phase, SYNC_JOB).rule, case.phase, facts)
+    rule, facts = row(case.phase, SYNC_JOB).rule, case.facts
+    if rule is Rule.RUN:
+        facts = replace(facts, failed=facts.failed - restarted)
+    verdict = judge(rule, case.phase, facts)
     events = arrival(case, verdict)
     events += [RecordEvent("Warning", "PluginArgument", doubt) for doubt in case.doubts]
     if verdict.phase in (PENDING, RUNNING):
