@@ -165,7 +165,8 @@ def situation(
         for each in observed.objects
         if each.get("kind") == POD.kind and controls_raw(job.metadata, each)
     )
-    roster = read_roster(job, ordered, now, found)
+    succeeded = (pod for pod in observed.succeeded if controls(job.metadata, pod.metadata))
+    roster = read_roster(job, ordered, now, found, succeeded)
     counts = count(ordered, lost=roster.lost_by_task)
     wiring, wanted, problem = None, [], ""
     secrets: list[KeySecret] = []

@@ -108,7 +108,7 @@ class Term:
         if old is None or (new is not None and new.metadata.uid == old.metadata.uid):
             return
         if (key := job_of_pod(old)) is not None:
-            self._memory.removed(key)
+            self._memory.removed(key, old)
 
     def _note_pod(self, key: JobKey) -> None:
         """Look at a Job whose pod changed, once for pods that change at about the same time."""
@@ -173,6 +173,8 @@ class Term:
                 plan = Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
+        if outcome.wrote_status and overdue is None:
+            memory.noted(observed.succeeded)
         memory.creates = outcome.complete and any(
             kind == POD and made is not None for kind, *_, made in outcome.written
         )
@@ -279,6 +281,7 @@ class Term:
         return Observed(
             job=_whole(JOB, job),
             pods=tuple(caches.pods.indexed(BY_JOB, key)),
+            succeeded=tuple(memory.succeeded.values()),
             group=group,
             objects=(*objects.values(), *finds.values(), *memory.claims.values()),
             commands=tuple(caches.commands.indexed(BY_JOB, key)),

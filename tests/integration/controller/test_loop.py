@@ -73,6 +73,22 @@ async def test_what_is_evicted_while_no_controller_lives_is_found_by_the_next(
     assert noted["pumice.dev/pods"] == "worker/0-2"
 
 
+async def test_a_pod_that_succeeds_and_is_removed_at_once_was_not_evicted(
+    played: ControllerStage,
+) -> None:
+    policies = [{"event": "PodEvicted", "action": "AbortJob"}]
+    await played.submit(job("train", [task("worker", 2)], policies=policies))
+    await played.until(lambda: played.status("running") == 2)
+    await played.calm()
+    for name in ("train-worker-0", "train-worker-1"):
+        played.finish(name)
+        played.store.delete(POD, name, played.namespace, grace=0)
+    await played.until(lambda: played.phase() != "Running")
+    await played.calm()
+    assert played.phase() == "Completed"
+    assert played.status("succeeded") == 2
+
+
 async def test_a_job_of_20_pods_is_noted_by_no_write_of_its_own(
     cluster: EmbeddedCluster, client: Client
 ) -> None:

@@ -56,6 +56,7 @@ class World:
         self.trouble: Trouble | None = None
         self.priorities: dict[str, int] = {}
         self.queue: Queue | None = None
+        self.succeeded: list[Raw] = []
         self.writes = 0
         self.stop_before: int | None = None
         self._numbers = itertools.count(1)
@@ -193,6 +194,7 @@ class World:
                 for pod in self.of(POD)
                 if (pod["metadata"].get("labels") or {}).get("volcano.sh/job-name") == self.job_name
             ),
+            succeeded=tuple(msgspec.convert(pod, Pod) for pod in self.succeeded),
             group=copy.deepcopy(self.group),
             objects=tuple(
                 copy.deepcopy(obj)
