@@ -40,7 +40,7 @@ class Limits:
 
     Attributes:
         max_pods: Pods that a Job may ask for.
-        window: Pods that one pass creates at most.
+        window: Pods that one pass creates at most, and marks or removes at most.
     """
 
     max_pods: int = DEFAULT_MAX_PODS

@@ -43,7 +43,7 @@ from pumice.controller.plan import (
 )
 from pumice.controller.policies import choose
 from pumice.controller.reasons import Waiting, arrival, why
-from pumice.controller.replicas import Replicas, leaving, mark, removals
+from pumice.controller.replicas import Replicas, leaving, removal
 from pumice.controller.situation import Situation
 from pumice.controller.volumes import foreign_claims
 
@@ -107,7 +107,9 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
         backoff=backoff.message if backoff else "",
     )
     old = rolling.outdated(case) if startable else []
-    surplus = [*leaving(replicas, case.pods), *old]
+    surplus = leaving(replicas, case.pods)
+    surplus += [pod for pod in old if not _is_marked(pod)]  # the others are leaving already
+    removed = removal(surplus, case.limits.window)
     evicted = _evicted(case)
     verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
     absent = [RequireAbsent(POD, case.namespace, name) for name in evicted]
@@ -124,10 +126,10 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
         _claims(case) if due or case.observed.group is None else [],
         group.steps,
         due,
-        mark(surplus),
-        [*removals(surplus), *_spare(case)],
+        removed.marks,
+        [*removed.deletes, *_spare(case)],
         [RequeueAfter(CONFLICT_SECONDS)] if conflicts or taken else [],
-        [RequeueAfter(0.0)] if len(due) >= case.limits.window else [],
+        [RequeueAfter(0.0)] if len(due) >= case.limits.window else removed.again,
     )
 
 
@@ -174,9 +176,13 @@ def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
     ]
 
 
+def _is_marked(pod: Pod) -> bool:
+    return bool(pod.metadata.annotation(keys.OUT_OF_SYNC))
+
+
 def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
-    if not old:
-        return []
+    if not old or any(map(_is_marked, old)):
+        return []  # nothing to say, or it was said when the first of them was marked
     task = old[0].metadata.annotation(keys.TASK_SPEC)
     message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
     return [RecordEvent("Normal", "RestartOnScaling", message)]

@@ -32,6 +32,7 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 from pumice.controller.reconcile import reconcile
+from pumice.controller.situation import LIMITS
 from pumice.plugins import PluginSettings, Registry, builtin
 
 Raw = dict[str, Any]
@@ -49,6 +50,7 @@ class World:
     def __init__(self, job: Raw, *, registry: Registry | None = None, strict: bool = False) -> None:
         self.now = START
         self.settings = PluginSettings(strict_upstream=strict)
+        self.limits = LIMITS
         self.registry = registry or builtin()
         self.objects: dict[tuple[Kind, str], Raw] = {}
         self.events: list[RecordEvent] = []
@@ -214,7 +216,11 @@ class World:
 
     def plan(self, found: Iterable[Raw] = ()) -> Plan:
         return reconcile(
-            self.observed(found), registry=self.registry, now=self.now, settings=self.settings
+            self.observed(found),
+            registry=self.registry,
+            now=self.now,
+            settings=self.settings,
+            limits=self.limits,
         )
 
     def look(self) -> Plan:
