@@ -59,7 +59,8 @@ def controller(
         int,
         typer.Option(
             min=1,
-            help="Pods that a Job may ask for; nothing is made of one that asks for more.",
+            help="Pods that a Job may ask for, and an object of another controller whose pods plugins wire; "
+            "nothing is made of one that asks for more.",
         ),
     ] = DEFAULT_MAX_PODS,
     check_jobs: Annotated[

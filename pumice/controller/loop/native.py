@@ -126,10 +126,11 @@ class NativeTerm:
         settings = worker.settings
         self._caches = caches
         self._workers = settings.workers
-        self._wirings = NativeWirings(registry, settings.plugins)
+        most = settings.max_pods_per_job
+        self._wirings = NativeWirings(registry, settings.plugins, max_pods=most)
         # A thread has its own: what a `NativeWirings` remembers is for one thread at a time.
         self._large = asyncio.Lock()
-        self._large_wirings = NativeWirings(registry, settings.plugins)
+        self._large_wirings = NativeWirings(registry, settings.plugins, max_pods=most)
         self._queue: WorkQueue[OwnerKey] = WorkQueue("owners")
         self._memories: dict[OwnerKey, _Memory] = {}
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
