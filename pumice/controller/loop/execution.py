@@ -28,6 +28,7 @@ from pumice.cluster.errors import (
     Unavailable,
 )
 from pumice.cluster.events import EventRecorder, Reference
+from pumice.cluster.sent import SentRequests
 from pumice.controller.loop.key_pairs import KeyMaker, make_keys, with_keys
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.observed import Trouble
@@ -115,6 +116,7 @@ class Executor:
         concurrent: int = 16,
         kind: Kind = JOB,
         make_keys: KeyMaker = make_keys,
+        sent: SentRequests | None = None,
     ) -> None:
         """Make an executor.
 
@@ -125,6 +127,7 @@ class Executor:
             concurrent: Requests of one plan under way at once.
             kind: Kind of what plans are for.
             make_keys: Makes the key pairs of Secrets.
+            sent: Writes that are under way, for who waits for their answers at the end.
         """
         self._client = client
         self._recorder = recorder
@@ -132,6 +135,7 @@ class Executor:
         self._concurrent = concurrent
         self._kind = kind
         self._make_keys = make_keys
+        self._sent = sent or SentRequests()
 
     async def carry_out(self, plan: Plan, job: Raw, *, wide: bool = False) -> Outcome:
         """Carry a plan out as far as the server lets it.
@@ -273,6 +277,16 @@ class Executor:
         write: Callable[[], Awaitable[None]],
         *,
         task: str = "",
+    ) -> None:
+        await self._sent.send(self._write(verb, kind, outcome, write, task))
+
+    async def _write(
+        self,
+        verb: str,
+        kind: Kind,
+        outcome: Outcome,
+        write: Callable[[], Awaitable[None]],
+        task: str,
     ) -> None:
         result = "done"
         try:

@@ -19,6 +19,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.events import Reference
+from pumice.cluster.sent import SentRequests
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
@@ -135,6 +136,7 @@ class NativeTerm:
         self._memories: dict[OwnerKey, _Memory] = {}
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
         self._recorder = worker.recorder
+        self._sent = SentRequests()
         self._executors = {
             kind: Executor(
                 worker.client,
@@ -142,12 +144,19 @@ class NativeTerm:
                 worker.metrics,
                 concurrent=settings.concurrent_writes,
                 kind=kind,
+                sent=self._sent,
             )
             for kind in NATIVE
         }
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled; then wait for the answers to what was sent."""
+        try:
+            await self._until_cancelled()
+        finally:
+            await self._sent.answered()
+
+    async def _until_cancelled(self) -> None:
         await wait_synced(*self._caches.objects.values())
         with ExitStack() as stack:
             stack.callback(self._queue.close)

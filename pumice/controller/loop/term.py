@@ -23,6 +23,7 @@ from pumice.cluster.cache import Change
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
+from pumice.cluster.sent import SentRequests
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
 from pumice.controller.loop.coalescing import (
@@ -84,15 +85,23 @@ class Term:
         self._queues: WorkQueue[str] = WorkQueue("queues", backoff=self._outage)
         self._busy_until = -math.inf
         self._limits = Limits(max_pods=settings.max_pods_per_job, window=settings.window)
+        self._sent = SentRequests()
         self._executor = Executor(
             self._client,
             self._recorder,
             self._metrics,
             concurrent=settings.concurrent_writes,
+            sent=self._sent,
         )
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled; then wait for the answers to what was sent."""
+        try:
+            await self._work()
+        finally:
+            await self._sent.answered()
+
+    async def _work(self) -> None:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
             stack.callback(self._queues.close)
@@ -129,8 +138,10 @@ class Term:
         if patch is None:
             return None
         try:
-            await self._client.patch(
-                QUEUE, name, None, patch, subresource="status", metadata_only=True
+            await self._sent.send(
+                self._client.patch(
+                    QUEUE, name, None, patch, subresource="status", metadata_only=True
+                )
             )
         except (Conflict, NotFound):
             return None  # its next event comes back here
@@ -250,7 +261,9 @@ class Term:
             message = f"Command {meta.name} is refused: there is no Job {name}"
             about = Reference.of(COMMAND, meta)
             try:
-                await self._client.delete(COMMAND, meta.name, namespace, uid=meta.uid)
+                await self._sent.send(
+                    self._client.delete(COMMAND, meta.name, namespace, uid=meta.uid)
+                )
             except (Conflict, NotFound):
                 continue
             except ApiError as error:
