@@ -5,7 +5,7 @@ replaced. The note does. It is written to `status.controlledResources` together 
 erased together with it, so it is there exactly as long as it is needed.
 
 Failures that are seen in one pass are restarted together, so a restart may have several targets:
-`task/ps;partition/worker/2;pods/train-worker/0,3-7`.
+`task/ps;partition/worker/2;pods/train-worker/0,3-7`. Several partitions are `partitions/worker/0-2`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ from pumice.controller.phases import (
     SOFT,
 )
 from pumice.controller.pods import partition_of
-from pumice.controller.podsets import Entries, Names, write_indexes
+from pumice.controller.podsets import Entries, Names, is_index, write_indexes
 
 __all__ = ["NOTE", "RESUME", "WHOLE", "Restart", "parse", "restart_for", "together"]
 
@@ -57,7 +57,15 @@ class Restart:
         if self.whole:
             return self.whole
         parts = [f"task/{task}" for task in sorted(self.tasks)]
-        parts += [f"partition/{task}/{number}" for task, number in sorted(self.partitions)]
+        numbers: dict[str, list[int]] = {}
+        for task, number in sorted(self.partitions):
+            if len(self.partitions) == 1 or not is_index(number):
+                parts.append(f"partition/{task}/{number}")
+            else:
+                numbers.setdefault(task, []).append(int(number))
+        parts += [
+            f"partitions/{task}/{write_indexes(sorted(found))}" for task, found in numbers.items()
+        ]
         indexes: dict[str, list[int]] = {}
         for name in sorted(self.pods):
             key = names.key(name)
@@ -153,17 +161,20 @@ def parse(note: str, names: Names) -> Restart:
     if note == "resume":
         return RESUME
     found: list[Restart] = []
-    entries = Entries(names)
+    pods, partitions = Entries(names), Entries(names)
     for part in note.split(";"):
         match part.split("/"):
             case ["task", task]:
                 found.append(Restart(tasks=frozenset({task})))
             case ["partition", task, number]:
                 found.append(Restart(partitions=frozenset({(task, number)})))
+            case ["partitions", task, numbers]:
+                read = partitions.read(f"{task}/{numbers}")
+                found.append(Restart(partitions=frozenset((task, str(at)) for _, at in read)))
             case ["pod", name]:
                 found.append(Restart(pods=frozenset({name})))
             case ["pods", prefix, indexes]:
-                read = entries.read(f"{names.task(prefix) or ''}/{indexes}")
+                read = pods.read(f"{names.task(prefix) or ''}/{indexes}")
                 found.append(Restart(pods=frozenset(names.name(*key) for key in read)))
             case _:
                 return WHOLE

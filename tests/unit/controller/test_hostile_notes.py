@@ -30,6 +30,16 @@ READERS: dict[str, tuple[str, str, Callable[[str], Any]]] = {
         "pods/odd/{}",
         lambda text: restarts.parse(text, NAMES).pods,
     ),
+    "restart of partitions": (
+        ";",
+        "partitions/worker/{}",
+        lambda text: restarts.parse(text, NAMES).partitions,
+    ),
+    "retries of partitions": (
+        " ",
+        "partition/worker/{}=1/1",
+        lambda text: retries.read(text, NAMES),
+    ),
     "pods": (" ", "worker/{}", lambda text: podsets.read(text, NAMES)),
     "retries": (" ", "pod/worker/{}=1/1", lambda text: retries.read(text, NAMES)),
     "evicted": (" ", "worker/{}@2001-01-01T00:00:00Z", _moments),

@@ -63,6 +63,58 @@ def test_tallies_read_as_they_were_written(tallies: dict[Unit, Tally]) -> None:
     assert retries.read(retries.write(tallies), NAMES) == tallies
 
 
+def _tallies(most: int, kind: str = "pod", pods: int = 100_000) -> dict[Unit, Tally]:
+    chosen = random.Random(most)
+    return {
+        (kind, "worker", str(at)): Tally(chosen.randint(1, most), chosen.randint(0, 6))
+        for at in range(pods)
+    }
+
+
+@pytest.mark.parametrize(
+    ("most", "kind", "pods"),
+    [(3, "pod", 100_000), (30, "partition", 100_000), (1_000_000, "pod", 20_000)],
+)
+def test_tallies_of_many_are_short_and_never_lower(most: int, kind: str, pods: int) -> None:
+    tallies = _tallies(most, kind, pods)
+    text = retries.write(tallies)
+    assert len(text) <= retries.LONGEST
+    found = retries.read(text, HUGE)
+    assert found.keys() == tallies.keys()
+    assert all(found[unit] >= tally for unit, tally in tallies.items())
+    assert max(found.values()).count == max(tallies.values()).count
+    assert retries.write(found) == text
+
+
+def test_as_many_tallies_as_the_usual_budget_has_are_exact() -> None:
+    levels = [Tally(1, 0), Tally(1, 1), Tally(2, 0), Tally(2, 1), Tally(2, 2)]
+    chosen = random.Random(1)
+    tallies = {("pod", "worker", str(at)): chosen.choice(levels) for at in range(100_000)}
+    assert retries.read(retries.write(tallies), HUGE) == tallies
+
+
+def test_the_highest_tallies_stay_exact() -> None:
+    tallies = _tallies(30)
+    tallies["pod", "worker", "7"] = Tally(31, 2)
+    found = retries.read(retries.write(tallies), HUGE)
+    assert found["pod", "worker", "7"] == Tally(31, 2)
+    raised = [unit for unit, tally in tallies.items() if found[unit] != tally]
+    kept = [tally for unit, tally in tallies.items() if found[unit] == tally]
+    assert max(tallies[unit] for unit in raised) <= min(kept)
+
+
+def test_a_restart_of_many_partitions_is_written_as_ranges() -> None:
+    partitions = frozenset({("worker", str(at)) for at in range(300)} | {("worker", "named")})
+    restart = Restart(partitions=partitions)
+    assert restart.note(NAMES) == "partition/worker/named;partitions/worker/0-299"
+    assert parse(restart.note(NAMES), NAMES) == restart
+
+
+def test_a_partition_that_a_user_gave_a_name_counts_as_its_task() -> None:
+    restart = Restart(partitions=frozenset({("worker", "named"), ("ps", "1")}))
+    assert retries.units(restart, NAMES) == [("task", "worker", ""), ("partition", "ps", "1")]
+
+
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 1.0])
 def test_a_note_of_100_000_pods_is_short_whichever_they_are(share: float) -> None:
     chosen = random.Random(1)
