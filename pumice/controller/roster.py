@@ -18,7 +18,7 @@ that was never sent into an eviction. The note is written together with the coun
 it costs no write of its own.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -48,6 +48,9 @@ COMPLETED = "pumice.dev/completed"
 
 _MOMENTS = 100
 """Bound on distinct moments in the note; later evictions share the last one, so that the note stays short."""
+
+LONGEST = 65_536
+"""Characters of that note beyond which still fewer moments are told apart."""
 
 
 def version_of(pod: Pod) -> int:
@@ -253,9 +256,18 @@ def _waits(pod: Pod | None) -> bool:
 
 
 def _write_moments(waiting: Mapping[str, float], names: Names) -> str:
-    groups: dict[float, list[str]] = {}
     moments = sorted(set(waiting.values()))
-    first = set(moments[:_MOMENTS])
+    most = _MOMENTS
+    while len(text := _moments_text(waiting, moments, most, names)) > LONGEST and most > 1:
+        most //= 2
+    return text
+
+
+def _moments_text(
+    waiting: Mapping[str, float], moments: Sequence[float], most: int, names: Names
+) -> str:
+    groups: dict[float, list[str]] = {}
+    first = set(moments[:most])
     for name, moment in waiting.items():
         groups.setdefault(moment if moment in first else moments[-1], []).append(name)
     return " ".join(

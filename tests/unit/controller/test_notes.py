@@ -176,5 +176,14 @@ def test_many_moments_of_evictions_are_told_apart_up_to_a_bound() -> None:
     assert {again.waiting[f"train-worker-{at}"] for at in range(100, 300)} == {1e9 + 299}
 
 
+def test_many_moments_of_many_evictions_are_short() -> None:
+    made = read(job(tasks=[task("worker", 100_000)]))
+    chosen = random.Random(1)
+    moments = {f"train-worker-{at}": 1e9 + chosen.randint(0, 99) for at in range(100_000)}
+    text = roster.read(made, (), 2e9).living((), moments)[roster.EVICTED]
+    assert len(text) <= roster.LONGEST
+    assert text.count("@") > 1
+
+
 def _with(noted: dict[str, str]) -> Any:
     return read(job(tasks=[task("worker", 300)], status={"controlledResources": noted}))
