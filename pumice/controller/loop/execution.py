@@ -49,17 +49,12 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = ["OUTAGE_SECONDS", "Executor", "Outcome", "patience"]
+__all__ = ["OUTAGE_SECONDS", "Executor", "Outcome"]
 
 logger = logging.getLogger(__name__)
 
 OUTAGE_SECONDS = 30.0
 """Longest wait after an API server did not answer."""
-
-LONGEST_RETRY_AFTER = 30.0
-"""Longest wait that an API server can ask for, in seconds."""
-
-SHORTEST_RETRY_AFTER = 0.1
 
 QUOTA = "exceeded quota"
 """Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
@@ -195,7 +190,7 @@ class Executor:
         except NotFound:
             outcome.outdated = True
         except TooManyRequests as error:
-            outcome.busy = patience(error)
+            outcome.busy = error.patience
         except ApiError as error:
             logger.warning("get %s: %s", self._kind.kind, error)
             outcome.broken = True
@@ -241,7 +236,7 @@ class Executor:
         except NotFound:
             outcome.trouble = Trouble(step.reason, step.message)
         except TooManyRequests as error:
-            outcome.busy = patience(error)
+            outcome.busy = error.patience
         except Unavailable as error:
             logger.warning("get %s: %s", step.kind.kind, error)
             outcome.broken = True
@@ -255,7 +250,7 @@ class Executor:
         except NotFound:
             return
         except TooManyRequests as error:
-            outcome.busy = patience(error)
+            outcome.busy = error.patience
             return
         except Unavailable as error:
             logger.warning("get %s: %s", step.kind.kind, error)
@@ -297,7 +292,7 @@ class Executor:
             result = "conflict"
         except TooManyRequests as error:
             logger.info("%s %s: %s", verb, kind.kind, error)
-            outcome.busy = max(outcome.busy or 0.0, patience(error))
+            outcome.busy = max(outcome.busy or 0.0, error.patience)
             result = "busy"
         except Unavailable as error:
             logger.warning("%s %s: %s", verb, kind.kind, error)
@@ -407,12 +402,6 @@ def _removes_pods(stage: Stage) -> bool:
     if not isinstance(stage, tuple):
         return False  # pods to create
     return any(isinstance(step, UpdateObject | DeleteObject) and step.kind == POD for step in stage)
-
-
-def patience(error: TooManyRequests) -> float:
-    """Seconds until the server may be asked again."""
-    asked = 1.0 if error.retry_after is None else error.retry_after
-    return min(max(asked, SHORTEST_RETRY_AFTER), LONGEST_RETRY_AFTER)
 
 
 def _meta(job: Raw) -> ObjectMeta:

@@ -32,7 +32,7 @@ from pumice.controller.loop.coalescing import (
     without_status,
     writes_status,
 )
-from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor, Outcome, patience
+from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor, Outcome
 from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
@@ -146,7 +146,7 @@ class Term:
         except (Conflict, NotFound):
             return None  # its next event comes back here
         except TooManyRequests as error:
-            return patience(error)
+            return error.patience
         except ApiError as error:
             logger.warning("opening queue %s: %s", name, error)
             return self._queues.retry(name)
@@ -252,7 +252,7 @@ class Term:
         except NotFound:
             pass
         except TooManyRequests as error:
-            return patience(error)
+            return error.patience
         except ApiError as error:
             logger.warning("commands for job %s/%s: %s", namespace, name, error)
             return UNSEEN_SECONDS
