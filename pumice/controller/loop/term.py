@@ -32,10 +32,11 @@ from pumice.controller.loop.coalescing import (
     without_status,
     writes_status,
 )
-from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor, Outcome
+from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.steps import Outcome
 from pumice.controller.observed import Observed
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
