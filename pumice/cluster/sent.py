@@ -1,6 +1,6 @@
 """Requests that were sent, and the wait for their answers when the process is told to stop.
 
-A request that is cut off has reached the API server or has not. Whoever takes over sees the difference only
+A request that is cut off has reached the API server or has not. The next leader sees the difference only
 when its watch shows it, and until then may do the same again or stumble over it. Answers take
 milliseconds, so that it is better to wait for them.
 """

@@ -10,7 +10,7 @@ A pod that is gone leaves no trace of its own. So the status notes, in `controll
   its work: one whose removal has begun succeeded only if its containers had ended before that.
 * `pumice.dev/evicted`: evicted pods for which a policy has a `timeout`, each with the moment at which it was
   found missing, as `worker/3@2027-01-15T08:00:00Z`. An entry stays until a pod of that name runs.
-* `pumice.dev/completed`: tasks that are complete and for which a policy waits or waits its turn, each with the
+* `pumice.dev/completed`: tasks that are complete and for which there is a policy that has not acted yet, each with the
   moment at which its last pod ended, as `ps@2027-01-15T08:00:00Z`. Its pods may be removed meanwhile.
 
 A pod enters the note only after the watch showed it: a note written before the pod would turn a creation

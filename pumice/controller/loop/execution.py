@@ -59,7 +59,7 @@ class Executor:
             concurrent: Requests of one plan under way at once.
             kind: Kind of what plans are for.
             make_keys: Makes the key pairs of Secrets.
-            sent: Writes that are under way, for who waits for their answers at the end.
+            sent: Takes the writes that are under way, whose answers are waited for at the end.
         """
         self._concurrent = concurrent
         self._sender = StepSender(
