@@ -282,7 +282,7 @@ class WatchCache(ObjectStore[T]):
     async def _follow(self) -> None:
         """Watch until the server ends the watch; catch up whenever that is asked for."""
         while True:
-            if self._awaited:
+            while self._awaited:  # more may be asked for meanwhile
                 await self._reach_awaited()
             limit = self._limit = asyncio.timeout(None)
             try:

@@ -381,6 +381,32 @@ async def test_a_small_quiet_kind_catches_up_by_a_list(
         await until(lambda: set(sizes(cache)) == {"a", "b"})
 
 
+async def test_catching_up_while_another_does_takes_no_longer(
+    cache: WatchCache[Thing], api: TinyApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a leader does that has lost its lease and gets it back at once."""
+    read_list, read, go_on = cache._read_list, asyncio.Event(), asyncio.Event()
+
+    async def slowly(limit: int) -> Any:
+        found = await read_list(limit)
+        read.set()
+        await go_on.wait()
+        return found
+
+    async with running(cache):
+        monkeypatch.setattr(cache, "_read_list", slowly)
+        await api.put("/api/v1/nodes", thing("other"))
+        first = asyncio.create_task(cache.catch_up())
+        await read.wait()
+        await api.put("/api/v1/nodes", thing("another"))
+        second = asyncio.create_task(cache.catch_up())
+        await until(lambda: len(cache._awaited) == 2)
+        go_on.set()
+        async with asyncio.timeout(5):
+            await asyncio.gather(first, second)
+    assert int(cache.resource_version) == api.version
+
+
 async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
     client: Client, fast: FastClock, api: TinyApi
 ) -> None:
