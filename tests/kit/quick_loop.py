@@ -1,0 +1,103 @@
+"""An event loop for tests on the embedded API server: time in which nothing happens passes quickly.
+
+Server, client and component share one process and one loop. While all of them wait for a timer, nothing can
+happen, so the loop waits for a small part of that time and moves its clock by all of it. While something runs,
+in the loop or in a thread, time passes as usual: a busy machine ends no wait too early.
+
+A folder of tests uses it by importing `pytest_asyncio_loop_factories` and `quick_clock` into its `conftest.py`.
+"""
+
+import asyncio
+import select
+import selectors
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pumice.cluster.clock import SystemClock
+
+__all__ = ["QuickLoop", "monotonic", "pytest_asyncio_loop_factories", "quick_clock", "wall"]
+
+SPEED = 20
+"""How much faster than a wall clock idle time passes. What was sent over loopback arrives within a part of it."""
+
+
+class QuickLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock is ahead of the machine's.
+
+    Attributes:
+        skipped: Seconds that it is ahead.
+        threads: Calls in other threads that have not ended.
+    """
+
+    def __init__(self) -> None:
+        self.skipped = 0.0
+        self.threads = 0
+        super().__init__(_Selector(self))
+
+    def time(self) -> float:
+        """Seconds since some fixed point, with those that were skipped."""
+        return super().time() + self.skipped
+
+    def run_in_executor(  # type: ignore[override]  # variadic in the superclass
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Call a function in a thread; no time is skipped before it ends."""
+        future = super().run_in_executor(executor, func, *args)
+        self.threads += 1
+        future.add_done_callback(self._note_end)
+        return future
+
+    def _note_end(self, _: asyncio.Future[Any]) -> None:
+        self.threads -= 1
+
+
+class _Selector(selectors.DefaultSelector):
+    """Waits for less than it is asked to."""
+
+    def __init__(self, loop: QuickLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout <= 0 or self._loop.threads:
+            return super().select(timeout)
+        began = time.monotonic()
+        # epoll itself waits for whole milliseconds.
+        ready, _, _ = select.select([self.fileno()], [], [], timeout / SPEED)
+        if not ready:
+            self._loop.skipped += max(0.0, timeout - (time.monotonic() - began))
+        return super().select(0)
+
+
+def wall() -> float:
+    """The moment in UNIX seconds, with the seconds that the running loop skipped."""
+    return time.time() + _skipped()
+
+
+def monotonic() -> float:
+    """Seconds since some fixed point, with those that the running loop skipped."""
+    return time.monotonic() + _skipped()
+
+
+def _skipped() -> float:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # of a fixture without a loop, or a thread
+        return 0.0
+    return loop.skipped if isinstance(loop, QuickLoop) else 0.0
+
+
+@pytest.hookimpl
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """The loop of each test of a folder."""
+    return {"quick": QuickLoop}
+
+
+@pytest.fixture(autouse=True)
+def quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock of components be the one of the loop."""
+    monkeypatch.setattr(SystemClock, "wall", lambda _: wall())
+    monkeypatch.setattr(SystemClock, "monotonic", lambda _: monotonic())
