@@ -2,7 +2,7 @@
 
 Server, client and component share one process and one loop. While all of them wait for a timer, nothing can
 happen, so the loop waits for a small part of that time and moves its clock by all of it. While something runs,
-in the loop or in a thread, time passes as usual: a busy machine ends no wait too early.
+in the loop, in a thread or in a process of the loop, time passes as usual: a busy machine ends no wait too early.
 
 A folder of tests uses it by importing `pytest_asyncio_loop_factories` and `quick_clock` into its `conftest.py`.
 """
@@ -29,29 +29,42 @@ class QuickLoop(asyncio.SelectorEventLoop):
 
     Attributes:
         skipped: Seconds that it is ahead.
-        threads: Calls in other threads that have not ended.
     """
 
     def __init__(self) -> None:
         self.skipped = 0.0
-        self.threads = 0
+        self._threads = 0
+        self._children: list[asyncio.SubprocessTransport] = []
         super().__init__(_Selector(self))
 
     def time(self) -> float:
         """Seconds since some fixed point, with those that were skipped."""
         return super().time() + self.skipped
 
+    @property
+    def idle(self) -> bool:
+        """Whether neither a thread nor a process that was started here runs."""
+        return not self._threads and all(
+            each.get_returncode() is not None for each in self._children
+        )
+
     def run_in_executor(  # type: ignore[override]  # variadic in the superclass
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """Call a function in a thread; no time is skipped before it ends."""
+        """Call a function in a thread."""
         future = super().run_in_executor(executor, func, *args)
-        self.threads += 1
+        self._threads += 1
         future.add_done_callback(self._note_end)
         return future
 
     def _note_end(self, _: asyncio.Future[Any]) -> None:
-        self.threads -= 1
+        self._threads -= 1
+
+    async def subprocess_exec(self, *args: Any, **named: Any) -> Any:
+        """Start a process."""
+        transport, protocol = await super().subprocess_exec(*args, **named)
+        self._children.append(transport)
+        return transport, protocol
 
 
 class _Selector(selectors.DefaultSelector):
@@ -62,7 +75,7 @@ class _Selector(selectors.DefaultSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None or timeout <= 0 or self._loop.threads:
+        if timeout is None or timeout <= 0 or not self._loop.idle:
             return super().select(timeout)
         began = time.monotonic()
         # epoll itself waits for whole milliseconds.
@@ -91,8 +104,12 @@ def _skipped() -> float:
 
 
 @pytest.hookimpl
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """The loop of each test of a folder."""
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """The loop of each test of a folder; for a real API server time passes as usual."""
+    if "controlplane" in getattr(item, "fixturenames", ()):
+        return {"usual": asyncio.new_event_loop}
     return {"quick": QuickLoop}
 
 

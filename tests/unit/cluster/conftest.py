@@ -6,7 +6,10 @@ import pytest
 from pumice.certs.authority import Authority, generate_key
 from pumice.cluster.client import Client
 from tests.kit.clocks import FastClock
+from tests.kit.quick_loop import pytest_asyncio_loop_factories, quick_clock
 from tests.unit.cluster.tiny import TinyApi, tiny_api
+
+__all__ = ["pytest_asyncio_loop_factories", "quick_clock"]
 
 
 @pytest.fixture

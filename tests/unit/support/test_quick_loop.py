@@ -58,6 +58,12 @@ def test_nothing_is_skipped_while_something_runs() -> None:
         await asyncio.to_thread(time.sleep, 0.05)
         await waiting
         assert _loop().skipped == before
+        waiting = asyncio.create_task(asyncio.sleep(0.01))
+        process = await asyncio.create_subprocess_exec("sleep", "0.05")
+        before = _loop().skipped
+        await process.wait()
+        await waiting
+        assert _loop().skipped == before
         await asyncio.sleep(0.1)
         assert _loop().skipped > 0
 
