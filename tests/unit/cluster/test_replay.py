@@ -22,7 +22,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.slices import in_slices
 from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
-from tests.unit.cluster.test_cache import PODS, Diary, Thing, running, sizes, thing
+from tests.unit.cluster.things import PODS, Diary, Thing, running, sizes, thing
 from tests.unit.cluster.tiny import TinyApi
 
 SLICE = 4
