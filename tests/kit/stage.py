@@ -84,6 +84,6 @@ class Stage:
                 return False
         return True
 
-    async def calm(self) -> None:
-        """Wait until nothing is written any more."""
-        await until(lambda: self.still(0.15), "nothing is written")
+    async def calm(self, seconds: float = 0.15) -> None:
+        """Wait until nothing has been written for some time."""
+        await until(lambda: self.still(seconds), "nothing is written")
