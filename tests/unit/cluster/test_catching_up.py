@@ -1,6 +1,8 @@
 """How a watch cache makes sure that it shows what the server has now."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from pumice.api.kinds import POD
@@ -38,9 +40,11 @@ async def test_a_small_quiet_kind_catches_up_by_a_list(
         await until(lambda: set(sizes(cache)) == {"a", "b"})
 
 
-async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
+@asynccontextmanager
+async def behind(
     client: Client, fast: FastClock, api: TinyApi
-) -> None:
+) -> AsyncIterator[tuple[WatchCache[Thing], asyncio.Task[None]]]:
+    """A cache of more objects than a page has, and how it catches up: it has begun a short watch."""
     cache = WatchCache(client, POD, Thing, clock=fast, page_size=1)
     await api.put(PODS, thing("a"))
     await api.put(PODS, thing("b"))
@@ -49,6 +53,13 @@ async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
         await api.put("/api/v1/nodes", thing("other"))
         waiting = asyncio.create_task(caught_up(cache))
         await until(lambda: any(each.query.get("timeoutSeconds") == "3" for each in api.requests))
+        yield cache, waiting
+
+
+async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
+    client: Client, fast: FastClock, api: TinyApi
+) -> None:
+    async with behind(client, fast, api) as (cache, waiting):
         await api.bookmark(PODS)
         await waiting
         assert cache.relists == 1
@@ -57,14 +68,7 @@ async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
 async def test_without_a_bookmark_a_large_kind_is_listed(
     client: Client, fast: FastClock, api: TinyApi
 ) -> None:
-    cache = WatchCache(client, POD, Thing, clock=fast, page_size=1)
-    await api.put(PODS, thing("a"))
-    await api.put(PODS, thing("b"))
-    async with running(cache):
-        await until(lambda: api.watching)
-        await api.put("/api/v1/nodes", thing("other"))
-        waiting = asyncio.create_task(caught_up(cache))
-        await until(lambda: any(each.query.get("timeoutSeconds") == "3" for each in api.requests))
+    async with behind(client, fast, api) as (cache, waiting):
         await until(lambda: api.watching)
         await api.cut_watches(hard=False)
         await waiting
