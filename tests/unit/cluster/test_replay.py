@@ -23,7 +23,7 @@ from pumice.cluster.slices import in_slices
 from pumice.cluster.store import Change
 from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
-from tests.unit.cluster.test_cache import PODS, Diary, Thing, running, sizes, thing
+from tests.unit.cluster.things import PODS, Diary, Thing, running, sizes, thing
 from tests.unit.cluster.tiny import TinyApi
 
 SLICE = 4

@@ -235,6 +235,16 @@ class World:
             self.trouble = None
         return plan
 
+    def look_until(self, writes: int | None) -> None:
+        """One pass, after some of whose writes the controller may be killed."""
+        self.stop_before = None if writes is None else self.writes + writes
+        try:
+            self.look()
+        except StoppedError:
+            pass
+        finally:
+            self.stop_before = None
+
     def settle(self, limit: int = 20) -> None:
         """Passes until nothing is left to do; pods that are removed are gone at once.
 
