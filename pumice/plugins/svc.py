@@ -312,12 +312,11 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
 
 
 def _address_warnings(job: Job, values: Values, *, small: bool) -> list[FieldError]:
+    if small and not taken(job).addresses:
+        return []
     warnings = []
     only_files = frozenset() if small else _only_files(job)
     for position, task in enumerate(job.tasks):
-        pod = task.pod_spec()
-        if small and "hostname" not in pod and "subdomain" not in pod:
-            continue  # as nearly all, and there are many
         spec = f"spec.tasks[{position}].template.spec"
         if task.size > 1 and fixed_hostname(task):
             warnings.append(
