@@ -105,8 +105,11 @@ def _without_usual(container: Raw, names: Collection[str], ports: bool, resource
 
 def _are_claims(volumes: list[Raw], names: Collection[str]) -> bool:
     """Whether all volumes are claims by name, under good names of their own."""
-    claims = [volume[_CLAIM] for volume in volumes if _CLAIM in volume and len(volume) == 2]
-    named = [claim["claimName"] for claim in claims if len(claim) == 1]
+    named = [
+        claim["claimName"]
+        for volume in volumes
+        if len(volume) == 2 and _CLAIM in volume and len(claim := volume[_CLAIM]) == 1
+    ]
     "".join(named)
     return (
         len(names) == len(volumes) == len(named)
