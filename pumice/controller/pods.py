@@ -70,7 +70,7 @@ def _labelled_for_admission(pod: Raw, own: Mapping[str, str]) -> Raw:
     meta = pod["metadata"]
     found = (meta.get("annotations") or {}).keys()
     labels = {key: value for key, value in meta["labels"].items() if key != keys.ADMISSION}
-    if found <= own.keys() and found.isdisjoint(_BUDGETS):
+    if found <= own.keys() | {keys.WIRED} and found.isdisjoint(_BUDGETS):
         labels[keys.ADMISSION] = keys.ADMISSION_UNNEEDED
     return {**pod, "metadata": {**meta, "labels": labels}}
 

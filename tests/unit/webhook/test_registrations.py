@@ -182,7 +182,9 @@ def selectors(**options: Any) -> dict[str, Any]:
     }
 
 
-def test_pods_that_the_controller_knows_to_be_of_no_concern_are_left_out_without_conditions() -> None:
+def test_pods_that_the_controller_knows_to_be_of_no_concern_are_left_out_without_conditions() -> (
+    None
+):
     assert selectors() == {"/pods/mutate": NEEDED, "/pods/validate": NEEDED}
 
 
