@@ -14,9 +14,9 @@ from pumice.scheduler.model.nodes import NodeTable, Rows
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
+from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event
-from pumice.scheduler.retries import to_try
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["SessionView"]
@@ -45,6 +45,7 @@ class SessionView:
         "_axis",
         "_events",
         "_nodes",
+        "_spared",
         "_state",
         "_wakes",
         "_warned",
@@ -68,6 +69,7 @@ class SessionView:
         now: float,
         actions: frozenset[str],
         events: list[Event],
+        waiting: Sequence[Job],
     ) -> None:
         self._axis: Axis = state.axis
         self._state = state
@@ -75,6 +77,7 @@ class SessionView:
         self._events = events
         self._warned = state.warned
         self._wakes: list[float] = state.wakes
+        self._spared = state.spared
         self.now = now
         self.rows: Rows = state.nodes.rows()
         self.node_names: Sequence[str] = state.nodes.names
@@ -85,11 +88,7 @@ class SessionView:
         self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = to_try(
-            (job for key, job in state.waiting.items() if key not in state.quarantined),
-            state.gains,
-            state.nodes,
-        )
+        self.waiting: Sequence[Job] = waiting
         self.actions = actions
 
     def column(self, resource: str) -> int | None:
@@ -134,6 +133,11 @@ class SessionView:
         """Row of a node, -1 when it is not there."""
         record = self._nodes.records.get(node)
         return record.row if record is not None else -1
+
+    def is_spared(self, task: Task) -> bool:
+        """Whether the API server has refused the eviction of a pod, so that it is no victim for a while."""
+        uid, _ = self._spared.get(task.key, (None, 0.0))
+        return uid == task.uid
 
     def warn(self, job: Job, reason: str, message: str) -> None:
         """Tell the owner of a gang, once, that something in it is ignored."""
