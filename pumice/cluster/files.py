@@ -11,14 +11,14 @@ from pathlib import Path
 
 from pumice.cluster.clock import Clock, SystemClock
 
-__all__ = ["FollowedFile", "UnusableFile"]
+__all__ = ["FollowedFile", "UnusableFileError"]
 
 logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.5
 
 
-class UnusableFile(Exception):
+class UnusableFileError(Exception):
     """What a file says cannot be used; the text says why, in one line."""
 
 
@@ -54,11 +54,12 @@ class FollowedFile(ABC):
         """Put into force what the file says; may run in a thread of its own.
 
         Raises:
-            UnusableFile: It cannot be used; what was in force before stays.
+            UnusableFileError: It cannot be used; what was in force before stays.
         """
 
     def changed(self) -> None:
-        """Called in the event loop once something else is in force, or once there is a problem that was not there."""
+        """Called in the event loop when something else is in force, or when the problem is another one."""
+        logger.debug("%s: %s", self.path, self.problem or "in force")
 
     def hold(self, why: str) -> None:
         """Note that what is in force is not what the file says."""
@@ -77,7 +78,7 @@ class FollowedFile(ABC):
         self._seen = raw
         try:
             self.take(raw)
-        except UnusableFile as error:
+        except UnusableFileError as error:
             self.hold(f"{self.path}: {error}")
             return False
         self._is_loaded = True

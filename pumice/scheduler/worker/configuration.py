@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pumice.cluster.clock import Clock
-from pumice.cluster.files import FollowedFile, UnusableFile
+from pumice.cluster.files import FollowedFile, UnusableFileError
 from pumice.scheduler import Config, ConfigError, load_config
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
@@ -110,4 +110,4 @@ class _ConfigFile(FollowedFile):
 
     def _refuse(self, why: str) -> None:
         self._metrics.config_reads.labels("failed").inc()
-        raise UnusableFile(why)
+        raise UnusableFileError(why)

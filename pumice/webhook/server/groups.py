@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pumice.cluster.clock import Clock
-from pumice.cluster.files import FollowedFile, UnusableFile
+from pumice.cluster.files import FollowedFile, UnusableFileError
 from pumice.webhook.groups.parsing import ConfError, parse
 from pumice.webhook.groups.reading import Problem
 from pumice.webhook.rules.resource_groups import ResourceGroups
@@ -51,7 +51,7 @@ class GroupsFile(FollowedFile):
             self._warn(error.warnings)
             more = len(error.problems) - 1
             rest = f" (and {more} more, see the log)" if more else ""
-            raise UnusableFile(f"{error.problems[0]}{rest}") from None
+            raise UnusableFileError(f"{error.problems[0]}{rest}") from None
         self._use(groups)
         self._metrics.conf_reads.labels("loaded").inc()
         self._metrics.conf_unusable.set(0)
