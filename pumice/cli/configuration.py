@@ -10,11 +10,15 @@ from pumice.cli.output import Format, note, write, write_json
 if TYPE_CHECKING:
     from pumice.scheduler import Config
 
-__all__ = ["read_config", "report_config"]
+__all__ = ["config_text", "read_config", "report_config"]
 
 
-def read_config(path: Path | None) -> "Config":
+def read_config(path: Path | None, text: str | None = None) -> "Config":
     """Read a configuration in Volcano's format, or a ConfigMap that holds one; Pumice's defaults without a file.
+
+    Args:
+        path: The file.
+        text: What it says, if it was read already.
 
     Raises:
         UserError: The file cannot be read, or what it says cannot be.
@@ -22,7 +26,7 @@ def read_config(path: Path | None) -> "Config":
     from pumice.scheduler import ConfigError, load_config
 
     try:
-        config = load_config(_text(path))
+        config = load_config(config_text(path) if text is None else text)
     except ConfigError as error:
         raise UserError(f"{path}: {error}" if path else str(error)) from None
     for warning in config.warnings:
@@ -41,7 +45,7 @@ def report_config(path: Path | None, output: Format) -> int:
     errors: list[str] = []
     warnings: tuple[str, ...] = ()
     try:
-        config = load_config(_text(path))
+        config = load_config(config_text(path))
     except ConfigError as error:
         errors = [str(each) for each in error.errors]
     else:
@@ -57,7 +61,12 @@ def report_config(path: Path | None, output: Format) -> int:
     return 1 if errors else 0
 
 
-def _text(path: Path | None) -> str | None:
+def config_text(path: Path | None) -> str | None:
+    """What a configuration file says; None without a file.
+
+    Raises:
+        UserError: It cannot be read.
+    """
     if path is None:
         return None
     try:

@@ -100,7 +100,7 @@ def scheduler(
 
     with lean.importing():
         from pumice.cli import logs
-        from pumice.cli.configuration import read_config, report_config
+        from pumice.cli.configuration import config_text, read_config, report_config
         from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
     if check_config:
@@ -108,7 +108,8 @@ def scheduler(
     level, ignored = logs.verbosity(log_level, context.args)
     logs.configure(level=level)
     report_ignored(ignored)
-    scheduling = read_config(config)
+    text = config_text(config)
+    scheduling = read_config(config, text)
     seconds = read_seconds("--schedule-period", period)
     lease_times = read_lease_times(lease_duration, renew_deadline, retry_period)
 
@@ -122,6 +123,8 @@ def scheduler(
             lease_times=lease_times,
             identity=identity(),
         )
-        return SchedulerWorker(client, scheduling, settings, config_file=config)
+        return SchedulerWorker(
+            client, scheduling, settings, config_file=config, config_text=(text or "").encode()
+        )
 
     run_worker(kubeconfig, server, metrics_port, make)

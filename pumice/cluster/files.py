@@ -49,6 +49,10 @@ class FollowedFile(ABC):
         self._seen: bytes | None = None
         self._is_loaded = is_loaded
 
+    def began_with(self, raw: bytes) -> None:
+        """Note what the file said when it was read before it was followed."""
+        self._seen = raw
+
     @abstractmethod
     def take(self, raw: bytes) -> None:
         """Put into force what the file says; may run in a thread of its own.
@@ -80,6 +84,10 @@ class FollowedFile(ABC):
             self.take(raw)
         except UnusableFileError as error:
             self.hold(f"{self.path}: {error}")
+            return False
+        except Exception as error:  # whatever a file says, what is in force stays
+            logger.exception("%s: cannot be used", self.path)
+            self.hold(f"{self.path}: cannot be used: {type(error).__name__}: {error}")
             return False
         self._is_loaded = True
         self.problem = None

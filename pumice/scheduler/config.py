@@ -104,7 +104,7 @@ class _Reader:
     def read(self, text: str) -> Config:
         try:
             document = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             problem = " ".join(str(error).split())
             self._error("", f"must be a YAML document: {problem}", "SCHED-YAML")
             document = {}

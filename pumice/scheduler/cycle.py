@@ -37,6 +37,8 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     state.cycles += 1
     if state.config is not config:
         state.config = config
+        if all(spec.name != "reserve" for spec, _ in config.actions):
+            state.set_reservation(None)  # nothing would end it
         state.gains.any_gang = True
     try:
         session = open_session(state, config, now)

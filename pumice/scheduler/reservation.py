@@ -5,16 +5,35 @@ It outlives sessions in the state, and processes in a condition of the gang's Po
     type: Reserved, status: "True", reason: NodesReserved, message: "since 2026-01-02T03:04:05Z: n1, n2"
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
+import numpy as np
 
 from pumice.api.meta import format_time, parse_time
 from pumice.api.podgroups import PodGroupCondition
+from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import Status, Task
 
-__all__ = ["CONDITION", "ENDED", "Reservation", "reserved_condition", "restored"]
+__all__ = [
+    "CONDITION",
+    "ENDED",
+    "MAX_NODES",
+    "Lack",
+    "Reservation",
+    "lack",
+    "reserved_condition",
+    "restored",
+    "timed_out",
+]
+
+MAX_NODES = 500
+"""Nodes that are reserved at most; the condition names all of them."""
 
 CONDITION = "Reserved"
 """Type of the condition."""
@@ -55,6 +74,10 @@ class Reservation:
         """The reservation with one more node."""
         return replace(self, nodes=(*self.nodes, name))
 
+    def not_after(self, now: float) -> "Reservation":
+        """The reservation, which has not begun in the future."""
+        return replace(self, since=min(self.since, now))
+
     def is_for(self, job: Job | None) -> bool:
         """Whether it is for a gang that is still the same."""
         return (
@@ -85,7 +108,7 @@ def reserved_condition(
     if reservation is not None and reservation.nodes:
         message = f"since {format_time(reservation.since)}: {', '.join(reservation.nodes)}"
         after = PodGroupCondition(type=CONDITION, status="True", reason=_NODES, message=message)
-    elif before is not None and before.status == "True":
+    elif why_ended == "TimedOut" or (before is not None and before.status == "True"):
         after = PodGroupCondition(
             type=CONDITION, status="False", reason=why_ended, message=ENDED[why_ended]
         )
@@ -103,25 +126,80 @@ def reserved_condition(
     return [*(each for each in conditions if each.type != CONDITION), stamped]
 
 
-def restored(jobs: Iterable[Job], nodes: Sequence[str]) -> Reservation | None:
-    """The reservation that a PodGroup tells of; the oldest, and among equals the first by name.
+def restored(job: Job, nodes: Collection[str]) -> Reservation | None:
+    """The reservation that the PodGroup of a gang tells of.
 
     Args:
-        jobs: Gangs.
+        job: The gang.
         nodes: Names of the nodes that there are; others are left out.
     """
-    found = [each for job in jobs if (each := _told(job, nodes)) is not None]
-    return min(found, key=lambda each: (each.since, each.gang), default=None)
-
-
-def _told(job: Job, nodes: Sequence[str]) -> Reservation | None:
     for condition in job.status.conditions or ():
         if (condition.type, condition.status, condition.reason) != (CONDITION, "True", _NODES):
             continue
         start, _, names = condition.message.partition("Z: ")
         since = parse_time(f"{start.removeprefix('since ')}Z")
-        listed = dict.fromkeys(name.strip() for name in names.split(","))
-        known = tuple(name for name in listed if name in set(nodes))
+        listed = {name.strip(): None for name in names.split(",", MAX_NODES)[:MAX_NODES]}
+        there = set(nodes)
+        known = tuple(name for name in listed if name in there)
         if since is not None and known:
             return replace(Reservation.of(job, since), nodes=known)
     return None
+
+
+def timed_out(job: Job) -> str | None:
+    """When a gang was the target for as long as it may, as its PodGroup tells; None if it was not."""
+    for each in job.status.conditions or ():
+        if (each.type, each.status, each.reason) == (CONDITION, "False", "TimedOut"):
+            return each.last_transition_time or ""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What a set of nodes lacks to hold a gang if nothing else were there.
+
+    Attributes:
+        tasks: For each shape of which too few pods fit, a pod.
+        amounts: Whether all nodes together have too little of some resource.
+    """
+
+    tasks: tuple[Task, ...]
+    amounts: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.tasks) or self.amounts
+
+
+def lack(job: Job, rows: Rows, nodes: Bools, usable: Callable[[Task], Bools]) -> Lack:
+    """What nodes lack to hold the waiting pods of a gang, or its `minResources` if it has no pods yet.
+
+    Args:
+        job: The gang.
+        rows: All nodes.
+        nodes: Which of them.
+        usable: Nodes that a pod may use, and that could hold it if nothing else were there.
+    """
+    firsts: dict[PodShape, Task] = {}
+    counts: Counter[PodShape] = Counter()
+    for task in job.tasks.values():
+        if task.status is Status.PENDING:
+            firsts.setdefault(task.shape, task)
+            counts[task.shape] += 1
+    has = rows.allocatable[nodes].sum(axis=0)
+    wanted = job.pending if counts else job.minimum
+    short = has < wanted
+    short[[SCORED_CPU, SCORED_MEMORY]] = False
+    tasks = tuple(
+        task
+        for shape, task in firsts.items()
+        if _places(shape, rows, nodes & usable(task)) < counts[shape]
+    )
+    return Lack(tasks, bool(short.any()))
+
+
+def _places(shape: PodShape, rows: Rows, nodes: Bools) -> int:
+    """Pods of a shape that nodes could hold if nothing else were there."""
+    has = rows.allocatable[nodes]
+    if not len(has):
+        return 0
+    return int(np.minimum.reduce([has[:, n.column] // n.amount for n in shape.needs]).sum())

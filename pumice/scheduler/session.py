@@ -32,7 +32,7 @@ from pumice.scheduler.points import (
     Verdict,
     Vote,
 )
-from pumice.scheduler.reservation import Reservation
+from pumice.scheduler.reservation import Reservation, lack
 from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.retries import Gains, Prospects
 from pumice.scheduler.state import ClusterState
@@ -322,6 +322,16 @@ class Session:
         for need in task.shape.needs:
             usable &= self.view.rows.allocatable[:, need.column] >= need.amount
         return usable
+
+    def could_hold(self, job: Job) -> bool:
+        """Whether the nodes could hold a gang if nothing else were there."""
+        if not self.state.axis.has_all(job.min_resources):
+            return False
+        facts = self.state.facts
+        nodes: Bools = ~facts.unready & ~facts.unschedulable
+        if job.tasks:
+            nodes = np.ones(len(self.view.rows), dtype=np.bool_)
+        return not lack(job, self.view.rows, nodes, self.usable)
 
     def reserve(self, reservation: Reservation | None) -> None:
         """Let a reservation be in force."""

@@ -59,6 +59,7 @@ class ClusterState:
         statuses: Status of every PodGroup, as it is or is about to be written.
         assumed: What was decided and is not shown by the API server yet.
         reservation: The gang for which nodes are reserved, and the nodes.
+        has_restored: Whether what PodGroups tell of reservations was looked at.
         spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
@@ -110,6 +111,7 @@ class ClusterState:
         self.statuses: dict[str, PodGroupStatus] = {}
         self.assumed = Assumptions()
         self.reservation: Reservation | None = None
+        self.has_restored = False
         self.spared: dict[str, tuple[str, float]] = {}
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
@@ -258,8 +260,7 @@ class ClusterState:
             self.warned.pop(job.key, None)
         job.set_group(group, self.default_queue)
         self.jobs[key] = job
-        job.minimum = self.axis.vector(job.min_resources)
-        self._widen()
+        job.minimum = self.axis.known(job.min_resources)
         job.status = status
         job.priority = self._priority(job)
         self.shares.place(job)
@@ -503,6 +504,8 @@ class ClusterState:
         self.shares.widen()
         for job in self.jobs.values():
             job.widen(len(self.axis))
+            job.minimum = self.axis.known(job.min_resources)
+            self.shares.outdate(job)
 
 
 def _implied(name: str) -> Queue:

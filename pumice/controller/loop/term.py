@@ -176,6 +176,7 @@ class Term:
             plan = Plan.of([overdue], [RequeueAfter(0.0)])
         elif not writes_status(plan):
             memory.let_go()  # what is stored is right again
+            memory.noted(observed.succeeded)
         elif (counts := counts_only(stored, plan)) is not None:
             if memory.held is None:
                 memory.held_at = started

@@ -1,53 +1,74 @@
 """elect: choose the gang for which nodes are to be reserved.
 
-One gang at a time is the target. It stays until it runs, goes, or its time is over (`reserve`). Plugins choose among
-the gangs that wait as a whole: those that were not let into their queue, and those that were and are not ready.
+One gang at a time is the target. It stays until it runs, cannot run any more, or its time is over (`reserve`). Plugins
+choose among the gangs that wait as a whole and that the cluster could hold: those that were not let into their queue,
+and those that were and are not ready. A target of an earlier process goes on, with its nodes and its time.
 """
 
+from pumice.api.meta import parse_time
+from pumice.scheduler.actions.reserve import may_be_target
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.reservation import CONDITION, Reservation, restored
+from pumice.scheduler.reservation import Reservation, restored, timed_out
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
 __all__ = ["SPEC", "run"]
 
+_TRIES = 8
+"""Gangs that the cluster cannot hold which are passed over in one cycle, at most."""
+
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Choose a target if there is none."""
     state = session.state
-    if state.cycles == 1 and state.reservation is None:
-        session.reserve(restored(state.waiting.values(), state.nodes.names))
     if state.reservation is not None or not session.extensions.target_job:
         return
     waiting = sorted(
-        (job for job in state.waiting.values() if _may_be_chosen(session, job)),
-        key=lambda job: job.key,
+        (job for job in state.waiting.values() if _waits(session, job)), key=lambda job: job.key
     )
-    fresh = [job for job in waiting if not _has_timed_out(job)]
-    target = session.extensions.target_job[0].call(fresh or waiting) if waiting else None
-    if target is not None:
-        session.reserve(Reservation.of(target, session.now))
-
-
-def _may_be_chosen(session: Session, job: Job) -> bool:
-    queue = session.state.queues.get(job.queue)
-    return (
-        job.group is not None
-        and job.key not in session.state.quarantined
-        and queue is not None
-        and queue.is_open
-        and session.why_invalid(job) is None
-        and (session.is_pending(job) or not session.is_ready(job))
+    told = {}
+    if not state.has_restored:
+        told = {job.key: found for job in waiting if (found := restored(job, state.nodes.names))}
+        state.has_restored = True
+    fresh = [job for job in waiting if timed_out(job) is None]
+    late = sorted(
+        (job for job in waiting if timed_out(job) is not None),
+        key=lambda job: (parse_time(timed_out(job)) or 0.0, job.key),
     )
+    target = _choose(session, [job for job in waiting if job.key in told])
+    target = target or _choose(session, fresh)
+    target = target or next((job for job in late[:_TRIES] if _fits(session, job)), None)
+    if target is None:
+        return
+    found = told.get(target.key) or Reservation.of(target, session.now)
+    session.reserve(found.not_after(session.now))
 
 
-def _has_timed_out(job: Job) -> bool:
-    """Whether it was the target for as long as it may; others come first then."""
-    return any(
-        (each.type, each.status, each.reason) == (CONDITION, "False", "TimedOut")
-        for each in job.status.conditions or ()
-    )
+def _choose(session: Session, jobs: list[Job]) -> Job | None:
+    """The job that the plugin chooses among those that the cluster could hold."""
+    choose = session.extensions.target_job[0].call
+    left = list(jobs)
+    for _ in range(min(_TRIES, len(jobs))):
+        job = choose(left)
+        if job is None or _fits(session, job):
+            return job
+        left.remove(job)
+    return None
+
+
+def _waits(session: Session, job: Job) -> bool:
+    waits = False
+    with session.turn(job):
+        waits = may_be_target(session, job)
+    return waits  # noqa: RET504 - `turn` ends with an exception of a plugin
+
+
+def _fits(session: Session, job: Job) -> bool:
+    fits = False
+    with session.turn(job):
+        fits = session.could_hold(job)
+    return fits  # noqa: RET504
 
 
 SPEC = ActionSpec(

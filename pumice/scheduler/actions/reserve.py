@@ -4,10 +4,13 @@ Pods that run on a reserved node stay there until they end. Other gangs get no n
 """
 
 from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.reservation import MAX_NODES
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
-__all__ = ["SPEC", "run"]
+__all__ = ["SPEC", "may_be_target", "run"]
 
 _TIMEOUT = "timeoutSeconds"
 
@@ -18,22 +21,54 @@ def run(session: Session, arguments: Arguments) -> None:
     if reservation is None:
         return
     job = session.state.jobs.get(reservation.gang)
-    if job is None or not reservation.is_for(job) or job.queue not in session.state.queues:
+    if job is None or not reservation.is_for(job):
         session.release("Released")
         return
-    if not session.is_pending(job) and session.is_ready(job):
-        session.release("Ready")
-        return
-    ends = reservation.since + max(arguments.integer(_TIMEOUT), 1)
+    has_failed = True
+    with session.turn(job):
+        if not session.is_pending(job) and job.counts[Status.PENDING] == 0:
+            session.release("Ready" if session.is_ready(job) else "Released")
+        elif not session.is_pending(job) and session.is_ready(job):
+            session.release("Ready")
+        elif not may_be_target(session, job):
+            session.release("Released")
+        else:
+            _go_on(session, job, reservation.since + max(arguments.integer(_TIMEOUT), 1))
+        has_failed = False
+    if has_failed:
+        session.release("Released")
+
+
+def _go_on(session: Session, job: Job, ends: float) -> None:
+    reservation = session.state.reservation
+    assert reservation is not None
     if session.now >= ends:
         session.release("TimedOut")
         return
     session.view.wake_at(ends)
+    if len(reservation.nodes) >= MAX_NODES or not session.could_hold(job):
+        return
     for each in session.extensions.reserved_nodes:
         node = each.call(job, session.usable)
         if node is not None and node not in reservation.nodes:
             session.reserve(reservation.with_node(node))
             return
+
+
+def may_be_target(session: Session, job: Job) -> bool:
+    """Whether nodes may be reserved for a gang: it waits as a whole, and nothing but room keeps it waiting."""
+    queue = session.state.queues.get(job.queue)
+    if job.group is None or job.key in session.state.quarantined:
+        return False
+    if queue is None or not queue.is_open:
+        return False
+    if session.is_pending(job) and not job.tasks:
+        return True  # its pods are made once it is let into its queue
+    return (
+        job.counts[Status.PENDING] > 0
+        and session.why_invalid(job) is None
+        and (session.is_pending(job) or not session.is_ready(job))
+    )
 
 
 SPEC = ActionSpec(

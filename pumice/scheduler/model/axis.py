@@ -7,7 +7,7 @@ CPU is counted in milli-cores, everything else in whole units: memory in bytes, 
 limits are rounded up, what a node has is rounded down. Sums over 20,000 nodes and over 250,000 pods fit into 64 bits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,19 @@ class Axis:
         for column, amount in zip(columns, amounts.values(), strict=True):
             vector[column] = in_units(column, amount, has=has)
         return vector
+
+    def known(self, amounts: Mapping[str, int]) -> Ints:
+        """Milli-units as columns, without resources that have none: a PodGroup may name any number of them."""
+        vector = np.zeros(len(self), dtype=np.int64)
+        for name, amount in amounts.items():
+            column = self._columns.get(name)
+            if column is not None:
+                vector[column] = in_units(column, amount)
+        return vector
+
+    def has_all(self, names: Iterable[str]) -> bool:
+        """Whether each of these resources was named by a node or a pod."""
+        return all(name in self._columns for name in names)
 
     def amounts(self, vector: Ints) -> Amounts:
         """A vector as resource names and milli-units, without zeros and the scored columns."""

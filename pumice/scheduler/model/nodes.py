@@ -331,10 +331,9 @@ class NodeTable:
 
 
 def says_the_same(old: Node, new: Node) -> bool:
-    """Whether a node says the same about itself, apart from what it has to give."""
+    """Whether a node says the same about itself, apart from what it has to give; annotations do not matter."""
     return (
         old.metadata.labels == new.metadata.labels
-        and old.metadata.annotations == new.metadata.annotations
         and old.spec == new.spec
         and old.is_ready == new.is_ready
     )

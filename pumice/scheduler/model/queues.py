@@ -166,6 +166,10 @@ class QueueTable:
         if job.row >= 0:
             self.pending[job.row] += vector
 
+    def outdate(self, job: Job) -> None:
+        """Note that what a job reserves, or has beyond its minimum, is to be counted anew."""
+        self._late[job.key] = job
+
     def forget(self, job: Job) -> None:
         """Count a job no more."""
         if job.row >= 0:

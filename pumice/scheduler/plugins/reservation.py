@@ -8,19 +8,18 @@ with the most room (`idle`).
 Source: Volcano's documentation of scheduler plugins, section Reservation.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from pumice.scheduler.arguments import Argument, Arguments
-from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools, Ints
+from pumice.scheduler.model.axis import SCORED_MEMORY, Bools
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
-from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.reservation import lack
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
@@ -45,12 +44,12 @@ class ReservationPlugin:
     def _target(self, jobs: Sequence[Job]) -> Job:
         return min(jobs, key=lambda job: (-job.order_priority, job.created, job.key))
 
-    def _judge(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+    def _judge(self, pods: PodClass, rows: Rows) -> Verdict | None:
         reservation = self._session.reservation
         if reservation is None or not reservation.nodes or pods.gang == reservation.gang:
             return None
         text = f"node(s) are reserved for gang {reservation.gang}"
-        return Verdict(self._reserved().astype(np.int64), (text,))
+        return Verdict(self._reserved()[rows.index].astype(np.int64), (text,))
 
     def _reserved(self) -> Bools:
         reservation = self._session.reservation
@@ -65,42 +64,22 @@ class ReservationPlugin:
 
     def _next_node(self, job: Job, usable: Callable[[Task], Bools]) -> str | None:
         """The node that a gang needs next; None when those reserved could hold its pods, or no other would help."""
-        reserved = self._reserved()
-        firsts: dict[PodShape, Task] = {}
-        counts: Counter[PodShape] = Counter()
-        for task in job.tasks.values():
-            if task.status is Status.PENDING:
-                firsts.setdefault(task.shape, task)
-                counts[task.shape] += 1
-        if not counts:  # its pods are made when it is let into its queue
-            facts = self._session.facts
-            useful = ~facts.unready & ~facts.unschedulable
-            return self._best(useful & ~reserved) if self._lacks(job.minimum, reserved) else None
-        nodes = {shape: usable(task) for shape, task in firsts.items()}
-        holds_each = all(
-            self._places(shape, reserved & nodes[shape]) >= count for shape, count in counts.items()
-        )
-        if holds_each and not self._lacks(job.pending, reserved):
+        reserved, rows = self._reserved(), self._session.rows
+        lacking = lack(job, rows, reserved, usable)
+        if not lacking:
             return None
-        useful = np.logical_or.reduce(list(nodes.values()))
+        tasks = lacking.tasks or [
+            task for task in job.tasks.values() if task.status is Status.PENDING
+        ]
+        shapes = {task.shape: task for task in tasks}
+        if shapes:
+            useful = np.logical_or.reduce([usable(task) for task in shapes.values()])
+        else:  # its pods are made when it is let into its queue
+            useful = ~self._session.facts.unready & ~self._session.facts.unschedulable
         return self._best(useful & ~reserved)
 
-    def _places(self, shape: PodShape, rows: Bools) -> int:
-        """Pods of a shape that rows could hold if nothing else were there."""
-        has = self._session.rows.allocatable[rows]
-        if not len(has):
-            return 0
-        fitting = [has[:, need.column] // need.amount for need in shape.needs]
-        return int(np.minimum.reduce(fitting).sum())
-
-    def _lacks(self, wanted: Ints, reserved: Bools) -> bool:
-        has = self._session.rows.allocatable[reserved].sum(axis=0)
-        lacking = has < wanted
-        lacking[[SCORED_CPU, SCORED_MEMORY]] = False
-        return bool(lacking.any())
-
     def _best(self, rows: Bools) -> str | None:
-        """The row that is best in the resource of which it has the largest part of the cluster; the first of equals."""
+        """The row that has most, in parts of the largest node, summed over resources; the first of equals."""
         index = np.flatnonzero(rows)
         if not len(index):
             return None

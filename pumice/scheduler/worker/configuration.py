@@ -33,6 +33,7 @@ class ConfigInForce:
         path: Path | None,
         metrics: SchedulerMetrics,
         *,
+        text: bytes = b"",
         clock: Clock | None = None,
     ) -> None:
         """Begin with a configuration that was read already.
@@ -41,12 +42,15 @@ class ConfigInForce:
             config: What is in force.
             path: The file that it came from and that is followed; None for none.
             metrics: Where to count.
+            text: What the file said when it was read.
             clock: Waits between two looks at the file.
         """
         self.config = config
         self.news: Callable[[], None] = lambda: None
         self._metrics = metrics
         self.file = _ConfigFile(path, self, metrics, clock) if path is not None else None
+        if self.file is not None:
+            self.file.began_with(text)
         self.use(config)
 
     @property
@@ -79,10 +83,8 @@ class _ConfigFile(FollowedFile):
         super().__init__(path, is_loaded=True, clock=clock)
         self._in_force = in_force
         self._metrics = metrics
-        self._is_first = True
 
     def take(self, raw: bytes) -> None:
-        is_first, self._is_first = self._is_first, False
         try:
             config = load_config(raw.decode())
         except UnicodeDecodeError:
@@ -95,8 +97,6 @@ class _ConfigFile(FollowedFile):
             self._refuse(f"{error.errors[0]}{rest}")
         else:
             self._metrics.config_unusable.set(0)
-            if is_first:
-                return  # the process began with it
             self._in_force.use(config)
             self._metrics.config_reads.labels("loaded").inc()
             logger.info("configuration of %s in force", self.path)

@@ -53,6 +53,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         settings: WorkerSettings | None = None,
         *,
         config_file: Path | None = None,
+        config_text: bytes = b"",
         clock: Clock | None = None,
         metrics: SchedulerMetrics | None = None,
     ) -> None:
@@ -63,11 +64,12 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
             config: How to schedule.
             settings: How to work.
             config_file: File that `config` was read from; its changes are taken up.
+            config_text: What that file said then.
             clock: Tells the time and waits.
             metrics: What to count in.
         """
         metrics = metrics or SchedulerMetrics()
-        self.config = ConfigInForce(config, config_file, metrics, clock=clock)
+        self.config = ConfigInForce(config, config_file, metrics, text=config_text, clock=clock)
         self._term: _Term | None = None
         self.caches = Caches(client, clock)
         super().__init__(

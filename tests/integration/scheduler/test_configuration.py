@@ -24,7 +24,7 @@ class InForce:
     def __init__(self, file: Path, text: str) -> None:
         file.write_text(text)
         self.metrics = SchedulerMetrics()
-        self.config = ConfigInForce(load_config(text), file, self.metrics)
+        self.config = ConfigInForce(load_config(text), file, self.metrics, text=text.encode())
         self.file = file
         assert self.config.file is not None
         self.follower = self.config.file
@@ -70,6 +70,21 @@ def test_a_file_that_cannot_be_used_leaves_the_last_good_one_in_force(
     assert in_force.look(PACKED)
     assert in_force.config.problem is None
     assert in_force.value("config_unusable") == 0
+
+
+@pytest.mark.parametrize("text", ["a: 2024-13-45", "[" * 5000, f"a: {'9' * 5000}"])
+def test_nothing_that_a_file_may_say_ends_the_process(in_force: InForce, text: str) -> None:
+    assert not in_force.look(text)
+    assert in_force.config.problem is not None
+
+
+def test_a_change_before_the_first_look_counts(tmp_path: Path) -> None:
+    file = tmp_path / "c"
+    file.write_text(STOPPED)
+    config = ConfigInForce(load_config(PACKED), file, SchedulerMetrics(), text=PACKED.encode())
+    assert config.file is not None
+    assert config.file.look()
+    assert [spec.name for spec, _ in config.config.actions] == ["enqueue"]
 
 
 def test_a_file_that_goes_or_is_no_text_changes_nothing(in_force: InForce) -> None:

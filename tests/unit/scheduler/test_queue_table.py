@@ -7,7 +7,7 @@ import pytest
 from pumice.scheduler import ClusterState
 from pumice.scheduler.model.queues import MAX_DEPTH
 from tests.unit.scheduler.columns import check_sums
-from tests.unit.scheduler.scenes import Scene, pod_group, queue
+from tests.unit.scheduler.scenes import Scene, node, pod_group, queue
 
 
 def parents_of(*rows: list[Any]) -> dict[str, str]:
@@ -95,3 +95,16 @@ def test_a_gang_that_changes_its_queue_is_counted_there() -> None:
 def check_sums_after_settling(scene: Scene) -> None:
     scene.state.settle()
     check_sums(scene.state)
+
+
+def test_resources_that_only_podgroups_name_open_no_columns() -> None:
+    names = {f"example.com/r{n}": 1 for n in range(100)}
+    row = ["ns", "g", "default", 1, "Inqueue", {"minRes": {"cpu": 1} | names}]
+    scene = Scene({"podgroups": [row]})
+    scene.state.settle()
+    assert len(scene.state.axis) == 5
+    job = scene.state.jobs["ns/g"]
+    assert job.minimum[0] == 1000
+    scene.state.set_node(node(["n", 8, "8Gi", {"resources": {"example.com/r7": 3}}]))
+    check_sums_after_settling(scene)
+    assert job.minimum.tolist() == [1000, 0, 0, 0, 0, 1]

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.scheduler import ClusterState, CycleResult
+from pumice.scheduler import ClusterState, CycleResult, load_config
 from pumice.scheduler.reservation import Reservation
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod_group
+from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod_group, queue
 
 TIMEOUT = 600
 PLUGINS: list[dict[str, Any] | str] = ["priority", "gang", "reservation", "predicates"]
@@ -62,8 +62,8 @@ def cycles(scene: Scene, count: int, start: float = NOW) -> list[CycleResult]:
 def test_the_gang_of_the_highest_priority_is_chosen_and_among_equals_the_oldest() -> None:
     rows = [("a", "low", "2024-01-01T00:01:40Z"), ("b", "high", "2024-01-01T00:05:00Z"),
             ("c", "high", "2024-01-01T00:03:20Z")]  # fmt: skip
-    gangs = [gang(name, 1, 99, prio=prio, created=created) for name, prio, created in rows]
-    scene = scene_of(*gangs, classes={"low": 5, "high": 9})
+    gangs = [gang(name, 2, 8, prio=prio, created=created) for name, prio, created in rows]
+    scene = scene_of(busy("n2", "n3"), *gangs, classes={"low": 5, "high": 9})
     scene.cycle()
     assert scene.state.reservation is not None
     assert scene.state.reservation.gang == "ns/c"
@@ -90,9 +90,104 @@ def test_nodes_that_its_pods_may_not_use_are_not_reserved() -> None:
     scene = scene_of(busy("n1", "n2", "n3"), gang("large", 4, 4))
     cycles(scene, 5)
     assert reserved(scene.state) == ("n2",), "it holds all four"
-    scene = scene_of(busy("n1", "n2", "n3"), gang("too-large", 2, 12))
-    cycles(scene, 5)
-    assert reserved(scene.state) == ("n2",), "no other node would hold one of them"
+
+
+@pytest.mark.parametrize(("size", "cpu"), [(2, 12), (40, 1)], ids=["pods", "sum"])
+def test_nothing_is_reserved_for_a_gang_that_the_cluster_cannot_hold(size: int, cpu: int) -> None:
+    possible = gang("possible", 3, 8, created="2024-01-02T00:00:00Z")
+    large = gang("too-large", size, cpu, created="2024-01-01T00:00:00Z")
+    scene = scene_of(busy("n1", "n2", "n3"), large, possible)
+    cycles(scene, 3)
+    assert scene.state.reservation is not None
+    assert scene.state.reservation.gang == "ns/possible"
+
+
+def test_a_shape_that_lacks_places_decides_which_node_is_reserved() -> None:
+    scene = scene_of(
+        busy("n1", "n2", "n3"),
+        {
+            "podgroups": [["ns", "two", "default", 2, "", {}]],
+            "pods": [
+                ["ns", "two-0", "", "Pending", 2, "1Gi", "two", {"selector": {"small": "yes"}}],
+                ["ns", "two-1", "", "Pending", 2, "1Gi", "two", {"selector": {"small": "yes"}}],
+            ],
+        },
+        nodes=[["n1", 4, "8Gi", {"labels": {"small": "yes"}}], *NODES[1:]],
+    )
+    cycles(scene, 4)
+    assert reserved(scene.state) == ("n1",)
+
+
+@pytest.mark.parametrize("end", ["queue", "pods"])
+def test_a_target_that_cannot_run_any_more_keeps_nothing(end: str) -> None:
+    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8))
+    cycles(scene, 3)
+    assert reserved(scene.state)
+    if end == "queue":
+        scene.state.set_queue(queue(["default", {"state": "Closed"}]))
+    else:
+        for number in range(3):
+            scene.state.remove_pod("ns", f"large-{number}")
+    scene.cycle(NOW + 3)
+    assert scene.state.reservation is None
+
+
+def test_a_configuration_without_reserve_ends_the_reservation() -> None:
+    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8))
+    cycles(scene, 3)
+    scene.config = load_config(config_text([PLUGINS], ["enqueue", "allocate"]))
+    scene.cycle(NOW + 3)
+    assert scene.state.reservation is None
+    assert said(scene, "ns/large") == ("False", "Released")
+
+
+def test_gangs_that_wait_are_not_harmed_by_room_on_some_nodes() -> None:
+    """The filter is asked about the rows that changed alone."""
+    large = gang("large", 3, 8, created="2024-01-01T00:00:00Z")
+    scene = scene_of(busy("n1", "n2", "n3"), large, gang("small", 2, 2))
+    cycles(scene, 3)
+    scene.state.remove_pod("ns", "busy-n1")
+    assert sorted(scene.cycle(NOW + 3).binds) == ["ns/small-0", "ns/small-1"]
+
+
+def test_targets_that_have_timed_out_take_turns() -> None:
+    names = ("a", "b", "c")
+    gangs = [gang(name, 3, 8, created=f"2024-01-0{n}T00:00:00Z") for n, name in enumerate(names, 1)]
+    scene, seen, now = scene_of(busy("n2", "n3"), *gangs), [], NOW
+    for _ in range(6):
+        scene.cycle(now)
+        assert scene.state.reservation is not None
+        seen.append(scene.state.reservation.gang)
+        now += TIMEOUT
+        scene.cycle(now)
+    assert seen == ["ns/a", "ns/b", "ns/c", "ns/a", "ns/b", "ns/c"]
+
+
+def test_a_reservation_of_the_future_begins_now() -> None:
+    message = "since 2099-01-01T00:00:00Z: n2"
+    condition = {
+        "type": "Reserved",
+        "status": "True",
+        "reason": "NodesReserved",
+        "message": message,
+    }
+    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8, conditions=[condition]))
+    scene.cycle(NOW)
+    assert scene.state.reservation is not None
+    assert scene.state.reservation.since == NOW
+
+
+def test_nothing_is_reserved_for_whom_nothing_could_hold_whatever_its_podgroup_tells() -> None:
+    message = "since 2023-01-01T00:00:00Z: n1, n2, n3"
+    condition = {
+        "type": "Reserved",
+        "status": "True",
+        "reason": "NodesReserved",
+        "message": message,
+    }
+    scene = scene_of(busy("n1"), gang("evil", 1, 900, conditions=[condition]), gang("good", 1, 1))
+    assert scene.cycle(NOW).binds == {"ns/good-0": "n2"}
+    assert scene.state.reservation is None
 
 
 def test_others_get_no_new_place_on_reserved_nodes() -> None:
@@ -186,7 +281,7 @@ def test_a_gang_without_pods_reserves_what_it_says_that_it_needs() -> None:
             "nodes": NODES,
             "podgroups": [["ns", "g", "default", 2, "", {"minRes": {"cpu": 20}}]],
         },
-        config_text([["priority", "reservation"]], ["elect", "reserve"]),
+        config_text([["priority", "gang", "reservation"]], ["elect", "reserve"]),
     )
     cycles(scene, 4)
     assert reserved(scene.state) == ("n2", "n3")
