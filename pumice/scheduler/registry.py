@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
-from pumice.scheduler.actions import allocate, enqueue
+from pumice.scheduler.actions import allocate, backfill, enqueue
 from pumice.scheduler.plugins import (
     binpack,
     gang,
     nodegroup,
     nodeorder,
+    overcommit,
     predicates,
     priority,
+    proportion,
+    sla,
     task_topology,
 )
 from pumice.scheduler.specs import ActionSpec, PluginSpec
@@ -39,14 +42,11 @@ PLANNED_PLUGINS = frozenset(
         "extender",
         "network-topology-aware",
         "numa-aware",
-        "overcommit",
         "pdb",
-        "proportion",
         "rescheduling",
         "reservation",
         "resource-strategy-fit",
         "resourcequota",
-        "sla",
         "tdm",
         "usage",
     }
@@ -55,7 +55,6 @@ PLANNED_PLUGINS = frozenset(
 
 PLANNED_ACTIONS = frozenset(
     {
-        "backfill",
         "elect",
         "gangpreempt",
         "gangreclaim",
@@ -107,8 +106,11 @@ def builtin_registry() -> Registry:
             binpack.SPEC,
             task_topology.SPEC,
             nodegroup.SPEC,
+            proportion.SPEC,
+            overcommit.SPEC,
+            sla.SPEC,
         ),
-        actions=(enqueue.SPEC, allocate.SPEC),
+        actions=(enqueue.SPEC, allocate.SPEC, backfill.SPEC),
     )
 
 

@@ -19,6 +19,7 @@ from pumice.scheduler.model.axis import Axis
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.limits import QueueAmounts
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.selectors import NodeMatcher
@@ -249,7 +250,11 @@ class ClusterState:
         return self._changed(True)
 
     def set_queue(self, queue: Queue) -> bool:
-        """Take in a Queue."""
+        """Take in a Queue.
+
+        Raises:
+            QuantityError: An amount cannot be read; the state is as before.
+        """
         old = self.queues.get(queue.metadata.name)
         if (
             old is not None
@@ -259,6 +264,7 @@ class ClusterState:
             and old.metadata.creation_timestamp == queue.metadata.creation_timestamp
         ):
             return False
+        self.shares.amounts[queue.metadata.name] = QueueAmounts.of(queue)
         self.queues[queue.metadata.name] = queue
         self.shares.unsettle()
         self.changed_queues[queue.metadata.name] = None
@@ -267,6 +273,7 @@ class ClusterState:
     def remove_queue(self, name: str) -> bool:
         """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
         known = self.queues.pop(name, None) is not None
+        self.shares.amounts.pop(name, None)
         self.changed_queues[name] = None
         self.shares.unsettle()
         if name == self.default_queue:
@@ -413,7 +420,7 @@ class ClusterState:
 
     def _touch(self, job: Job) -> None:
         self.dirty[job.key] = None
-        job.blocked = None
+        job.blocked = job.asks = None
         self._index(job)
 
     def _index(self, job: Job) -> None:

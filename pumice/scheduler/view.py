@@ -1,6 +1,7 @@
 """What plugins see of a session: everything, and none of it to be changed."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -37,16 +38,20 @@ class SessionView:
         queues: Queues by name.
         waiting: Gangs that this session may do something for, in the order of their keys; without those in
             quarantine.
+        unplaced: Gangs that wait for something, also those that this session does nothing for.
         actions: Names of the configured actions.
+        backfills: Whether an action of this session is still to place pods without requests.
     """
 
     __slots__ = (
         "_axis",
         "_events",
         "_nodes",
+        "_quarantined",
         "_wakes",
         "_warned",
         "actions",
+        "backfills",
         "claims",
         "facts",
         "jobs",
@@ -57,6 +62,7 @@ class SessionView:
         "rows",
         "running",
         "shares",
+        "unplaced",
         "waiting",
     )
 
@@ -82,22 +88,42 @@ class SessionView:
         self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = to_try(
+        self._quarantined: Mapping[str, object] = state.quarantined
+        self.unplaced: Iterable[Job] = state.waiting.values()
+        self.waiting: list[Job] = to_try(
             (job for key, job in state.waiting.items() if key not in state.quarantined),
             state.gains,
             state.nodes,
         )
         self.actions = actions
+        self.backfills = "backfill" in actions
 
     def column(self, resource: str) -> int | None:
         """Column of a resource; None when no node and no pod has ever named it."""
         return self._axis.find(resource)
+
+    def resource(self, column: int) -> str:
+        """Name of the resource of a column."""
+        return self._axis.names[column]
 
     def total(self) -> Ints:
         """What all ready nodes have, by column."""
         ready = ~self.facts.unready
         total: Ints = self.rows.allocatable[ready].sum(axis=0)
         return total
+
+    def used(self) -> Ints:
+        """What pods take of all ready nodes, by column; those of other schedulers included."""
+        used: Ints = self.rows.used[~self.facts.unready].sum(axis=0)
+        return used
+
+    def try_again(self, job: Job) -> None:
+        """Have this session try a gang for which nothing has changed but the time."""
+        job.blocked = job.asks = None
+        place = bisect_left(self.waiting, job.key, key=lambda each: each.key)
+        is_there = place < len(self.waiting) and self.waiting[place] is job
+        if not is_there and job.key not in self._quarantined:
+            self.waiting.insert(place, job)
 
     def vector(self, amounts: Mapping[str, int], missing: int = 0) -> Ints:
         """Milli-units by resource name as columns; resources that no node and no pod has named are left out.

@@ -20,7 +20,7 @@ from pumice.scheduler.session import Outcome, Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
 
-__all__ = ["SPEC", "goes_on", "run"]
+__all__ = ["SPEC", "admitted", "goes_on", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
@@ -30,7 +30,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
         with session.turn(job):
-            if _admitted(session, job) is None or not _candidates(session, job):
+            if admitted(session, job) is None or not _candidates(session, job):
                 continue
             line = jobs.setdefault(job.queue, Line(session.job_key))
             line.push(job)
@@ -55,7 +55,7 @@ def run(session: Session, _arguments: Arguments) -> None:
         queues.push(queue)
 
 
-def _admitted(session: Session, job: Job) -> Queue | None:
+def admitted(session: Session, job: Job) -> Queue | None:
     """The queue of a job that may be tried; otherwise None, after noting why not."""
     if job.group is None or not job.counts[Status.PENDING]:
         return None
@@ -83,7 +83,13 @@ def _candidates(session: Session, job: Job) -> list[Task]:
 
 
 def _needs_more(session: Session, queue: Queue, job: Job) -> bool:
-    """Whether a job that found too few places before needs more than another one of its shape has found now."""
+    """Whether a job needs more than there is, so that it is not worth another try.
+
+    More room than its queue has, which refused it before; or more places than another job of its shape has found now.
+    """
+    if _is_known_to_exceed(session, queue, job):
+        session.skipped.add(job.key)
+        return True
     shapes = job.blocked or ()
     places = (
         session.places.get((shapes[0].number, queue.metadata.name)) if len(shapes) == 1 else None
@@ -96,13 +102,36 @@ def _needs_more(session: Session, queue: Queue, job: Job) -> bool:
     return True
 
 
+def _is_known_to_exceed(session: Session, queue: Queue, job: Job) -> bool:
+    """Whether a job that its queue refused before still needs more than the queue has room for.
+
+    It is tried all the same when the numbers in its reason may be written again.
+    """
+    if job.asks is None or session.has_room(queue, job.asks):
+        return False
+    due = job.asked_at + session.state.pace.numbers
+    if due <= session.now:
+        return False
+    session.view.wake_at(due)
+    return True
+
+
 def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
     name = queue.metadata.name
+    generic = Reason(
+        "QueueOverused", f"queue {name} uses all that it may", {"queue": name}, (name,)
+    )
     while line:
-        message = f"queue {name} uses all that it may"
-        outcome = session.outcome(line.pop())
-        outcome.refusal = Reason("QueueOverused", message, {"queue": name}, (name,))
-        outcome.may_change = True
+        job = line.pop()
+        if _is_known_to_exceed(session, queue, job):
+            session.skipped.add(job.key)
+            continue
+        with session.turn(job):
+            outcome = session.outcome(job)
+            outcome.may_change = outcome.is_over_share = True
+            outcome.refusal = (
+                session.why_not_allocatable(queue, _candidates(session, job)[0]) or generic
+            )
 
 
 class _Tasks:
@@ -147,7 +176,9 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         refusal = impossible or session.why_not_allocatable(queue, task)
         if refusal is not None:
             outcome.refused = refusal
-            outcome.may_change |= impossible is None
+            failed_shapes.add(task.shape.number)
+            if impossible is None:
+                outcome.may_change = outcome.is_over_share = True
             continue
         if not _place(session, queue, statement, outcome, task):
             failed_roles.add(task.role)
@@ -162,6 +193,8 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         return True
     if session.is_pipelined(job):
         session.keep(statement)
+        # What it keeps is only its own in this session, so that it must be tried in each.
+        outcome.may_change, outcome.is_over_share = True, False
     else:
         outcome.schedulable = len(statement.placements)
         if outcome.failed is not None and outcome.refused is None and len(shapes) == 1:

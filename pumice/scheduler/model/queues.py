@@ -13,6 +13,7 @@ from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.limits import QueueAmounts, QueueLimits
 
 __all__ = ["MAX_DEPTH", "QueueTable"]
 
@@ -34,7 +35,8 @@ class QueueTable:
         paths: Rows of a queue and of those above it, by row.
         levels: Rows by depth, the roots first.
         jobs: Jobs that a queue has itself, by row.
-        allocated: What pods of its own jobs hold, by row and column.
+        amounts: What the specs of queues say about resources, by name; kept by whoever sets queues.
+        allocated: What pods of its own jobs hold or are promised, by row and column.
         pending: What waiting pods of its own jobs ask for.
         tree: What pods of its own jobs hold, and of those of the queues below it.
     """
@@ -44,8 +46,10 @@ class QueueTable:
         "_elastic",
         "_is_settled",
         "_late",
+        "_limits",
         "_reserved",
         "allocated",
+        "amounts",
         "jobs",
         "levels",
         "names",
@@ -59,8 +63,9 @@ class QueueTable:
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
-        self._is_settled = True
+        self._is_settled = False
         self._late: dict[str, Job] = {}
+        self.amounts: dict[str, QueueAmounts] = {}
         self._clear({})
 
     def _clear(self, queues: Mapping[str, Queue]) -> None:
@@ -81,6 +86,7 @@ class QueueTable:
         self.tree: Ints = np.zeros(shape, dtype=np.int64)
         self._reserved: Ints = np.zeros(shape, dtype=np.int64)
         self._elastic: Ints = np.zeros(shape, dtype=np.int64)
+        self._limits: QueueLimits | None = None
 
     def _above(self, queue: Queue) -> int:
         name = queue.metadata.name
@@ -179,6 +185,7 @@ class QueueTable:
         if missing > 0:
             for name in ("allocated", "pending", "tree", "_reserved", "_elastic"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
+            self._limits = None
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -201,6 +208,13 @@ class QueueTable:
         """What pods hold beyond the `minResources` of their job, by row and column."""
         self._catch_up()
         return self._elastic
+
+    @property
+    def limits(self) -> QueueLimits:
+        """What the specs of the queues say, by row and column."""
+        if self._limits is None:
+            self._limits = QueueLimits.of(self.queues, self.amounts, self._axis)
+        return self._limits
 
     def below(self, amounts: Ints) -> Ints:
         """Sums over each queue and those below it, of amounts by row and column."""

@@ -74,6 +74,16 @@ def config_text(
     return yaml.safe_dump(document, sort_keys=False)
 
 
+def case_config(case: Raw) -> str | None:
+    """The configuration of a case: its `plugins`, or those of the set that `conf` names; None for Pumice's own."""
+    tiers = case.get("plugins") or (
+        load_document("confs")[case["conf"]] if "conf" in case else None
+    )
+    if tiers is None:
+        return None
+    return config_text(tiers, case.get("actions", ("enqueue", "allocate")))
+
+
 def node(row: Sequence[Any]) -> Node:
     """A node from its row."""
     name, cpu, memory, *rest = row

@@ -48,20 +48,14 @@ def test_the_default_is_quiet_and_complete() -> None:
 
 def test_volcanos_own_file_is_accepted_with_warnings() -> None:
     config = load_config(VOLCANO_DEFAULT)
-    assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate"]
+    assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate", "backfill"]
     assert config.warnings == (
-        "actions: backfill is not part of this version, ignored",
         "tiers[0].plugins[2]: plugin conformance is not part of this version, ignored",
-        "tiers[1].plugins[0]: plugin overcommit is not part of this version, ignored",
         "tiers[1].plugins[1]: plugin drf is not part of this version, ignored",
-        "tiers[1].plugins[3]: plugin proportion is not part of this version, ignored",
     )
     assert config.missing == (
-        "action backfill",
         "plugin conformance",
-        "plugin overcommit",
         "plugin drf",
-        "plugin proportion",
     )
 
 
@@ -97,11 +91,12 @@ def test_unknown_names_are_errors_with_a_guess() -> None:
     action, plugin, nameless = _errors(text)
     assert action == (
         "actions: unknown action 'alocate' (did you mean \"allocate\"?); there are allocate, "
-        "enqueue [SCHED-UNKNOWN-ACTION]"
+        "backfill, enqueue [SCHED-UNKNOWN-ACTION]"
     )
     assert plugin == (
         "tiers[0].plugins[0].name: unknown plugin 'gnag' (did you mean \"gang\"?); there are "
-        "binpack, gang, nodegroup, nodeorder, predicates, priority, task-topology "
+        "binpack, gang, nodegroup, nodeorder, overcommit, predicates, priority, proportion, "
+        "sla, task-topology "
         "[SCHED-UNKNOWN-PLUGIN]"
     )
     assert nameless == (
@@ -124,7 +119,7 @@ def test_unknown_fields_are_warned_about_with_a_guess() -> None:
         ("[]", "must be a mapping with text keys, found a list [SCHED-TYPE]"),
         (
             "tiers: []",
-            'actions: must name actions, separated by commas, such as "allocate, enqueue',
+            'actions: must name actions, separated by commas, such as "allocate, backfill, enqueue',
         ),
         ("actions: allocate\ntiers: {}", "tiers: must be a list, found a mapping [SCHED-TYPE]"),
         (
