@@ -19,6 +19,7 @@ from pumice.scheduler.plugins import (
     predicates,
     priority,
     proportion,
+    resourcequota,
     sla,
     task_topology,
 )
@@ -46,7 +47,6 @@ PLANNED_PLUGINS = frozenset(
         "rescheduling",
         "reservation",
         "resource-strategy-fit",
-        "resourcequota",
         "tdm",
         "usage",
     }
@@ -109,6 +109,7 @@ def builtin_registry() -> Registry:
             proportion.SPEC,
             overcommit.SPEC,
             sla.SPEC,
+            resourcequota.SPEC,
         ),
         actions=(enqueue.SPEC, allocate.SPEC, backfill.SPEC),
     )

@@ -13,6 +13,7 @@ from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis
@@ -42,6 +43,7 @@ class ClusterState:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
         claims: Claims and the volumes that they are bound to.
+        quotas: Quotas by namespace and name.
         version: Grows with every change that matters to scheduling.
         cycles: Cycles that were run on it.
         config: Configuration of the last cycle.
@@ -86,6 +88,7 @@ class ClusterState:
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
         self.claims = ClaimTable(assumes_bound=assumes_bound)
+        self.quotas: dict[str, dict[str, ResourceQuota]] = {}
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
@@ -316,6 +319,24 @@ class ClusterState:
     def remove_volume(self, name: str) -> bool:
         """Forget a volume."""
         return self._helps(self.claims.remove_volume(name))
+
+    # -- quotas of namespaces ----------------------------------------------------------------
+
+    def set_quota(self, quota: ResourceQuota) -> bool:
+        """Take in a ResourceQuota."""
+        meta = quota.metadata
+        old = self.quotas.get(meta.namespace, {}).get(meta.name)
+        self.quotas.setdefault(meta.namespace, {})[meta.name] = quota
+        same = old is not None and (old.spec, old.status) == (quota.spec, quota.status)
+        return self._changed(not same)  # gangs that are to enter are tried in every cycle
+
+    def remove_quota(self, namespace: str, name: str) -> bool:
+        """Forget a ResourceQuota."""
+        named = self.quotas.get(namespace, {})
+        known = named.pop(name, None) is not None
+        if not named:
+            self.quotas.pop(namespace, None)
+        return self._changed(known)
 
     # -- for cycles --------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 
 from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
 from pumice.scheduler.model.axis import Axis, Ints, in_units
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
@@ -36,6 +37,7 @@ class SessionView:
         claims: Claims, and where their volumes can be used.
         jobs: Gangs by key.
         queues: Queues by name.
+        quotas: Quotas by namespace and name.
         waiting: Gangs that this session may do something for, in the order of their keys; without those in
             quarantine.
         unplaced: Gangs that wait for something, also those that this session does nothing for.
@@ -59,6 +61,7 @@ class SessionView:
         "node_names",
         "now",
         "queues",
+        "quotas",
         "rows",
         "running",
         "shares",
@@ -88,6 +91,7 @@ class SessionView:
         self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
+        self.quotas: Mapping[str, Mapping[str, ResourceQuota]] = state.quotas
         self._quarantined: Mapping[str, object] = state.quarantined
         self.unplaced: Iterable[Job] = state.waiting.values()
         self.waiting: list[Job] = to_try(

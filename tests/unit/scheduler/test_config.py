@@ -96,7 +96,7 @@ def test_unknown_names_are_errors_with_a_guess() -> None:
     assert plugin == (
         "tiers[0].plugins[0].name: unknown plugin 'gnag' (did you mean \"gang\"?); there are "
         "binpack, gang, nodegroup, nodeorder, overcommit, predicates, priority, proportion, "
-        "sla, task-topology "
+        "resourcequota, sla, task-topology "
         "[SCHED-UNKNOWN-PLUGIN]"
     )
     assert nameless == (
