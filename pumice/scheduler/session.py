@@ -244,8 +244,11 @@ class Session:
         return _first(each.call(queue, task) for each in self.extensions.allocatable)
 
     def has_room(self, queue: Queue, needs: Ints) -> bool:
-        """Whether a queue may still take this much, as far as is known."""
-        return all(bool((needs <= each.call(queue)).all()) for each in self.extensions.queue_room)
+        """Whether a queue may still take this much, as far as is known; of what is not needed it may have too much."""
+        asked = needs > 0
+        return all(
+            bool((needs <= each.call(queue))[asked].all()) for each in self.extensions.queue_room
+        )
 
     def why_not_preemptive(self, queue: Queue, task: Task) -> Reason | None:
         """Why a queue may not take back from others what a pod needs."""
