@@ -129,9 +129,8 @@ def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
         with session.turn(job):
             outcome = session.outcome(job)
             outcome.may_change = outcome.is_over_share = True
-            outcome.refusal = (
-                session.why_not_allocatable(queue, _candidates(session, job)[0]) or generic
-            )
+            first = min(_candidates(session, job), key=session.task_key)
+            outcome.refusal = session.why_not_allocatable(queue, first) or generic
 
 
 class _Tasks:

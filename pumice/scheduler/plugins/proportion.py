@@ -53,9 +53,9 @@ class Proportion:
         shares = self._session.shares
         limits = shares.limits
         total = self._session.total()
-        guaranteed = limits.guarantee.sum(axis=0)
-        rest = np.maximum(total - guaranteed, 0)
-        self._ceilings: Ints = np.minimum(limits.capability, rest + limits.guarantee)
+        guarantee = np.minimum(limits.guarantee, limits.capability)
+        rest = np.maximum(total - guarantee.sum(axis=0), 0)
+        self._ceilings: Ints = np.minimum(limits.capability, rest + guarantee)
         takes_part = np.flatnonzero(shares.jobs > 0)
         self.deserved: Floats = np.zeros(shares.allocated.shape)
         self.deserved[takes_part] = fair_shares(
@@ -63,10 +63,10 @@ class Proportion:
             limits.weights[takes_part].astype(np.float64),
             (shares.allocated + shares.pending)[takes_part].astype(np.float64),
             self._ceilings[takes_part].astype(np.float64),
-            limits.guarantee[takes_part].astype(np.float64),
+            guarantee[takes_part].astype(np.float64),
         )
         whole = np.floor(self.deserved * (1 + _ROUNDING) + _TOLERANCE).astype(np.int64)
-        self._whole: Ints = np.minimum(whole, np.maximum(self._ceilings, limits.guarantee))
+        self._whole: Ints = np.minimum(whole, self._ceilings)
         self._whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
         self._entered: Ints = np.zeros_like(self._ceilings)
         self._limits: list[list[int]] = self._whole.tolist()
