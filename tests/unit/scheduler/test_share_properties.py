@@ -66,7 +66,7 @@ def test_guarantees_of_others_are_left_alone(cluster: dict[str, Any]) -> None:
     before = shares.allocated.copy()
     scene.cycle()
     total = scene.state.nodes.rows().allocatable[ready].sum(axis=0)
-    kept = shares.limits.guarantee
+    kept = np.minimum(shares.limits.guarantee, shares.limits.capability)
     most = np.maximum(total - kept.sum(axis=0), 0) + kept
     grown = shares.allocated > before
     grown[:, PODS:] = False
