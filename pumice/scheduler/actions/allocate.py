@@ -30,7 +30,10 @@ def run(session: Session, _arguments: Arguments) -> None:
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
         with session.turn(job):
-            if admitted(session, job) is None or not _candidates(session, job):
+            queue = admitted(session, job)
+            if queue is None or _is_known_to_exceed(session, queue, job):
+                continue
+            if not _candidates(session, job):
                 continue
             line = jobs.setdefault(job.queue, Line(session.job_key))
             line.push(job)
@@ -88,7 +91,6 @@ def _needs_more(session: Session, queue: Queue, job: Job) -> bool:
     More room than its queue has, which refused it before; or more places than another job of its shape has found now.
     """
     if _is_known_to_exceed(session, queue, job):
-        session.skipped.add(job.key)
         return True
     shapes = job.blocked or ()
     places = (
@@ -113,6 +115,7 @@ def _is_known_to_exceed(session: Session, queue: Queue, job: Job) -> bool:
     if due <= session.now:
         return False
     session.view.wake_at(due)
+    session.skipped.add(job.key)
     return True
 
 
@@ -124,7 +127,6 @@ def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
     while line:
         job = line.pop()
         if _is_known_to_exceed(session, queue, job):
-            session.skipped.add(job.key)
             continue
         with session.turn(job):
             outcome = session.outcome(job)

@@ -33,6 +33,7 @@ class Overcommit:
         """Register the vote."""
         self._session = session
         self._limit: Ints | None = None
+        self._votes: dict[bytes, Vote | Reason] = {}
         self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
@@ -46,6 +47,13 @@ class Overcommit:
         return self._limit
 
     def _vote(self, job: Job) -> Vote | Reason:
+        """The vote on a gang; gangs that need the same get the same until one of them enters."""
+        key = job.minimum.tobytes()
+        if key not in self._votes:
+            self._votes[key] = self._judge(job)
+        return self._votes[key]
+
+    def _judge(self, job: Job) -> Vote | Reason:
         limits = self._limits()
         used = self._used + self._entered
         shortages = [
@@ -66,6 +74,7 @@ class Overcommit:
         return refusal(message, shortages)
 
     def _enter(self, job: Job) -> None:
+        self._votes.clear()
         self._entered += np.maximum(job.minimum - job.allocated, 0)
 
 

@@ -36,6 +36,7 @@ class Proportion:
 
     def __init__(self, _arguments: Arguments) -> None:
         self._refusals: dict[str, Reason] = {}
+        self._votes: dict[int, dict[bytes, Vote | Reason]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Divide the cluster and register the checks."""
@@ -138,6 +139,14 @@ class Proportion:
     # -- gangs -------------------------------------------------------------------------------
 
     def _vote(self, job: Job) -> Vote | Reason:
+        """The vote on a gang; gangs that need the same of a queue get the same until the queue holds or reserves more."""
+        held = self._session.shares.allocated[job.row].tobytes()
+        votes, key = self._votes.setdefault(job.row, {}), held + job.minimum.tobytes()
+        if key not in votes:
+            votes[key] = self._judge(job)
+        return votes[key]
+
+    def _judge(self, job: Job) -> Vote | Reason:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
         shares, row = self._session.shares, job.row
         used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
@@ -159,6 +168,7 @@ class Proportion:
         return refusal(message, shortages, queue=job.queue)
 
     def _enter(self, job: Job) -> None:
+        self._votes.pop(job.row, None)
         self._entered[job.row] += np.maximum(job.minimum - job.allocated, 0)
 
 
