@@ -14,8 +14,9 @@ from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.limits import QueueAmounts, QueueLimits
+from pumice.scheduler.model.tasks import Status
 
-__all__ = ["MAX_DEPTH", "QueueTable"]
+__all__ = ["MAX_DEPTH", "QueueTable", "remainder"]
 
 MAX_DEPTH = 64
 """Levels of queues that count; admission allows fewer."""
@@ -169,6 +170,7 @@ class QueueTable:
 
     def wait(self, job: Job, vector: Ints) -> None:
         """Count what a waiting pod of a job asks for; negative for one that waits no more."""
+        self._late[job.key] = job
         if job.row >= 0:
             self.pending[job.row] += vector
 
@@ -198,7 +200,7 @@ class QueueTable:
     def reserved(self) -> Ints:
         """What jobs that were let into a queue may still take up to their `minResources`, by row and column.
 
-        Jobs that are Inqueue, and those that run with their minimum of pods placed.
+        Jobs that are Inqueue, and those that run with their minimum of pods placed; see `remainder`.
         """
         self._catch_up()
         return self._reserved
@@ -242,8 +244,17 @@ def _reserved(job: Job) -> Ints:
     )
     if not holds:
         return np.zeros_like(job.minimum)
-    rest: Ints = np.maximum(job.minimum - job.allocated, 0)
-    return rest
+    return remainder(job)
+
+
+def remainder(job: Job) -> Ints:
+    """What a job may still take up to its `minResources`, without its pods that have scheduling gates."""
+    rest = job.minimum - job.allocated
+    for task in job.tasks.values():
+        if task.gates and task.status is Status.PENDING:
+            rest -= task.shape.vector
+    found: Ints = np.maximum(rest, 0)
+    return found
 
 
 def _less(new: Ints, old: Ints | None) -> Ints:

@@ -8,6 +8,7 @@ import numpy as np
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import PODS, Floats, Ints
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -75,7 +76,7 @@ class Overcommit:
 
     def _enter(self, job: Job) -> None:
         self._votes.clear()
-        self._entered += np.maximum(job.minimum - job.allocated, 0)
+        self._entered += remainder(job)
 
 
 SPEC = PluginSpec(

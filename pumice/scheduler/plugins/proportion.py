@@ -16,6 +16,7 @@ from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, 
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.limits import UNLIMITED
+from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import SortKey, Vote
 from pumice.scheduler.registrar import Registrar
@@ -169,7 +170,7 @@ class Proportion:
 
     def _enter(self, job: Job) -> None:
         self._votes.pop(job.row, None)
-        self._entered[job.row] += np.maximum(job.minimum - job.allocated, 0)
+        self._entered[job.row] += remainder(job)
 
 
 def _parts(shares: list[float]) -> list[tuple[int, float]]:

@@ -1,4 +1,4 @@
-"""The configuration files in `examples/scheduler` are read without complaint, and Jobs are placed with them."""
+"""Configurations of the scheduler: those in `examples/scheduler` place Jobs, and plugins see what the state holds."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from pumice.scheduler import load_config
 from pumice.scheduler.registry import PLANNED_PLUGINS
-from tests.kit.builders import node
+from tests.kit.builders import node, pod_group, queue
 from tests.unit.cli.conftest import EXAMPLES, Pumice
 
 FILES = sorted((EXAMPLES / "scheduler").glob("*.conf"))
@@ -34,3 +34,22 @@ def test_a_job_is_placed(pumice: Pumice, file: Path) -> None:
 
 def test_files_were_found() -> None:
     assert len(FILES) == 2
+
+
+def test_quotas_of_the_state_count(pumice: Pumice, tmp_path: Path) -> None:
+    config = tmp_path / "quota.conf"
+    config.write_text('actions: "enqueue, allocate"\ntiers: [{plugins: [{name: resourcequota}]}]')
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small", "namespace": "default"},
+        "status": {"hard": {"pods": "3"}, "used": {"pods": "2"}},
+    }
+    state = msgspec.json.encode([node(), queue(), pod_group("train", 2, minResources={}), quota])
+    ran = pumice("simulate", "--state", "-", "--config", config, "-o", "json", stdin=state)
+    assert (ran.code, ran.json["podGroups"]["default/train"]["phase"]) == (0, "Inqueue")
+    state = state.replace(b'"minResources":{}', b'"minResources":{"cpu":"1"}')
+    ran = pumice("simulate", "--state", "-", "--config", config, "-o", "json", stdin=state)
+    assert ran.json["pending"]["default/train"]["message"] == (
+        "resource quota insufficient: pods; quota small: 2 of 3 pods used, 1 more allowed, needs 2"
+    )
