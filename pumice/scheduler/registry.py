@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
-from pumice.scheduler.actions import allocate, backfill, enqueue
+from pumice.scheduler.actions import allocate, backfill, elect, enqueue, reserve
 from pumice.scheduler.plugins import (
     binpack,
     gang,
@@ -19,6 +19,7 @@ from pumice.scheduler.plugins import (
     predicates,
     priority,
     proportion,
+    reservation,
     resourcequota,
     sla,
     task_topology,
@@ -45,7 +46,6 @@ PLANNED_PLUGINS = frozenset(
         "numa-aware",
         "pdb",
         "rescheduling",
-        "reservation",
         "resource-strategy-fit",
         "tdm",
         "usage",
@@ -55,12 +55,10 @@ PLANNED_PLUGINS = frozenset(
 
 PLANNED_ACTIONS = frozenset(
     {
-        "elect",
         "gangpreempt",
         "gangreclaim",
         "preempt",
         "reclaim",
-        "reserve",
         "shuffle",
     }
 )
@@ -110,8 +108,9 @@ def builtin_registry() -> Registry:
             overcommit.SPEC,
             sla.SPEC,
             resourcequota.SPEC,
+            reservation.SPEC,
         ),
-        actions=(enqueue.SPEC, allocate.SPEC, backfill.SPEC),
+        actions=(enqueue.SPEC, allocate.SPEC, backfill.SPEC, elect.SPEC, reserve.SPEC),
     )
 
 

@@ -16,8 +16,9 @@ from pumice.scheduler.model.nodes import NodeTable, Rows
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event
-from pumice.scheduler.retries import to_try
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["SessionView"]
@@ -50,6 +51,8 @@ class SessionView:
         "_events",
         "_nodes",
         "_quarantined",
+        "_spared",
+        "_state",
         "_wakes",
         "_warned",
         "actions",
@@ -75,12 +78,15 @@ class SessionView:
         now: float,
         actions: frozenset[str],
         events: list[Event],
+        waiting: Sequence[Job],
     ) -> None:
         self._axis: Axis = state.axis
+        self._state = state
         self._nodes: NodeTable = state.nodes
         self._events = events
         self._warned = state.warned
         self._wakes: list[float] = state.wakes
+        self._spared = state.spared
         self.now = now
         self.rows: Rows = state.nodes.rows()
         self.node_names: Sequence[str] = state.nodes.names
@@ -94,11 +100,7 @@ class SessionView:
         self.quotas: Mapping[str, Mapping[str, ResourceQuota]] = state.quotas
         self._quarantined: Mapping[str, object] = state.quarantined
         self.unplaced: Iterable[Job] = state.waiting.values()
-        self.waiting: list[Job] = to_try(
-            (job for key, job in state.waiting.items() if key not in state.quarantined),
-            state.gains,
-            state.nodes,
-        )
+        self.waiting: list[Job] = list(waiting)
         self.actions = actions
         self.backfills = "backfill" in actions
 
@@ -123,7 +125,7 @@ class SessionView:
 
     def try_again(self, job: Job) -> None:
         """Have this session try a gang for which nothing has changed but the time."""
-        job.blocked = job.asks = None
+        job.shortage = job.asks = None
         place = bisect_left(self.waiting, job.key, key=lambda each: each.key)
         is_there = place < len(self.waiting) and self.waiting[place] is job
         if not is_there and job.key not in self._quarantined:
@@ -148,6 +150,11 @@ class SessionView:
         self._wakes.append(moment)
 
     @property
+    def reservation(self) -> Reservation | None:
+        """The gang for which nodes are reserved, and the nodes."""
+        return self._state.reservation
+
+    @property
     def host_ports(self) -> Mapping[tuple[str, int], Mapping[tuple[str, str], int]]:
         """Ports in use: protocol and port to the pods on each node and address."""
         return MappingProxyType(self._nodes.ports)
@@ -156,6 +163,11 @@ class SessionView:
         """Row of a node, -1 when it is not there."""
         record = self._nodes.records.get(node)
         return record.row if record is not None else -1
+
+    def is_spared(self, task: Task) -> bool:
+        """Whether the API server has refused the eviction of a pod, so that it is no victim for a while."""
+        uid, _ = self._spared.get(task.key, (None, 0.0))
+        return uid == task.uid
 
     def warn(self, job: Job, reason: str, message: str) -> None:
         """Tell the owner of a gang, once, that something in it is ignored."""

@@ -6,13 +6,13 @@ Without it every gang would enter at once, and the pods of all of them would be 
 import numpy as np
 
 from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.deficits import Deficit, deficit_text, insufficient, refusal
 from pumice.scheduler.model.axis import PODS, Floats, Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.shortages import Shortage, insufficient, refusal, shortage_text
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
@@ -58,7 +58,7 @@ class Overcommit:
         limits = self._limits()
         used = self._used + self._entered
         shortages = [
-            Shortage(
+            Deficit(
                 self._session.resource(column), int(used[column]), limit, int(job.minimum[column])
             )
             for column in np.flatnonzero(job.minimum).tolist()
@@ -70,7 +70,7 @@ class Overcommit:
         names = insufficient(shortages).replace("insufficient", "overused")
         message = (
             f"resource in cluster is overused: {names}; the cluster, counted {self._factor:g} times: "
-            f"{shortage_text(shortages, 'used or reserved')}"
+            f"{deficit_text(shortages, 'used or reserved')}"
         )
         return refusal(message, shortages)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.deficits import Deficit, deficit_text, demand, insufficient, refusal
 from pumice.scheduler.fair_shares import fair_shares
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
@@ -21,7 +22,6 @@ from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.shortages import Shortage, demand, insufficient, refusal, shortage_text
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
@@ -118,14 +118,14 @@ class Proportion:
         held, needs = demand(job, task)
         used = (self._session.shares.allocated[row] - held).tolist()
         shortages = [
-            Shortage(need.name, used[need.column], self._limits[row][need.column], amount)
+            Deficit(need.name, used[need.column], self._limits[row][need.column], amount)
             for need in task.shape.needs
             if need.column != PODS
             and used[need.column] + (amount := int(needs[need.column]))
             > self._limits[row][need.column]
         ]
         name = queue.metadata.name
-        reason = refusal(f"queue {name}: {shortage_text(shortages)}", shortages, queue=name)
+        reason = refusal(f"queue {name}: {deficit_text(shortages)}", shortages, queue=name)
         if is_short:
             self._refusals[job.key] = reason
         return reason
@@ -153,7 +153,7 @@ class Proportion:
         used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
         used -= shares.elastic[row]
         shortages = [
-            Shortage(
+            Deficit(
                 self._session.resource(column), int(used[column]), limit, int(job.minimum[column])
             )
             for column in np.flatnonzero(job.minimum).tolist()
@@ -164,7 +164,7 @@ class Proportion:
             return Vote.PERMIT
         message = (
             f"queue resource quota insufficient: {insufficient(shortages)}; "
-            f"queue {job.queue}: {shortage_text(shortages, 'used or reserved')}"
+            f"queue {job.queue}: {deficit_text(shortages, 'used or reserved')}"
         )
         return refusal(message, shortages, queue=job.queue)
 

@@ -12,11 +12,11 @@ from pumice.api.quantities import MILLI, QuantityError, parse_milli
 from pumice.api.requests import Amounts, add
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.deficits import Deficit, deficit_text, refusal
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.shortages import Shortage, refusal, shortage_text
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
@@ -41,11 +41,11 @@ class ResourceQuotas:
             if shortages:
                 name = quota.metadata.name
                 listed = ", ".join(each.resource for each in shortages)
-                message = f"resource quota insufficient: {listed}; quota {name}: {shortage_text(shortages)}"
+                message = f"resource quota insufficient: {listed}; quota {name}: {deficit_text(shortages)}"
                 return refusal(message, shortages, quota=name)
         return Vote.PERMIT
 
-    def _shortages(self, quota: ResourceQuota, job: Job) -> Iterator[Shortage]:
+    def _shortages(self, quota: ResourceQuota, job: Job) -> Iterator[Deficit]:
         if quota.spec.scopes or quota.spec.scope_selector:
             return
         hard = _amounts(quota.status.hard or quota.spec.hard)
@@ -56,7 +56,7 @@ class ResourceQuotas:
             needed = needs.get(name, 0)
             taken = used.get(name, 0) + reserved.get(name, 0)
             if needed and taken + needed > limit:
-                yield Shortage(name, *(_units(name, each) for each in (taken, limit, needed)))
+                yield Deficit(name, *(_units(name, each) for each in (taken, limit, needed)))
 
     def _reserved(self, namespace: str) -> Amounts:
         """What gangs of a namespace need that have entered and have no pods yet."""

@@ -140,7 +140,7 @@ def test_gangs_that_are_not_tried_again_would_not_have_been_placed(
                 event(eager.state)
         eager.state.gains.any_gang = True
         for job in eager.state.jobs.values():
-            job.blocked = job.asks = None
+            job.shortage = job.asks = None
         seen, wanted = thrifty.cycle(), eager.cycle()
         assert (seen.binds, seen.pipelined) == (wanted.binds, wanted.pipelined)
         assert sorted(seen.pending) == sorted(wanted.pending)

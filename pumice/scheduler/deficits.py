@@ -11,7 +11,7 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.results import Reason
 
-__all__ = ["Shortage", "amount_text", "demand", "insufficient", "refusal", "shortage_text"]
+__all__ = ["Deficit", "amount_text", "deficit_text", "demand", "insufficient", "refusal"]
 
 _BYTES = ("memory", "ephemeral-storage", "requests.memory", "limits.memory")
 _BINARY = (("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
@@ -19,7 +19,7 @@ _CPU = ("cpu", "requests.cpu", "limits.cpu")
 _TENTATIVE = (Status.ALLOCATED, Status.PIPELINED)
 
 
-class Shortage(NamedTuple):
+class Deficit(NamedTuple):
     """One resource of which less is left than is needed; CPU in milli-cores, everything else in whole units.
 
     Attributes:
@@ -50,7 +50,7 @@ def _rounded(number: float, digits: int) -> str:
     return f"{number:.{digits}f}".rstrip("0").rstrip(".")
 
 
-def shortage_text(shortages: Sequence[Shortage], used: str = "used") -> str:
+def deficit_text(shortages: Sequence[Deficit], used: str = "used") -> str:
     """`6 of 8 cpu used, 2 more allowed, needs 12; 3Gi of 4Gi memory used, …`.
 
     Args:
@@ -65,12 +65,12 @@ def shortage_text(shortages: Sequence[Shortage], used: str = "used") -> str:
     )
 
 
-def insufficient(shortages: Sequence[Shortage]) -> str:
+def insufficient(shortages: Sequence[Deficit]) -> str:
     """`insufficient cpu, insufficient memory`, as Volcano lists them."""
     return ", ".join(f"insufficient {each.resource}" for each in shortages)
 
 
-def refusal(message: str, shortages: Sequence[Shortage], **details: Any) -> Reason:
+def refusal(message: str, shortages: Sequence[Deficit], **details: Any) -> Reason:
     """The reason of a gang that a limit keeps waiting.
 
     Args:
