@@ -100,6 +100,7 @@ PERSISTENT_VOLUME_CLAIM = Kind(
 )
 PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), True)
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
+RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", True, ("quota",), True)
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 CRD = Kind(
     "apiextensions.k8s.io",
@@ -157,6 +158,7 @@ ALL: tuple[Kind, ...] = (
     PRIORITY_CLASS,
     PERSISTENT_VOLUME_CLAIM,
     PERSISTENT_VOLUME,
+    RESOURCE_QUOTA,
     LEASE,
     CRD,
     MUTATING_WEBHOOKS,

@@ -9,6 +9,7 @@ from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.cli.court import Court, registry
 from pumice.cli.decoding import decode
@@ -66,6 +67,8 @@ class Scene:
                     world.claims.append(decode(manifest, PersistentVolumeClaim))
                 case kinds.PERSISTENT_VOLUME:
                     world.volumes.append(decode(manifest, PersistentVolume))
+                case kinds.RESOURCE_QUOTA:
+                    world.quotas.append(decode(manifest, ResourceQuota))
                 case kinds.JOB:
                     jobs.append(manifest)
                 case _:

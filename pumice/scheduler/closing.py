@@ -6,9 +6,12 @@ Only gangs that changed, were tried, or have something due are looked at; the ot
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+import numpy as np
+
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
 from pumice.scheduler.findings import find
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.room import NO_SHORTAGE, Shortage, least
 from pumice.scheduler.model.tasks import Status
@@ -77,6 +80,7 @@ class Closing:
         self._close(job)
         if is_fresh:
             job.shortage = self._shortage(job)
+            job.asks = self._asks(job)
 
     def _look(self, job: Job) -> None:
         """Find out why a gang waits."""
@@ -119,6 +123,23 @@ class Closing:
         if job.group is None or outcome.refusal is not None or outcome.refused is not None:
             return NO_SHORTAGE
         return NO_SHORTAGE if any(task.gates for task in waiting) else None
+
+    def _asks(self, job: Job) -> Ints | None:
+        """What `Job.asks` is to be until the job is looked at again."""
+        outcome = self._session.outcomes.get(job.key)
+        if outcome is None or not outcome.is_over_share:
+            return None
+        vectors = [
+            task.shape.vector
+            for task in job.tasks.values()
+            if task.status is Status.PENDING and not task.gates
+        ]
+        if not vectors:
+            return None
+        count = max(1, job.min_member - job.ready) if self._judges else 1
+        job.asked_at = self._session.now
+        least: Ints = np.sort(np.array(vectors), axis=0)[:count].sum(axis=0)
+        return least
 
     def _wake(self, job: Job, moment: float) -> None:
         """Have a job looked at again at a moment, UNIX seconds."""

@@ -184,6 +184,7 @@ class Extensions:
         job_starving: Whether a job is below what it needs.
         overused: Whether a queue has had enough; one is enough.
         allocatable: Why a queue cannot take a pod.
+        queue_room: What a queue may still take, by column; for checks of `allocatable` that are about amounts only.
         preemptive: Why a queue may not take back from others what a pod needs.
         preemptable: Which pods may go for a pod of their own queue; see `victims.allowed`.
         reclaimable: Which pods may go for a pod of another queue.
@@ -213,6 +214,7 @@ class Extensions:
     allocatable: list[Extension[Callable[[Queue, Task], Reason | None]]] = field(
         default_factory=list
     )
+    queue_room: list[Extension[Callable[[Queue], Ints]]] = field(default_factory=list)
     preemptive: list[Extension[Callable[[Queue, Task], Reason | None]]] = field(
         default_factory=list
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from pumice.api.queues import Queue
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import VictimCheck
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord
@@ -107,9 +108,25 @@ class Registrar:
         """Say whether a queue has had enough."""
         self._add(self._extensions.overused, check, "enabledOverused")
 
-    def allocatable(self, check: Callable[[Queue, Task], Reason | None]) -> None:
-        """Say why a queue cannot take a pod."""
+    def allocatable(
+        self,
+        check: Callable[[Queue, Task], Reason | None],
+        *,
+        room: Callable[[Queue], Ints] | None = None,
+    ) -> None:
+        """Say why a queue cannot take a pod.
+
+        While pods of a gang are placed, an answer may only become stricter: pods of a shape that was refused are not
+        asked about again in this turn.
+
+        Args:
+            check: The function.
+            room: What a queue may still take, by column. Pods that ask for more together are all refused by `check`
+                sooner or later, so that a gang which needs more is not tried again until there is room for it.
+        """
         self._add(self._extensions.allocatable, check, "enabledAllocatable")
+        if room is not None:
+            self._add(self._extensions.queue_room, room, "enabledAllocatable")
 
     def preemptive(self, check: Callable[[Queue, Task], Reason | None]) -> None:
         """Say why a queue may not take back from other queues what a pod needs."""

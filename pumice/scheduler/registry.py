@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
-from pumice.scheduler.actions import allocate, elect, enqueue, reserve
+from pumice.scheduler.actions import allocate, backfill, elect, enqueue, reserve
 from pumice.scheduler.plugins import (
     binpack,
     gang,
     nodegroup,
     nodeorder,
+    overcommit,
     predicates,
     priority,
+    proportion,
     reservation,
+    resourcequota,
+    sla,
     task_topology,
 )
 from pumice.scheduler.specs import ActionSpec, PluginSpec
@@ -40,13 +44,9 @@ PLANNED_PLUGINS = frozenset(
         "extender",
         "network-topology-aware",
         "numa-aware",
-        "overcommit",
         "pdb",
-        "proportion",
         "rescheduling",
         "resource-strategy-fit",
-        "resourcequota",
-        "sla",
         "tdm",
         "usage",
     }
@@ -55,7 +55,6 @@ PLANNED_PLUGINS = frozenset(
 
 PLANNED_ACTIONS = frozenset(
     {
-        "backfill",
         "gangpreempt",
         "gangreclaim",
         "preempt",
@@ -105,9 +104,13 @@ def builtin_registry() -> Registry:
             binpack.SPEC,
             task_topology.SPEC,
             nodegroup.SPEC,
+            proportion.SPEC,
+            overcommit.SPEC,
+            sla.SPEC,
+            resourcequota.SPEC,
             reservation.SPEC,
         ),
-        actions=(enqueue.SPEC, allocate.SPEC, elect.SPEC, reserve.SPEC),
+        actions=(enqueue.SPEC, allocate.SPEC, backfill.SPEC, elect.SPEC, reserve.SPEC),
     )
 
 

@@ -72,12 +72,14 @@ class Outcome:
         shortage: What the nodes lacked for it.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
+        is_over_share: Whether its queue had no room for it.
         has_no_queue: Whether it was refused because its queue does not exist or is not open.
     """
 
     __slots__ = (
         "failed",
         "has_no_queue",
+        "is_over_share",
         "may_change",
         "refusal",
         "refused",
@@ -92,6 +94,7 @@ class Outcome:
         self.shortage: Shortage | None = None
         self.refused: Reason | None = None
         self.may_change = False
+        self.is_over_share = False
         self.has_no_queue = False
 
 
@@ -253,6 +256,13 @@ class Session:
     def why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
         """Why a queue cannot take a pod."""
         return _first(each.call(queue, task) for each in self.extensions.allocatable)
+
+    def has_room(self, queue: Queue, needs: Ints) -> bool:
+        """Whether a queue may still take this much, as far as is known; of what is not needed it may have too much."""
+        asked = needs > 0
+        return all(
+            bool((needs <= each.call(queue))[asked].all()) for each in self.extensions.queue_room
+        )
 
     def why_not_preemptive(self, queue: Queue, task: Task) -> Reason | None:
         """Why a queue may not take back from others what a pod needs."""

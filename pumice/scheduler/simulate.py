@@ -19,12 +19,13 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodStatus
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 
 __all__ = ["Simulation", "World", "WorldError", "with_priorities"]
 
-T = TypeVar("T", Node, PodGroup, Pod)
+T = TypeVar("T", Node, PodGroup, Pod, Queue)
 
 
 class WorldError(ValueError):
@@ -43,6 +44,7 @@ class World:
         pods: Their pods, and pods of others that only take room.
         claims: Claims to volumes; those that pods name and that are not here count as bound.
         volumes: The volumes of bound claims.
+        quotas: Quotas of namespaces; what they count as used stays as it is given.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -52,6 +54,7 @@ class World:
     pods: list[Pod] = field(default_factory=list)
     claims: list[PersistentVolumeClaim] = field(default_factory=list)
     volumes: list[PersistentVolume] = field(default_factory=list)
+    quotas: list[ResourceQuota] = field(default_factory=list)
 
     def newest(self) -> float:
         """The newest time that stands in any object, in UNIX seconds; 0 when none does."""
@@ -98,13 +101,15 @@ class Simulation:
         if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in world.queues):
             self._state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
         for queue in world.queues:
-            self._state.set_queue(queue)
+            _take_in(self._state.set_queue, queue)
         for priority_class in world.priority_classes:
             self._state.set_priority_class(priority_class)
         for claim in world.claims:
             self._state.set_claim(claim)
         for volume in world.volumes:
             self._state.set_volume(volume)
+        for quota in world.quotas:
+            self._state.set_quota(quota)
         for node in world.nodes:
             _take_in(self._state.set_node, node)
         for group in world.pod_groups:

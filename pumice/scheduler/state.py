@@ -13,12 +13,14 @@ from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.limits import QueueAmounts
 from pumice.scheduler.model.nodes import NodeTable, says_the_same
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.selectors import NodeMatcher
@@ -42,6 +44,7 @@ class ClusterState:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
         claims: Claims and the volumes that they are bound to.
+        quotas: Quotas by namespace and name.
         version: Grows with every change that matters to scheduling.
         cycles: Cycles that were run on it.
         config: Configuration of the last cycle.
@@ -90,6 +93,7 @@ class ClusterState:
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
         self.claims = ClaimTable(assumes_bound=assumes_bound)
+        self.quotas: dict[str, dict[str, ResourceQuota]] = {}
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
@@ -283,7 +287,11 @@ class ClusterState:
         return self._changed(True)
 
     def set_queue(self, queue: Queue) -> bool:
-        """Take in a Queue."""
+        """Take in a Queue.
+
+        Raises:
+            QuantityError: An amount cannot be read; the state is as before.
+        """
         old = self.queues.get(queue.metadata.name)
         if (
             old is not None
@@ -293,6 +301,7 @@ class ClusterState:
             and old.metadata.creation_timestamp == queue.metadata.creation_timestamp
         ):
             return False
+        self.shares.amounts[queue.metadata.name] = QueueAmounts.of(queue)
         self.queues[queue.metadata.name] = queue
         self.shares.unsettle()
         self.changed_queues[queue.metadata.name] = None
@@ -301,6 +310,7 @@ class ClusterState:
     def remove_queue(self, name: str) -> bool:
         """Forget a Queue; its gangs wait until it is there again. The default queue is always there."""
         known = self.queues.pop(name, None) is not None
+        self.shares.amounts.pop(name, None)
         self.changed_queues[name] = None
         self.shares.unsettle()
         if name == self.default_queue:
@@ -343,6 +353,24 @@ class ClusterState:
     def remove_volume(self, name: str) -> bool:
         """Forget a volume."""
         return self._helps(self.claims.remove_volume(name))
+
+    # -- quotas of namespaces ----------------------------------------------------------------
+
+    def set_quota(self, quota: ResourceQuota) -> bool:
+        """Take in a ResourceQuota."""
+        meta = quota.metadata
+        old = self.quotas.get(meta.namespace, {}).get(meta.name)
+        self.quotas.setdefault(meta.namespace, {})[meta.name] = quota
+        same = old is not None and (old.spec, old.status) == (quota.spec, quota.status)
+        return self._changed(not same)  # gangs that are to enter are tried in every cycle
+
+    def remove_quota(self, namespace: str, name: str) -> bool:
+        """Forget a ResourceQuota."""
+        named = self.quotas.get(namespace, {})
+        known = named.pop(name, None) is not None
+        if not named:
+            self.quotas.pop(namespace, None)
+        return self._changed(known)
 
     # -- for cycles --------------------------------------------------------------------------
 
@@ -467,7 +495,7 @@ class ClusterState:
 
     def _touch(self, job: Job) -> None:
         self.dirty[job.key] = None
-        job.shortage = None
+        job.shortage = job.asks = None
         self._index(job)
 
     def _index(self, job: Job) -> None:

@@ -1,11 +1,13 @@
 """What plugins see of a session: everything, and none of it to be changed."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
 from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
 from pumice.scheduler.model.axis import Axis, Ints, in_units
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
@@ -36,20 +38,25 @@ class SessionView:
         claims: Claims, and where their volumes can be used.
         jobs: Gangs by key.
         queues: Queues by name.
+        quotas: Quotas by namespace and name.
         waiting: Gangs that this session may do something for, in the order of their keys; without those in
             quarantine.
+        unplaced: Gangs that wait for something, also those that this session does nothing for.
         actions: Names of the configured actions.
+        backfills: Whether an action of this session is still to place pods without requests.
     """
 
     __slots__ = (
         "_axis",
         "_events",
         "_nodes",
+        "_quarantined",
         "_spared",
         "_state",
         "_wakes",
         "_warned",
         "actions",
+        "backfills",
         "claims",
         "facts",
         "jobs",
@@ -57,9 +64,11 @@ class SessionView:
         "node_names",
         "now",
         "queues",
+        "quotas",
         "rows",
         "running",
         "shares",
+        "unplaced",
         "waiting",
     )
 
@@ -88,18 +97,39 @@ class SessionView:
         self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = waiting
+        self.quotas: Mapping[str, Mapping[str, ResourceQuota]] = state.quotas
+        self._quarantined: Mapping[str, object] = state.quarantined
+        self.unplaced: Iterable[Job] = state.waiting.values()
+        self.waiting: list[Job] = list(waiting)
         self.actions = actions
+        self.backfills = "backfill" in actions
 
     def column(self, resource: str) -> int | None:
         """Column of a resource; None when no node and no pod has ever named it."""
         return self._axis.find(resource)
+
+    def resource(self, column: int) -> str:
+        """Name of the resource of a column."""
+        return self._axis.names[column]
 
     def total(self) -> Ints:
         """What all ready nodes have, by column."""
         ready = ~self.facts.unready
         total: Ints = self.rows.allocatable[ready].sum(axis=0)
         return total
+
+    def used(self) -> Ints:
+        """What pods take of all ready nodes, by column; those of other schedulers included."""
+        used: Ints = self.rows.used[~self.facts.unready].sum(axis=0)
+        return used
+
+    def try_again(self, job: Job) -> None:
+        """Have this session try a gang for which nothing has changed but the time."""
+        job.shortage = job.asks = None
+        place = bisect_left(self.waiting, job.key, key=lambda each: each.key)
+        is_there = place < len(self.waiting) and self.waiting[place] is job
+        if not is_there and job.key not in self._quarantined:
+            self.waiting.insert(place, job)
 
     def vector(self, amounts: Mapping[str, int], missing: int = 0) -> Ints:
         """Milli-units by resource name as columns; resources that no node and no pod has named are left out.

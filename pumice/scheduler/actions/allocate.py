@@ -23,7 +23,7 @@ from pumice.scheduler.session import Outcome, Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
 
-__all__ = ["SPEC", "goes_on", "run"]
+__all__ = ["SPEC", "admitted", "goes_on", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
@@ -33,7 +33,10 @@ def run(session: Session, _arguments: Arguments) -> None:
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
         with session.turn(job):
-            if _admitted(session, job) is None or not _candidates(session, job):
+            queue = admitted(session, job)
+            if queue is None or _is_known_to_exceed(session, queue, job):
+                continue
+            if not _candidates(session, job):
                 continue
             line = jobs.setdefault(job.queue, Line(session.job_key))
             line.push(job)
@@ -53,14 +56,14 @@ def run(session: Session, _arguments: Arguments) -> None:
             job = line.pop()
         with session.turn(job):
             waiting = tasks.get(job.key)
-            if waiting is None and not session.is_hopeless(job):
+            if waiting is None and not _is_not_worth_it(session, queue, job):
                 waiting = tasks[job.key] = _Tasks(session, _candidates(session, job))
             if waiting and _turn(session, queue, job, waiting) and waiting:
                 line.push(job)
         queues.push(queue)
 
 
-def _admitted(session: Session, job: Job) -> Queue | None:
+def admitted(session: Session, job: Job) -> Queue | None:
     """The queue of a job that may be tried; otherwise None, after noting why not."""
     if job.group is None or not job.counts[Status.PENDING]:
         return None
@@ -87,13 +90,40 @@ def _candidates(session: Session, job: Job) -> list[Task]:
     ]
 
 
+def _is_not_worth_it(session: Session, queue: Queue, job: Job) -> bool:
+    """Whether nodes or the queue of a job are known to have too little for it."""
+    return session.is_hopeless(job) or _is_known_to_exceed(session, queue, job)
+
+
+def _is_known_to_exceed(session: Session, queue: Queue, job: Job) -> bool:
+    """Whether a job that its queue refused before still needs more than the queue has room for.
+
+    It is tried all the same when the numbers in its reason may be written again.
+    """
+    if job.asks is None or session.has_room(queue, job.asks):
+        return False
+    due = job.asked_at + session.state.pace.numbers
+    if due <= session.now:
+        return False
+    session.view.wake_at(due)
+    session.skipped.add(job.key)
+    return True
+
+
 def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
     name = queue.metadata.name
+    generic = Reason(
+        "QueueOverused", f"queue {name} uses all that it may", {"queue": name}, (name,)
+    )
     while line:
-        message = f"queue {name} uses all that it may"
-        outcome = session.outcome(line.pop())
-        outcome.refusal = Reason("QueueOverused", message, {"queue": name}, (name,))
-        outcome.may_change = True
+        job = line.pop()
+        if _is_known_to_exceed(session, queue, job):
+            continue
+        with session.turn(job):
+            outcome = session.outcome(job)
+            outcome.may_change = outcome.is_over_share = True
+            first = min(_candidates(session, job), key=session.task_key)
+            outcome.refusal = session.why_not_allocatable(queue, first) or generic
 
 
 class _Tasks:
@@ -133,7 +163,9 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         refusal = impossible or session.why_not_allocatable(queue, task)
         if refusal is not None:
             outcome.refused = refusal
-            outcome.may_change |= impossible is None
+            failed_shapes.add(task.shape.number)
+            if impossible is None:
+                outcome.may_change = outcome.is_over_share = True
             continue
         if not _place(session, queue, statement, outcome, task):
             failed_roles.add(task.role)
@@ -148,6 +180,8 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         return True
     if session.is_pipelined(job):
         session.keep(statement)
+        # What it keeps is only its own in this session, so that it must be tried in each.
+        outcome.may_change, outcome.is_over_share = True, False
     else:
         outcome.schedulable = len(statement.placements)
         statement.discard()

@@ -22,7 +22,9 @@ _READY = tuple(int(status in READY) for status in Status)
 _QUOTA_NAMES = ("count/", "requests.", "limits.")
 """Names that a quota counts under; what they stand for has a name of its own."""
 
-_HOLDS = tuple(int(status in ALLOCATED_LIKE) for status in Status)
+_HOLDS = tuple(int(status in ALLOCATED_LIKE | {Status.PIPELINED}) for status in Status)
+"""Pods that count as allocated; a promised place does, or promises would exceed the share of a queue."""
+
 _INITIAL_PHASES = ("", "Pending")
 
 
@@ -59,13 +61,16 @@ class Job:
         counts: How many pods have which status.
         roles: The same for each role.
         ready: Pods that count towards the minimum.
-        allocated: What its pods hold, in columns.
+        allocated: What its pods hold or are promised, in columns.
         pending: What its waiting pods ask for, in columns.
         row: Row of its queue in the table of queues; -1 when the queue is not there.
         reserved: What it reserves in its queue, as the table of queues last counted it.
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         pending_empty: Pending pods without requests.
         shortage: What it lacked when it was last tried; None when it is to be tried in any case.
+        asks: What it needs of its queue at least, in columns, where the queue had no room for it when it was last tried;
+            else None.
+        asked_at: When that was, UNIX seconds.
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
@@ -76,6 +81,8 @@ class Job:
         "_table",
         "allocated",
         "arrived",
+        "asked_at",
+        "asks",
         "counts",
         "created",
         "elastic",
@@ -138,6 +145,8 @@ class Job:
     def begin_anew(self) -> None:
         """Forget what sessions found out about it; its PodGroup is another one."""
         self.shortage: Shortage | None = None
+        self.asks: Ints | None = None
+        self.asked_at = 0.0
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None
@@ -225,7 +234,7 @@ class Job:
     def widen(self, width: int) -> None:
         """Open columns."""
         missing = width - len(self.allocated)
-        for name in ("allocated", "pending", "minimum", "reserved", "elastic"):
+        for name in ("allocated", "pending", "minimum", "reserved", "elastic", "asks"):
             vector = getattr(self, name)
             if vector is not None and missing > 0:
                 setattr(self, name, np.pad(vector, (0, width - len(vector))))

@@ -13,8 +13,10 @@ from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.limits import QueueAmounts, QueueLimits
+from pumice.scheduler.model.tasks import Status
 
-__all__ = ["MAX_DEPTH", "QueueTable"]
+__all__ = ["MAX_DEPTH", "QueueTable", "remainder"]
 
 MAX_DEPTH = 64
 """Levels of queues that count; admission allows fewer."""
@@ -34,7 +36,8 @@ class QueueTable:
         paths: Rows of a queue and of those above it, by row.
         levels: Rows by depth, the roots first.
         jobs: Jobs that a queue has itself, by row.
-        allocated: What pods of its own jobs hold, by row and column.
+        amounts: What the specs of queues say about resources, by name; kept by whoever sets queues.
+        allocated: What pods of its own jobs hold or are promised, by row and column.
         pending: What waiting pods of its own jobs ask for.
         tree: What pods of its own jobs hold, and of those of the queues below it.
     """
@@ -44,8 +47,10 @@ class QueueTable:
         "_elastic",
         "_is_settled",
         "_late",
+        "_limits",
         "_reserved",
         "allocated",
+        "amounts",
         "jobs",
         "levels",
         "names",
@@ -59,8 +64,9 @@ class QueueTable:
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
-        self._is_settled = True
+        self._is_settled = False
         self._late: dict[str, Job] = {}
+        self.amounts: dict[str, QueueAmounts] = {}
         self._clear({})
 
     def _clear(self, queues: Mapping[str, Queue]) -> None:
@@ -81,6 +87,7 @@ class QueueTable:
         self.tree: Ints = np.zeros(shape, dtype=np.int64)
         self._reserved: Ints = np.zeros(shape, dtype=np.int64)
         self._elastic: Ints = np.zeros(shape, dtype=np.int64)
+        self._limits: QueueLimits | None = None
 
     def _above(self, queue: Queue) -> int:
         name = queue.metadata.name
@@ -163,6 +170,7 @@ class QueueTable:
 
     def wait(self, job: Job, vector: Ints) -> None:
         """Count what a waiting pod of a job asks for; negative for one that waits no more."""
+        self._late[job.key] = job
         if job.row >= 0:
             self.pending[job.row] += vector
 
@@ -183,6 +191,7 @@ class QueueTable:
         if missing > 0:
             for name in ("allocated", "pending", "tree", "_reserved", "_elastic"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
+            self._limits = None
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -195,7 +204,7 @@ class QueueTable:
     def reserved(self) -> Ints:
         """What jobs that were let into a queue may still take up to their `minResources`, by row and column.
 
-        Jobs that are Inqueue, and those that run with their minimum of pods placed.
+        Jobs that are Inqueue, and those that run with their minimum of pods placed; see `remainder`.
         """
         self._catch_up()
         return self._reserved
@@ -205,6 +214,13 @@ class QueueTable:
         """What pods hold beyond the `minResources` of their job, by row and column."""
         self._catch_up()
         return self._elastic
+
+    @property
+    def limits(self) -> QueueLimits:
+        """What the specs of the queues say, by row and column."""
+        if self._limits is None:
+            self._limits = QueueLimits.of(self.queues, self.amounts, self._axis)
+        return self._limits
 
     def below(self, amounts: Ints) -> Ints:
         """Sums over each queue and those below it, of amounts by row and column."""
@@ -232,8 +248,17 @@ def _reserved(job: Job) -> Ints:
     )
     if not holds:
         return np.zeros_like(job.minimum)
-    rest: Ints = np.maximum(job.minimum - job.allocated, 0)
-    return rest
+    return remainder(job)
+
+
+def remainder(job: Job) -> Ints:
+    """What a job may still take up to its `minResources`, without its pods that have scheduling gates."""
+    rest = job.minimum - job.allocated
+    for task in job.tasks.values():
+        if task.gates and task.status is Status.PENDING:
+            rest -= task.shape.vector
+    found: Ints = np.maximum(rest, 0)
+    return found
 
 
 def _less(new: Ints, old: Ints | None) -> Ints:

@@ -23,6 +23,7 @@ class Gang:
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the checks."""
+        self._session = session
         self._backfilled = "backfill" in session.actions
         register.job_valid(why_invalid)
         register.job_order(self._is_ready)
@@ -31,7 +32,7 @@ class Gang:
         register.job_starving(is_starving)
 
     def _is_ready(self, job: Job) -> bool:
-        return is_ready(job, backfilled=self._backfilled)
+        return is_ready(job, backfilled=self._session.backfills)
 
     def _vote(self, job: Job) -> Vote:
         return Vote.PERMIT if is_pipelined(job, backfilled=self._backfilled) else Vote.REJECT

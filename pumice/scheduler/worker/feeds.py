@@ -14,6 +14,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.cluster.cache import WatchCache, wait_settled
 from pumice.cluster.client import Client
@@ -45,6 +46,7 @@ class Caches:
         priority_classes: The priority classes.
         claims: Claims to volumes.
         volumes: Persistent volumes.
+        quotas: Quotas of namespaces.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
@@ -58,6 +60,7 @@ class Caches:
             client, kinds.PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim, clock=clock
         )
         self.volumes = WatchCache(client, kinds.PERSISTENT_VOLUME, PersistentVolume, clock=clock)
+        self.quotas = WatchCache(client, kinds.RESOURCE_QUOTA, ResourceQuota, clock=clock)
 
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:
@@ -68,6 +71,7 @@ class Caches:
             self.priority_classes,
             self.claims,
             self.volumes,
+            self.quotas,
             self.pod_groups,
             self.pods,
         )
@@ -108,6 +112,7 @@ class Caches:
             await feed(self.queues, state.set_queue, by_name(state.remove_queue))
             await feed(self.claims, state.set_claim, by_both(state.remove_claim))
             await feed(self.volumes, state.set_volume, by_name(state.remove_volume))
+            await feed(self.quotas, state.set_quota, by_both(state.remove_quota))
             await feed(self.nodes, state.set_node, by_name(state.remove_node))
             await feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group))
             await feed(self.pods, state.set_pod, by_both(state.remove_pod))

@@ -67,10 +67,11 @@ def check_sums(state: ClusterState) -> None:
     nothing = np.zeros(len(state.axis), dtype=np.int64)
     sums = {name: {row: nothing.copy() for row in range(len(shares.names))} for name in _KINDS}
     for job in state.jobs.values():
-        held, asked = nothing.copy(), nothing.copy()
+        held, asked, gated = nothing.copy(), nothing.copy(), nothing.copy()
         for task in job.tasks.values():
-            held += task.shape.vector * (task.status in ALLOCATED_LIKE)
+            held += task.shape.vector * (task.status in ALLOCATED_LIKE | {Status.PIPELINED})
             asked += task.shape.vector * (task.status is Status.PENDING)
+            gated += task.shape.vector * (task.status is Status.PENDING and task.gates != "")
         assert (job.allocated == held).all()
         assert (job.pending == asked).all()
         known = job.group is not None and job.queue in shares.rows
@@ -84,7 +85,7 @@ def check_sums(state: ClusterState) -> None:
             job.status.phase == "Running" and job.holding >= job.min_member
         )
         if is_in and job.min_resources:
-            sums["reserved"][job.row] += np.maximum(job.minimum - held, 0)
+            sums["reserved"][job.row] += np.maximum(job.minimum - held - gated, 0)
         for row in shares.paths[job.row]:
             sums["tree"][row] += held
     for name, rows in sums.items():

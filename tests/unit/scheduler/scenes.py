@@ -6,7 +6,7 @@ Rows are those of the case files:
 * queue: `[name, {fields of the spec, state, annotations}]`
 * podgroup: `[namespace, name, queue, minMember, phase, {minTask, prio, minRes, annotations, created}]`
 * pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, spec, …}]`
-* claims and volumes: manifests, of which only the name stands outside `metadata`
+* claims, volumes and quotas: manifests, of which only the name stands outside `metadata`
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler import ClusterState, Config, CycleResult, Registry, load_config, run_cycle
 from pumice.scheduler.options import SWITCHES
@@ -72,6 +73,16 @@ def config_text(
             plugins.append(option)
         document["tiers"].append({"plugins": plugins})
     return yaml.safe_dump(document, sort_keys=False)
+
+
+def case_config(case: Raw) -> str | None:
+    """The configuration of a case: its `plugins`, or those of the set that `conf` names; None for Pumice's own."""
+    tiers = case.get("plugins") or (
+        load_document("confs")[case["conf"]] if "conf" in case else None
+    )
+    if tiers is None:
+        return None
+    return config_text(tiers, case.get("actions", ("enqueue", "allocate")))
 
 
 def node(row: Sequence[Any]) -> Node:
@@ -237,6 +248,9 @@ class Scene:
         for name, volume in case.get("volumes", {}).items():
             manifest = {"metadata": {"name": name, "labels": volume.get("labels")}, **volume}
             self.state.set_volume(msgspec.convert(manifest, PersistentVolume))
+        for name, quota in case.get("quotas", {}).items():
+            manifest = {"metadata": {"name": name, "namespace": "ns"}} | quota
+            self.state.set_quota(msgspec.convert(manifest, ResourceQuota))
         for row in case.get("podgroups", []):
             self.state.set_pod_group(pod_group(row))
         for row in case.get("pods", []):

@@ -51,20 +51,14 @@ def test_the_default_is_quiet_and_complete() -> None:
 
 def test_volcanos_own_file_is_accepted_with_warnings() -> None:
     config = load_config(VOLCANO_DEFAULT)
-    assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate"]
+    assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate", "backfill"]
     assert config.warnings == (
-        "actions: backfill is not part of this version, ignored",
         "tiers[0].plugins[2]: plugin conformance is not part of this version, ignored",
-        "tiers[1].plugins[0]: plugin overcommit is not part of this version, ignored",
         "tiers[1].plugins[1]: plugin drf is not part of this version, ignored",
-        "tiers[1].plugins[3]: plugin proportion is not part of this version, ignored",
     )
     assert config.missing == (
-        "action backfill",
         "plugin conformance",
-        "plugin overcommit",
         "plugin drf",
-        "plugin proportion",
     )
 
 

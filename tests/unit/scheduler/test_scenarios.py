@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.scheduler import CycleResult
-from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases
+from tests.unit.scheduler.scenes import Scene, case_config, case_id, load_cases
 
 MORE_CYCLES = 5
 
@@ -26,14 +26,14 @@ def _check(scene: Scene, result: CycleResult, expect: dict[str, Any]) -> None:
         assert result.pods[key].reason == verdict
 
 
+FILES = ("allocate", "enqueue", "proportion", "queue_votes", "backfill")
+
+
 @pytest.mark.parametrize(
-    "case", [*load_cases("allocate.yaml"), *load_cases("enqueue.yaml")], ids=case_id
+    "case", [case for file in FILES for case in load_cases(f"{file}.yaml")], ids=case_id
 )
 def test_scenario(case: dict[str, Any]) -> None:
-    config = None
-    if "plugins" in case:
-        config = config_text(case["plugins"], case.get("actions", ("enqueue", "allocate")))
-    scene = Scene(case, config)
+    scene = Scene(case, case_config(case))
     result = scene.cycle()
     _check(scene, result, case["expect"])
     scene.start(result)

@@ -1,0 +1,89 @@
+"""backfill: place pods that ask for nothing but a slot on a node.
+
+Where this action is configured, allocate leaves such pods to it, and a gang counts as ready there as if they had their
+places. Here a gang that is not ready without those that found none gets none of them.
+"""
+
+from pumice.api.queues import Queue
+from pumice.scheduler.actions.allocate import admitted
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.board import NOWHERE
+from pumice.scheduler.line import Line
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.session import Session
+from pumice.scheduler.specs import ActionSpec
+from pumice.scheduler.statement import Statement
+
+__all__ = ["SPEC", "run"]
+
+
+def run(session: Session, _arguments: Arguments) -> None:
+    """Place what asks for nothing, in the order of queues, gangs and pods."""
+    session.view.backfills = False
+    queues: Line[Queue] = Line(session.queue_key)
+    lines: dict[str, Line[Job]] = {}
+    for job in session.view.waiting:
+        with session.turn(job):
+            if _candidates(job) and admitted(session, job) is not None:
+                lines.setdefault(job.queue, Line(session.job_key)).push(job)
+    for name in lines:
+        queues.push(session.state.queues[name])
+    while queues:
+        line = lines[queues.pop().metadata.name]
+        while line:
+            job = line.pop()
+            with session.turn(job):
+                _turn(session, job)
+
+
+def _candidates(job: Job) -> list[Task]:
+    if not job.pending_empty:
+        return []
+    return [
+        task
+        for task in job.tasks.values()
+        if task.is_best_effort and task.status is Status.PENDING and not task.gates
+    ]
+
+
+def _turn(session: Session, job: Job) -> None:
+    statement = session.statement()
+    for task in sorted(_candidates(job), key=session.task_key):
+        session.decided += 1
+        _place(session, job, statement, task)
+    if session.is_ready(job):
+        session.commit(statement)
+    else:
+        outcome = session.outcome(job)
+        outcome.schedulable = max(outcome.schedulable, len(statement.placements))
+        statement.discard()
+
+
+def _place(session: Session, job: Job, statement: Statement, task: Task) -> None:
+    outcome = session.outcome(job)
+    impossible = session.why_impossible(task.shape)
+    if impossible is not None:
+        outcome.refused = impossible
+        return
+    board = session.board(task, job.queue)
+    row = board.best(task)
+    if row != NOWHERE:
+        statement.allocate(task, session.state.nodes.order[row])
+        board.taken(row)
+    elif outcome.failed is None:
+        outcome.failed = (task, board.why_not())
+
+
+SPEC = ActionSpec(
+    name="backfill",
+    summary="Places the pods that ask for nothing but a slot on a node.",
+    run=run,
+    arguments=(
+        Argument(
+            "predicateErrorCacheEnable",
+            True,
+            "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
+        ),
+    ),
+)

@@ -1,0 +1,105 @@
+"""What is missing below a limit, as a sentence and as data: "6 of 8 cpu used, 2 more allowed, needs 12"."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pumice.api.quantities import MILLI
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.results import Reason
+
+__all__ = ["Deficit", "amount_text", "deficit_text", "demand", "insufficient", "refusal"]
+
+_BYTES = ("memory", "ephemeral-storage", "requests.memory", "limits.memory")
+_BINARY = (("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+_CPU = ("cpu", "requests.cpu", "limits.cpu")
+_TENTATIVE = (Status.ALLOCATED, Status.PIPELINED)
+
+
+class Deficit(NamedTuple):
+    """One resource of which less is left than is needed; CPU in milli-cores, everything else in whole units.
+
+    Attributes:
+        resource: Its name.
+        used: How much of the limit is used.
+        limit: The limit.
+        needs: How much is needed.
+    """
+
+    resource: str
+    used: int
+    limit: int
+    needs: int
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """An amount for people: `2.5` cpu, `1.53Gi` memory, `8` devices."""
+    if resource in _CPU:
+        return _rounded(amount / MILLI, 3)
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        for suffix, factor in _BINARY:
+            if amount >= factor:
+                return _rounded(amount / factor, 2) + suffix
+    return str(amount)
+
+
+def _rounded(number: float, digits: int) -> str:
+    return f"{number:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def deficit_text(shortages: Sequence[Deficit], used: str = "used") -> str:
+    """`6 of 8 cpu used, 2 more allowed, needs 12; 3Gi of 4Gi memory used, …`.
+
+    Args:
+        shortages: What is missing.
+        used: How what counts against the limit is called.
+    """
+    return "; ".join(
+        f"{amount_text(each.resource, each.used)} of {amount_text(each.resource, each.limit)} "
+        f"{each.resource} {used}, {amount_text(each.resource, max(each.limit - each.used, 0))} more allowed, "
+        f"needs {amount_text(each.resource, each.needs)}"
+        for each in shortages
+    )
+
+
+def insufficient(shortages: Sequence[Deficit]) -> str:
+    """`insufficient cpu, insufficient memory`, as Volcano lists them."""
+    return ", ".join(f"insufficient {each.resource}" for each in shortages)
+
+
+def refusal(message: str, shortages: Sequence[Deficit], **details: Any) -> Reason:
+    """The reason of a gang that a limit keeps waiting.
+
+    Args:
+        message: Its sentence.
+        shortages: What is missing.
+        details: What else belongs into the data, such as the queue; names among it are part of the cause.
+    """
+    names = [each.resource for each in shortages]
+    data = {"shortages": [each._asdict() for each in shortages]}
+    causes = (*(str(value) for value in details.values()), *names)
+    return Reason("NotEnoughResources", message, details | data, causes)
+
+
+def demand(job: Job, task: Task) -> tuple[Ints, Ints]:
+    """What the pods of a gang hold tentatively, and what it needs with them to have its minimum.
+
+    For a gang that has its minimum these are nothing, and what the single pod asks for.
+
+    Args:
+        job: The gang.
+        task: The pod of it that was asked about.
+    """
+    nothing: Ints = np.zeros_like(job.allocated)
+    if job.ready >= job.min_member:
+        return nothing, task.shape.vector
+    tentative = [each for each in job.tasks.values() if each.status in _TENTATIVE]
+    held = sum((each.shape.vector for each in tentative), nothing)
+    waiting = [each for each in job.tasks.values() if each.status is Status.PENDING]
+    firm = job.ready - sum(each.status is Status.ALLOCATED for each in tentative)
+    if all(each.shape is task.shape for each in (*tentative, *waiting)):
+        return held, (job.min_member - firm) * task.shape.vector
+    return held, held + job.pending

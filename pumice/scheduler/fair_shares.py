@@ -1,0 +1,73 @@
+"""Fair shares: how much of a cluster each of several queues deserves, by weight.
+
+Volcano's `proportion` fills queues in rounds. Each round divides what is left by weight; a queue gives back what exceeds
+its request or its limit, and is raised to its guarantee. The rounds end when nothing is left or every queue has what it
+asked for. Where queues lack different resources, what is left halves from round to round and is never all given away.
+
+Here the end of these rounds is computed directly. After the first round each queue that can still grow grows by its weight,
+resource by resource, so that the remainder is the level of a piecewise linear function. Its corners are sorted once.
+
+One result differs. Volcano's first round can give away more than there is, because guarantees are added to what the
+other queues get by weight. Then those queues keep what a guarantee needs. Here the level of the first round is lowered
+instead, so that the shares add up to the cluster (or to the guarantees, if these alone are more).
+"""
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Floats
+
+__all__ = ["fair_shares"]
+
+
+def fair_shares(
+    total: Floats, weights: Floats, requests: Floats, limits: Floats, guarantees: Floats
+) -> Floats:
+    """What each queue deserves, by queue and resource.
+
+    Args:
+        total: What the cluster has, by resource.
+        weights: Weights of the queues; a queue of weight 0 deserves its guarantee.
+        requests: What the pods of each queue hold and wait for, by queue and resource.
+        limits: What each queue may have at most, by queue and resource.
+        guarantees: What each queue deserves in any case, by queue and resource.
+    """
+    most = np.maximum(np.minimum(requests, limits), guarantees)
+    if not weights.any():
+        return np.minimum(guarantees, most)
+    weight = weights[:, np.newaxis]
+    first = np.clip(total / weights.sum() * weight, guarantees, most)
+    too_much = first.sum(axis=0) > total
+    if too_much.any():
+        level = _level(total, weight, np.zeros_like(most), guarantees, most)
+        first = np.where(too_much, np.clip(level * weight, guarantees, most), first)
+    rest = np.maximum(total - first.sum(axis=0), 0.0)
+    level = _level(first.sum(axis=0) + rest, weight, first, first, most)
+    shares: Floats = np.clip(first + level * weight, first, most)
+    return shares
+
+
+def _level(amount: Floats, weight: Floats, base: Floats, low: Floats, high: Floats) -> Floats:
+    """For each resource the largest level at which the queues together get no more than an amount.
+
+    At level l a queue gets `base + l * weight`, but at least `low` and at most `high`. Where all of them together cannot get
+    the amount, it is the level at which each gets most; where the least is too much already, the one at which each gets least.
+    """
+    counts = weight > 0
+    divisor = np.where(counts, weight, 1.0)
+    starts = np.where(counts, (low - base) / divisor, 0.0)
+    ends = np.where(counts, (high - base) / divisor, 0.0)
+    corners = np.concatenate([starts, ends])
+    slopes = np.concatenate([weight, -weight]) * np.ones_like(corners)
+    order = np.argsort(corners, axis=0, kind="stable")
+    corners = np.take_along_axis(corners, order, axis=0)
+    slopes = np.cumsum(np.take_along_axis(slopes, order, axis=0), axis=0)
+    gained = np.zeros_like(corners)
+    np.cumsum(slopes[:-1] * np.diff(corners, axis=0), axis=0, out=gained[1:])
+    wanted = amount - low.sum(axis=0)
+    segment = np.maximum((gained <= wanted).sum(axis=0) - 1, 0)
+    column = np.arange(corners.shape[1])
+    slope = slopes[segment, column]
+    is_inside = (segment < len(corners) - 1) & (slope > 0) & (wanted > 0)
+    beyond = (wanted - gained[segment, column]) / np.where(is_inside, slope, 1.0)
+    level: Floats = corners[segment, column] + np.where(is_inside, beyond, 0.0)
+    return level

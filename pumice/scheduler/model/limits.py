@@ -1,0 +1,82 @@
+"""What the specs of queues say about resources, in columns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.api.quantities import parse_milli
+from pumice.api.queues import Queue
+from pumice.api.requests import Amounts
+from pumice.scheduler.model.axis import Axis, Ints, in_units
+
+__all__ = ["UNLIMITED", "QueueAmounts", "QueueLimits"]
+
+UNLIMITED = 1 << 62
+"""What stands in the column of a resource that is not limited."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueAmounts:
+    """Amounts of one queue's spec, in milli-units by resource name."""
+
+    capability: Amounts
+    deserved: Amounts
+    guarantee: Amounts
+
+    @classmethod
+    def of(cls, queue: Queue) -> "QueueAmounts":
+        """Read a queue.
+
+        Raises:
+            QuantityError: An amount cannot be read.
+        """
+        spec = queue.spec
+        guarantee = spec.guarantee.resource if spec.guarantee is not None else None
+        return cls(_read(spec.capability), _read(spec.deserved), _read(guarantee))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """The same of all queues, by row and column.
+
+    Attributes:
+        weights: Weights; 1 where a queue has none.
+        capability: Upper limits; `UNLIMITED` where a queue names none.
+        deserved: What stands in `spec.deserved`; 0 where a queue names nothing.
+        guarantee: What stands in `spec.guarantee`; 0 where a queue names nothing.
+    """
+
+    weights: Ints
+    capability: Ints
+    deserved: Ints
+    guarantee: Ints
+
+    @classmethod
+    def of(
+        cls, queues: Sequence[Queue], amounts: Mapping[str, QueueAmounts], axis: Axis
+    ) -> "QueueLimits":
+        """Put queues into columns; resources that no node and no pod has named are left out."""
+        weights = [1 if queue.spec.weight is None else queue.spec.weight for queue in queues]
+        shape = (len(queues), len(axis))
+        columns = (np.full(shape, UNLIMITED), np.zeros(shape), np.zeros(shape))
+        capability, deserved, guarantee = (each.astype(np.int64) for each in columns)
+        for row, queue in enumerate(queues):
+            own = amounts.get(queue.metadata.name)
+            if own is None:
+                continue
+            _fill(capability[row], own.capability, axis)
+            _fill(deserved[row], own.deserved, axis)
+            _fill(guarantee[row], own.guarantee, axis)
+        return cls(np.array(weights, dtype=np.int64), capability, deserved, guarantee)
+
+
+def _read(resources: Mapping[str, str | int] | None) -> Amounts:
+    return {name: parse_milli(value) for name, value in (resources or {}).items()}
+
+
+def _fill(row: Ints, amounts: Amounts, axis: Axis) -> None:
+    for name, milli in amounts.items():
+        column = axis.find(name)
+        if column is not None:
+            row[column] = in_units(column, milli, has=True)

@@ -1,0 +1,93 @@
+"""overcommit: gangs enter their queues as long as the cluster, counted a little larger than it is, has room for their minimum.
+
+Without it every gang would enter at once, and the pods of all of them would be created and wait.
+"""
+
+import numpy as np
+
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.deficits import Deficit, deficit_text, insufficient, refusal
+from pumice.scheduler.model.axis import PODS, Floats, Ints
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.queues import remainder
+from pumice.scheduler.points import Vote
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.results import Reason
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Overcommit"]
+
+_FACTOR = "overcommit-factor"
+_DEFAULT = 1.2
+_TOLERANCE = 0.1
+
+
+class Overcommit:
+    """Votes on gangs that want to enter their queue."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        factor = arguments.number(_FACTOR)
+        self._factor = factor if factor >= 1.0 else _DEFAULT
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the vote."""
+        self._session = session
+        self._limit: Ints | None = None
+        self._votes: dict[bytes, Vote | Reason] = {}
+        self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
+        register.job_enqueueable(self._vote)
+        register.job_enqueued(self._enter)
+
+    def _limits(self) -> Ints:
+        """What may be used and reserved, by column."""
+        if self._limit is None:
+            limit: Floats = np.floor(self._session.total() * self._factor + _TOLERANCE)
+            self._limit = limit.astype(np.int64)
+            self._used: Ints = self._session.used() + self._session.shares.reserved.sum(axis=0)
+        return self._limit
+
+    def _vote(self, job: Job) -> Vote | Reason:
+        """The vote on a gang; gangs that need the same get the same until one of them enters."""
+        key = job.minimum.tobytes()
+        if key not in self._votes:
+            self._votes[key] = self._judge(job)
+        return self._votes[key]
+
+    def _judge(self, job: Job) -> Vote | Reason:
+        limits = self._limits()
+        used = self._used + self._entered
+        shortages = [
+            Deficit(
+                self._session.resource(column), int(used[column]), limit, int(job.minimum[column])
+            )
+            for column in np.flatnonzero(job.minimum).tolist()
+            if column != PODS
+            and used[column] + job.minimum[column] > (limit := int(limits[column]))
+        ]
+        if not shortages:
+            return Vote.PERMIT
+        names = insufficient(shortages).replace("insufficient", "overused")
+        message = (
+            f"resource in cluster is overused: {names}; the cluster, counted {self._factor:g} times: "
+            f"{deficit_text(shortages, 'used or reserved')}"
+        )
+        return refusal(message, shortages)
+
+    def _enter(self, job: Job) -> None:
+        self._votes.clear()
+        self._entered += remainder(job)
+
+
+SPEC = PluginSpec(
+    name="overcommit",
+    summary="Gangs enter their queues only as far as the cluster, overbooked by a factor, has room for their minimum.",
+    build=Overcommit,
+    arguments=(
+        Argument(
+            _FACTOR,
+            _DEFAULT,
+            "How many times the cluster may be booked; a value below 1 counts as 1.2.",
+        ),
+    ),
+)

@@ -1,0 +1,190 @@
+"""proportion: queues share the cluster by weight.
+
+What each queue deserves is computed once a session, from what the pods of all queues hold and ask for (`fair_shares`).
+What a queue holds follows every decision (`QueueTable.allocated`), also tentative ones.
+
+Amounts are whole numbers. What a queue deserves is a fraction; it is compared as the largest whole amount that does not
+exceed it by more than `_TOLERANCE`, so that rounding never refuses a pod that fits exactly.
+"""
+
+import numpy as np
+
+from pumice.api.queues import Queue
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.deficits import Deficit, deficit_text, demand, insufficient, refusal
+from pumice.scheduler.fair_shares import fair_shares
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.limits import UNLIMITED
+from pumice.scheduler.model.queues import remainder
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.points import SortKey, Vote
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.results import Reason
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Proportion"]
+
+_TOLERANCE = 0.1
+_ROUNDING = 1e-14
+"""Relative error of sums of fractions."""
+
+
+class Proportion:
+    """Shares the cluster between queues by weight."""
+
+    def __init__(self, _arguments: Arguments) -> None:
+        self._refusals: dict[str, Reason] = {}
+        self._votes: dict[int, dict[bytes, Vote | Reason]] = {}
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Divide the cluster and register the checks."""
+        self._session = session
+        self._divide()
+        register.queue_order(self._key)
+        register.overused(self._is_overused)
+        register.allocatable(self._why_not, room=self._room)
+        register.preemptive(self._why_not)
+        register.reclaimable(self._exceeding)
+        register.job_enqueueable(self._vote)
+        register.job_enqueued(self._enter)
+
+    def _divide(self) -> None:
+        shares = self._session.shares
+        limits = shares.limits
+        total = self._session.total()
+        guarantee = np.minimum(limits.guarantee, limits.capability)
+        rest = np.maximum(total - guarantee.sum(axis=0), 0)
+        self._ceilings: Ints = np.minimum(limits.capability, rest + guarantee)
+        takes_part = np.flatnonzero(shares.jobs > 0)
+        self.deserved: Floats = np.zeros(shares.allocated.shape)
+        self.deserved[takes_part] = fair_shares(
+            total.astype(np.float64),
+            limits.weights[takes_part].astype(np.float64),
+            (shares.allocated + shares.pending)[takes_part].astype(np.float64),
+            self._ceilings[takes_part].astype(np.float64),
+            guarantee[takes_part].astype(np.float64),
+        )
+        whole = np.floor(self.deserved * (1 + _ROUNDING) + _TOLERANCE).astype(np.int64)
+        self._whole: Ints = np.minimum(whole, self._ceilings)
+        self._whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
+        self._entered: Ints = np.zeros_like(self._ceilings)
+        self._limits: list[list[int]] = self._whole.tolist()
+        self._parts = [_parts(row.tolist()) for row in self.deserved]
+
+    # -- orders ------------------------------------------------------------------------------
+
+    def share(self, queue: Queue) -> float:
+        """How much of what it deserves a queue has, of the resource of which it has most; 1 when it has all."""
+        row = self._session.shares.rows[queue.metadata.name]
+        held = self._session.shares.allocated[row].tolist()
+        return max((held[column] / share for column, share in self._parts[row]), default=0.0)
+
+    def _key(self, queue: Queue) -> SortKey:
+        return (-queue.spec.priority, self.share(queue))
+
+    def _is_overused(self, queue: Queue) -> bool:
+        row = self._session.shares.rows[queue.metadata.name]
+        held = self._session.shares.allocated[row].tolist()
+        return all(share <= held[column] + _TOLERANCE for column, share in self._parts[row])
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def _why_not(self, queue: Queue, task: Task) -> Reason | None:
+        """Why a queue may not hold a pod besides what it holds."""
+        shares = self._session.shares
+        row = shares.rows[queue.metadata.name]
+        held, limits = shares.allocated[row], self._limits[row]
+        for need in task.shape.needs:
+            column = need.column
+            if column != PODS and held.item(column) + need.amount > limits[column]:
+                return self._refuse(queue, row, task)
+        return None
+
+    def _room(self, queue: Queue) -> Ints:
+        row = self._session.shares.rows[queue.metadata.name]
+        room: Ints = self._whole[row] - self._session.shares.allocated[row]
+        room[PODS] = UNLIMITED
+        return room
+
+    def _refuse(self, queue: Queue, row: int, task: Task) -> Reason:
+        """The refusal of a gang; the first one of a turn stands for the others of that turn."""
+        job = self._session.jobs[task.job]
+        is_short = job.ready < job.min_member
+        if is_short and job.key in self._refusals:
+            return self._refusals[job.key]
+        held, needs = demand(job, task)
+        used = (self._session.shares.allocated[row] - held).tolist()
+        shortages = [
+            Deficit(need.name, used[need.column], self._limits[row][need.column], amount)
+            for need in task.shape.needs
+            if need.column != PODS
+            and used[need.column] + (amount := int(needs[need.column]))
+            > self._limits[row][need.column]
+        ]
+        name = queue.metadata.name
+        reason = refusal(f"queue {name}: {deficit_text(shortages)}", shortages, queue=name)
+        if is_short:
+            self._refusals[job.key] = reason
+        return reason
+
+    def _exceeding(self, _preemptor: Preemptor, candidates: Candidates) -> Bools:
+        """Pods of queues that hold more than they deserve, until they hold no more than that."""
+        rows = candidates.queue
+        held = self._session.shares.allocated[rows] - candidates.taken_before(rows)
+        exceeds: Bools = (held > self._whole[rows]).any(axis=1) & (rows >= 0)
+        return exceeds
+
+    # -- gangs -------------------------------------------------------------------------------
+
+    def _vote(self, job: Job) -> Vote | Reason:
+        """The vote on a gang; gangs that need the same of a queue get the same until the queue holds or reserves more."""
+        held = self._session.shares.allocated[job.row].tobytes()
+        votes, key = self._votes.setdefault(job.row, {}), held + job.minimum.tobytes()
+        if key not in votes:
+            votes[key] = self._judge(job)
+        return votes[key]
+
+    def _judge(self, job: Job) -> Vote | Reason:
+        """Let gangs in as long as what they need at least fits below the limit of the queue."""
+        shares, row = self._session.shares, job.row
+        used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
+        used -= shares.elastic[row]
+        shortages = [
+            Deficit(
+                self._session.resource(column), int(used[column]), limit, int(job.minimum[column])
+            )
+            for column in np.flatnonzero(job.minimum).tolist()
+            if column != PODS
+            and used[column] + job.minimum[column] > (limit := int(self._ceilings[row, column]))
+        ]
+        if not shortages:
+            return Vote.PERMIT
+        message = (
+            f"queue resource quota insufficient: {insufficient(shortages)}; "
+            f"queue {job.queue}: {deficit_text(shortages, 'used or reserved')}"
+        )
+        return refusal(message, shortages, queue=job.queue)
+
+    def _enter(self, job: Job) -> None:
+        self._votes.pop(job.row, None)
+        self._entered[job.row] += remainder(job)
+
+
+def _parts(shares: list[float]) -> list[tuple[int, float]]:
+    """Resources of which a queue deserves anything, by column, and how much."""
+    return [
+        (column, share)
+        for column, share in enumerate(shares)
+        if share >= _TOLERANCE and column not in (SCORED_CPU, SCORED_MEMORY)
+    ]
+
+
+SPEC = PluginSpec(
+    name="proportion",
+    summary="Queues share the cluster by weight, within their guarantees and capabilities.",
+    build=Proportion,
+    enforces=frozenset({"capability", "guarantee"}),
+)

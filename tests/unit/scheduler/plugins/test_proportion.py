@@ -1,0 +1,98 @@
+"""What proportion answers about queues, pods and victims."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.api.quantities import QuantityError
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.session import Session
+from tests.unit.scheduler.answers import open_session
+from tests.unit.scheduler.scenes import Scene, config_text, queue
+
+RC_2: dict[str, Any] = {
+    "nodes": [["n1", 4, "4Gi"]],
+    "queues": [["q1"], ["q2"], ["q3"]],
+    "podgroups": [["c1", f"pg{n}", f"q{n}", 1, "Inqueue"] for n in (1, 2, 3)],
+    "pods": [
+        *(
+            ["c1", f"preemptee{n}-{m}", "n1", "Running", 1, "1G", f"pg{n}"]
+            for n in (1, 2)
+            for m in (1, 2)
+        ),
+        ["c1", "preemptor1", "", "Pending", 1, "1G", "pg3"],
+    ],
+}
+"""The cluster of RC-2: queues 1 and 2 hold 2 cpu and deserve 1.5."""
+
+PLUGINS = config_text([["proportion"]])
+
+
+def _session(case: dict[str, Any] = RC_2) -> tuple[Scene, Session]:
+    scene = Scene(case, PLUGINS)
+    return scene, open_session(scene)
+
+
+def test_queues_of_equal_priority_go_by_their_share() -> None:
+    scene, session = _session()
+    keys = {name: session.queue_key(scene.state.queues[name])[0] for name in ("q1", "q2", "q3")}
+    assert keys["q1"] == keys["q2"] == (0, pytest.approx(1.3333, abs=1e-4))
+    assert keys["q3"] == (0, 0.0)
+
+
+def test_the_priority_of_a_queue_goes_before_its_share() -> None:
+    case = RC_2 | {"queues": [["q1", {"priority": 3}], ["q2", {"priority": 7}], ["q3"]]}
+    scene, session = _session(case)
+    queues = sorted((scene.state.queues[f"q{n}"] for n in (1, 2, 3)), key=session.queue_key)
+    assert [each.metadata.name for each in queues] == ["q2", "q1", "q3"]
+
+
+def test_a_queue_may_take_back_what_keeps_it_within_what_it_deserves() -> None:
+    scene, session = _session()
+    task = scene.state.tasks["c1/preemptor1"]
+    assert session.why_not_preemptive(scene.state.queues["q3"], task) is None
+    refused = session.why_not_preemptive(scene.state.queues["q1"], task)
+    assert refused is not None
+    assert refused.details["shortages"][0]["limit"] == 1500
+
+
+def test_victims_are_pods_of_queues_above_what_they_deserve_until_they_are_not() -> None:
+    """Each queue gives up one pod of 1 cpu: then it holds 1 cpu of 1.5."""
+    scene, session = _session()
+    state = scene.state
+    tasks = [state.tasks[f"c1/preemptee{n}-{m}"] for n in (1, 2) for m in (1, 2)]
+    candidates = Candidates(
+        tasks,
+        [state.jobs["c1/pg1"], state.jobs["c1/pg2"]],
+        np.array([0, 0, 0, 0]),
+        np.array([0, 0, 1, 1]),
+        np.array([task.shape.vector for task in tasks]),
+    )
+    preemptor = Preemptor(state.tasks["c1/preemptor1"], state.jobs["c1/pg3"], state.queues["q3"])
+    assert session.reclaimable(preemptor, candidates).tolist() == [True, False, True, False]
+
+
+def test_an_amount_that_cannot_be_read_leaves_the_queue_as_it_was() -> None:
+    scene, _ = _session()
+    with pytest.raises(QuantityError):
+        scene.state.set_queue(queue(["q1", {"capability": {"cpu": "many"}}]))
+    assert scene.state.queues["q1"].spec.capability is None
+
+
+def test_what_pods_of_a_gang_hold_tentatively_does_not_count_as_used() -> None:
+    """The sentence is about the gang: what was used before it had its turn, and what all of its pods need."""
+    scene = Scene(
+        {
+            "nodes": [["n1", 4, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 3, "Inqueue"]],
+            "pods": [
+                ["ns", "g-0", "", "Pending", 1, 0, "g"],
+                ["ns", "g-1", "", "Pending", 2, 0, "g"],
+                ["ns", "g-2", "", "Pending", 3, 0, "g"],
+            ],
+        },
+        config_text([["gang", "predicates", "proportion"]]),
+    )
+    message = scene.cycle().pending["ns/g"].message
+    assert message.endswith("queue default: 0 of 4 cpu used, 4 more allowed, needs 6")
