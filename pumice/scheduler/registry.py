@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
-from pumice.scheduler.actions import allocate, enqueue
+from pumice.scheduler.actions import allocate, enqueue, preempt, reclaim, shuffle
 from pumice.scheduler.plugins import (
     binpack,
+    conformance,
     gang,
     nodegroup,
     nodeorder,
@@ -33,7 +34,6 @@ PLANNED_PLUGINS = frozenset(
     {
         "capacity",
         "cdp",
-        "conformance",
         "deviceshare",
         "drf",
         "extender",
@@ -59,10 +59,7 @@ PLANNED_ACTIONS = frozenset(
         "elect",
         "gangpreempt",
         "gangreclaim",
-        "preempt",
-        "reclaim",
         "reserve",
-        "shuffle",
     }
 )
 """The same for actions."""
@@ -102,13 +99,20 @@ def builtin_registry() -> Registry:
         plugins=(
             priority.SPEC,
             gang.SPEC,
+            conformance.SPEC,
             predicates.SPEC,
             nodeorder.SPEC,
             binpack.SPEC,
             task_topology.SPEC,
             nodegroup.SPEC,
         ),
-        actions=(enqueue.SPEC, allocate.SPEC),
+        actions=(
+            enqueue.SPEC,
+            allocate.SPEC,
+            preempt.SPEC,
+            reclaim.SPEC,
+            shuffle.SPEC,
+        ),
     )
 
 

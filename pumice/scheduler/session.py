@@ -20,6 +20,7 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.nominations import Nominations
 from pumice.scheduler.points import (
     Extension,
     Extensions,
@@ -101,6 +102,8 @@ class Session:
         outbox: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
+        nominations: Room that is held for pods for which others were evicted in earlier cycles.
+        nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were placed, promised a place or refused.
         places: How many pods of a shape, for a queue, fitted when a gang of that shape alone found too few places.
@@ -132,6 +135,10 @@ class Session:
         self._impossible: dict[int, Reason | None] = {}
         self.view = SessionView(state, now, actions, self.events)
         self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
+        self.nominations = Nominations(
+            state.nominees.values(), state.jobs, state.nodes, self.ledger
+        )
+        self.nominated: set[str] = set()
         self.extensions = Extensions()
         self.extensions.filters.append(Extension(-1, "", FilterPoint(self._readiness, "fixed")))
 
@@ -180,11 +187,18 @@ class Session:
         Raises:
             JobError: A plugin failed; orders are also asked for outside of the job's turn.
         """
+        return (*self.job_rank(job), job.created, job.key)
+
+    def job_rank(self, job: Job) -> SortKey:
+        """What plugins say about the place of a job; equal for jobs of which only the older and the name go first.
+
+        Raises:
+            JobError: A plugin failed.
+        """
         try:
-            keys = [each.call(job) for each in self.extensions.job_order]
+            return tuple([each.call(job) for each in self.extensions.job_order])
         except Exception as error:
             raise JobError(job.key, error) from error
-        return (*keys, job.created, job.key)
 
     def task_key(self, task: Task) -> SortKey:
         """Place of a pod among the pods of its job."""
@@ -337,8 +351,13 @@ class Session:
         self._kept.append(statement)
         self.pipelined.update(statement.promises)
 
-    def close(self) -> None:
-        """Undo what must not outlive the session."""
+    def close(self) -> dict[str, str]:
+        """Undo what must not outlive the session.
+
+        Returns:
+            Nominations that changed: pod to node, empty for none.
+        """
+        changed = self.nominations.close(self.pipelined, self.nominated)
         for statement in reversed([*self._kept, *self._statements]):
             statement.abandon()
         self._kept.clear()
@@ -347,6 +366,7 @@ class Session:
             if task.job:
                 self.state.jobs[task.job].move(task, Status.PENDING)
         self.outbox.promises.clear()
+        return changed
 
     def _readiness(self, _pods: PodClass, _rows: Rows) -> Verdict | None:
         unready = self.state.facts.unready

@@ -5,7 +5,7 @@ looks at, and moves just that. `version` stands still when nothing did, which is
 cycle free.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta
@@ -23,7 +23,7 @@ from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import PLACED, Task
+from pumice.scheduler.model.tasks import PLACED, Status, Task
 from pumice.scheduler.reports import NEVER, Pace
 from pumice.scheduler.results import Reason
 from pumice.scheduler.retries import Gains
@@ -58,6 +58,9 @@ class ClusterState:
         assumed: What was decided and is not shown by the API server yet.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
+        spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
+        nominees: Waiting pods of gangs that are nominated for a node, by key.
+        sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
 
     def __init__(
@@ -106,6 +109,9 @@ class ClusterState:
         self.assumed = Assumptions()
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
+        self.spared: dict[str, tuple[str, float]] = {}
+        self.nominees: dict[str, Task] = {}
+        self.sought: dict[str, tuple[int, float]] = {}
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -137,6 +143,7 @@ class ClusterState:
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
             return False
         node = self.assumed.correct_pod(task, pod.spec.node_name)
+        self.assumed.correct_nomination(task)
         if old is not None:
             if self._is_same(old, task, gang, node):
                 old.version, old.shown = task.version, task.shown
@@ -154,6 +161,7 @@ class ClusterState:
             self.nodes.add(task, self.nodes.record(node))
         if gang:
             self._touch(self.jobs[gang])
+        self._index_nominee(task)
         return self._changed(True)
 
     def remove_pod(self, namespace: str, name: str) -> bool:
@@ -162,6 +170,7 @@ class ClusterState:
         if task is None:
             return False
         self.assumed.end_pod(task.key)
+        self.assumed.end_nomination(task.key)
         self.gains.about_to_change(task, None, "")
         self._drop(task)
         return self._changed(True)
@@ -188,6 +197,7 @@ class ClusterState:
             self.nodes.add(task, record)
         else:
             self.nodes.drop_if_unused(record)
+        self._index_nominee(task)
         return self._changed(True)
 
     # -- gangs, queues, priorities -----------------------------------------------------------
@@ -350,12 +360,23 @@ class ClusterState:
         self.statuses[job.key] = status
         self._index(job)
 
+    def assume_nominations(self, nominations: Mapping[str, str]) -> None:
+        """Count pods as nominated for a node as a cycle decided, or for none any more."""
+        for key, node in nominations.items():
+            task = self.tasks[key]
+            task.nominated = node
+            self.assumed.assume_nomination(task, node)
+            self._index_nominee(task)
+            self.gains.any_gang |= not node
+        self._changed(bool(nominations))
+
     def assume_pods(self, pods: Iterable[str]) -> None:
         """Count pods as a cycle decided about them: bound or evicted."""
         tasks = [self.tasks[pod] for pod in pods]
         for task in tasks:
             task.verdict = None
             self.assumed.assume_pod(task)
+            self._index_nominee(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:
             self._touch(self.jobs[gang])
@@ -380,6 +401,12 @@ class ClusterState:
         name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
         return f"{meta.namespace}/{name}" if name else ""
 
+    def _index_nominee(self, task: Task) -> None:
+        if task.nominated and task.job and task.status is Status.PENDING:
+            self.nominees[task.key] = task
+        else:
+            self.nominees.pop(task.key, None)
+
     def _is_same(self, old: Task, new: Task, gang: str, node: str) -> bool:
         return (
             old.uid == new.uid
@@ -399,6 +426,7 @@ class ClusterState:
     def _drop(self, task: Task) -> None:
         del self.tasks[task.key]
         self._leave_node(task)
+        self.nominees.pop(task.key, None)
         if task.job:
             job = self.jobs[task.job]
             job.discard(task)

@@ -14,6 +14,7 @@ from pumice.scheduler.model.nodes import NodeTable, Rows
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
+from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.results import Event
 from pumice.scheduler.retries import to_try
 from pumice.scheduler.state import ClusterState
@@ -44,6 +45,7 @@ class SessionView:
         "_axis",
         "_events",
         "_nodes",
+        "_spared",
         "_wakes",
         "_warned",
         "actions",
@@ -71,6 +73,7 @@ class SessionView:
         self._nodes: NodeTable = state.nodes
         self._events = events
         self._warned = state.warned
+        self._spared = state.spared
         self._wakes: list[float] = state.wakes
         self.now = now
         self.rows: Rows = state.nodes.rows()
@@ -126,6 +129,11 @@ class SessionView:
         """Row of a node, -1 when it is not there."""
         record = self._nodes.records.get(node)
         return record.row if record is not None else -1
+
+    def is_spared(self, task: Task) -> bool:
+        """Whether the API server has refused the eviction of a pod, so that it is no victim for a while."""
+        uid, _ = self._spared.get(task.key, (None, 0.0))
+        return uid == task.uid
 
     def warn(self, job: Job, reason: str, message: str) -> None:
         """Tell the owner of a gang, once, that something in it is ignored."""

@@ -311,6 +311,15 @@ class NodeTable:
         found: Ints = self._allocatable[row] - self._used[row] + self._releasing[row]
         return found
 
+    def future_idle(self, row: int) -> Ints:
+        """What is free on a node once terminating pods are gone and promised places are taken; a copy."""
+        found: Ints = self.free(row) - self._pipelined[row]
+        return found
+
+    def promise(self, vector: Ints, row: int, sign: int) -> None:
+        """Hold room on a node for a pod that is not there, or release it (-1)."""
+        self._pipelined[row] += sign * vector
+
     # -- inside ------------------------------------------------------------------------------
 
     def _append(self, record: NodeRecord) -> None:
