@@ -8,13 +8,15 @@ in this order, and computes exactly what it looks at; what it finds replaces the
 
 import heapq
 from collections.abc import Container, Iterable
+from itertools import compress
 
 import numpy as np
 
 from pumice.scheduler.board import Board
-from pumice.scheduler.eviction.rules import Rules, importance
+from pumice.scheduler.eviction.rules import HALF, Rules, importance
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.running import VICTIMS
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.session import Session
 from pumice.scheduler.victims import allowed
@@ -74,13 +76,13 @@ class Bounds:
             mask &= ~asked.any(axis=1)
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(running.node[rows], kind="stable")]
-        found = [running.tasks[row] for row in rows.tolist()]
-        may = [
-            task is not None and task.status in rules.statuses and not session.view.is_spared(task)
-            for task in found
-        ]
-        rows = rows[np.array(may, dtype=np.bool_)]
-        tasks = [task for task, is_open in zip(found, may, strict=True) if is_open and task]
+        tasks = [task for row in rows.tolist() if (task := running.tasks[row]) is not None]
+        if session.state.spared or rules.statuses != VICTIMS:
+            may = [
+                task.status in rules.statuses and not session.view.is_spared(task) for task in tasks
+            ]
+            rows = rows[np.array(may, dtype=np.bool_)]
+            tasks = list(compress(tasks, may))
         numbers, places = np.unique(running.gang[rows], return_inverse=True)
         gangs = [jobs[running.gangs[number]] for number in numbers.tolist()]
         alone = np.arange(len(rows))
@@ -111,15 +113,14 @@ class Bounds:
                 possible &= np.add.reduceat(given, starts) >= lacks
                 largest = np.maximum(np.maximum.reduceat(given, starts), 1)
                 least = np.maximum(least, -(-lacks // largest))
-            jobs, tasks = session.state.jobs, [running.tasks[row] for row in rows.tolist()]
-            values = [importance(jobs[task.job], task) for task in tasks if task is not None]
-            lowest = np.minimum.reduceat(np.array(values, dtype=np.int64), starts)
+            lowest = np.minimum.reduceat(self._importance(rows), starts)
             asks = ~no_victims[there]
             highest[there[asks]] = lowest[asks]
             victims[there[asks]] = least[asks]
             fits[:] = False
             fits[there[possible]] = True
             fits |= no_victims
+            tasks = [task for each in rows.tolist() if (task := running.tasks[each]) is not None]
             ends = [*starts.tolist()[1:], len(rows)]
             for row, start, end in zip(there.tolist(), starts.tolist(), ends, strict=True):
                 self._by_node[row] = tasks[start:end]
@@ -128,6 +129,14 @@ class Bounds:
         open_rows = np.flatnonzero(fits).tolist()
         for row in open_rows:
             self._costs[row] = (int(highest[row]), 0, int(victims[row]), *self._scores[row], row)
+
+    def _importance(self, rows: Ints) -> Ints:
+        """`importance` in columns."""
+        running, jobs = self._session.view.running, self._session.state.jobs
+        gangs = [jobs[key].order_priority if key else 0 for key in running.gangs]
+        own = np.clip(running.priority[rows], -HALF, HALF - 1)
+        found: Ints = (np.array(gangs, dtype=np.int64)[running.gang[rows]] << 32) + own
+        return found
 
     # -- one by one --------------------------------------------------------------------------
 

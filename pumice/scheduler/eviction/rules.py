@@ -15,9 +15,18 @@ from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.points import Extension, SortKey
 from pumice.scheduler.session import Session
 
-__all__ = ["Rules", "VictimOrder", "between_jobs", "between_queues", "importance", "inside_job"]
+__all__ = [
+    "HALF",
+    "Rules",
+    "VictimOrder",
+    "between_jobs",
+    "between_queues",
+    "importance",
+    "inside_job",
+]
 
-_HALF = 1 << 31
+HALF = 1 << 31
+"""Priorities of pods lie between -HALF and HALF - 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +103,7 @@ def between_queues(session: Session, queue: Queue) -> Rules:
 
 def importance(job: Job, task: Task) -> int:
     """Priority of a victim: that of its gang, then its own, as one number."""
-    own = min(max(task.priority, -_HALF), _HALF - 1)
+    own = min(max(task.priority, -HALF), HALF - 1)
     return (job.order_priority << 32) + own
 
 
