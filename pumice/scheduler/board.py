@@ -70,6 +70,7 @@ class Board:
         extensions: Extensions,
         ledger: Ledger,
         names: Sequence[str],
+        gang: str = "",
     ) -> None:
         self._shape = shape
         self._rows = rows
@@ -87,7 +88,7 @@ class Board:
         self._task_scores: list[TaskScorePoint] = [each.call for each in extensions.task_scores]
         self._is_wide = False
         allowed = np.ones(len(rows), dtype=np.bool_)
-        self.pods = PodClass(shape, queue, allowed)
+        self.pods = PodClass(shape, queue, allowed, gang)
         for filtering in extensions.filters:
             self._add_filter(filtering.call, allowed)
         self._fixed_score = np.zeros(len(rows))

@@ -14,6 +14,7 @@ from pumice.scheduler.points import (
     Extensions,
     FilterPoint,
     Judge,
+    NodeChoice,
     Scope,
     Score,
     ScorePoint,
@@ -160,9 +161,9 @@ class Registrar:
         """Choose the job for which nodes are to be reserved."""
         self._add(self._extensions.target_job, choose, "enableTargetJob")
 
-    def reserved_nodes(self, reserve: Callable[[], None]) -> None:
-        """Reserve one more node for the target job."""
-        self._add(self._extensions.reserved_nodes, reserve, "enableReservedNodes")
+    def reserved_nodes(self, choose: NodeChoice) -> None:
+        """Choose the node to reserve next for the target job; None for no further one."""
+        self._add(self._extensions.reserved_nodes, choose, "enableReservedNodes")
 
     def pod_check(self, check: Callable[[PodShape], Reason | None]) -> None:
         """Say why no node whatever can take pods of a shape; asked once a session for each shape."""

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
-from pumice.scheduler.actions import allocate, enqueue, preempt, reclaim, shuffle
+from pumice.scheduler.actions import (
+    allocate,
+    elect,
+    enqueue,
+    preempt,
+    reclaim,
+    reserve,
+    shuffle,
+)
 from pumice.scheduler.plugins import (
     binpack,
     conformance,
@@ -18,6 +26,7 @@ from pumice.scheduler.plugins import (
     nodeorder,
     predicates,
     priority,
+    reservation,
     task_topology,
 )
 from pumice.scheduler.specs import ActionSpec, PluginSpec
@@ -43,7 +52,6 @@ PLANNED_PLUGINS = frozenset(
         "pdb",
         "proportion",
         "rescheduling",
-        "reservation",
         "resource-strategy-fit",
         "resourcequota",
         "sla",
@@ -56,10 +64,8 @@ PLANNED_PLUGINS = frozenset(
 PLANNED_ACTIONS = frozenset(
     {
         "backfill",
-        "elect",
         "gangpreempt",
         "gangreclaim",
-        "reserve",
     }
 )
 """The same for actions."""
@@ -105,10 +111,13 @@ def builtin_registry() -> Registry:
             binpack.SPEC,
             task_topology.SPEC,
             nodegroup.SPEC,
+            reservation.SPEC,
         ),
         actions=(
             enqueue.SPEC,
             allocate.SPEC,
+            elect.SPEC,
+            reserve.SPEC,
             preempt.SPEC,
             reclaim.SPEC,
             shuffle.SPEC,

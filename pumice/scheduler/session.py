@@ -30,6 +30,7 @@ from pumice.scheduler.points import (
     Verdict,
     Vote,
 )
+from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
@@ -107,6 +108,7 @@ class Session:
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were placed, promised a place or refused.
         places: How many pods of a shape, for a queue, fitted when a gang of that shape alone found too few places.
+        ended: Why the reservation of a job has ended, by its key.
         skipped: Jobs that need more than these, as they did before.
     """
 
@@ -131,7 +133,8 @@ class Session:
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
-        self._boards: dict[tuple[int, str], Board] = {}
+        self._boards: dict[tuple[int, str, str], Board] = {}
+        self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
         self.view = SessionView(state, now, actions, self.events)
         self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
@@ -283,7 +286,8 @@ class Session:
 
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
-        key = (task.shape.number, queue)
+        gang = task.job if self.is_target(task.job) else ""
+        key = (task.shape.number, queue, gang)
         board = self._boards.get(key)
         if board is None:
             board = self._boards[key] = Board(
@@ -293,8 +297,39 @@ class Session:
                 self.extensions,
                 self.ledger,
                 self.view.node_names,
+                gang,
             )
         return board
+
+    def is_target(self, gang: str) -> bool:
+        """Whether nodes are, or are to be, reserved for a gang."""
+        reservation = self.state.reservation
+        return reservation is not None and reservation.gang == gang
+
+    def usable(self, task: Task) -> Bools:
+        """Nodes that a pod may use, and that could hold it if nothing else were there."""
+        usable = self.board(task, self.state.jobs[task.job].queue).pods.allowed.copy()
+        for need in task.shape.needs:
+            usable &= self.view.rows.allocatable[:, need.column] >= need.amount
+        return usable
+
+    def reserve(self, reservation: Reservation | None) -> None:
+        """Let a reservation be in force."""
+        if reservation is not None:
+            self.state.set_reservation(reservation)
+            self._boards.clear()
+
+    def release(self, why: str) -> None:
+        """End the reservation.
+
+        Args:
+            why: Key of `reservation.ENDED`.
+        """
+        reservation = self.state.reservation
+        if reservation is not None:
+            self.ended[reservation.gang] = why
+            self.state.set_reservation(None)
+            self._boards.clear()
 
     def statement(self) -> Statement:
         """An empty statement."""

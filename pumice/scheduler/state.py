@@ -25,6 +25,7 @@ from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import PLACED, Status, Task
 from pumice.scheduler.reports import NEVER, Pace
+from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Reason
 from pumice.scheduler.retries import Gains
 
@@ -56,6 +57,7 @@ class ClusterState:
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.
         assumed: What was decided and is not shown by the API server yet.
+        reservation: The gang for which nodes are reserved, and the nodes.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
@@ -107,6 +109,7 @@ class ClusterState:
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
         self.assumed = Assumptions()
+        self.reservation: Reservation | None = None
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
         self.spared: dict[str, tuple[str, float]] = {}
@@ -350,6 +353,16 @@ class ClusterState:
         if key in self.jobs:
             self.jobs[key].blocked = None
         return self._changed(True)
+
+    def set_reservation(self, reservation: Reservation | None) -> None:
+        """Note for which gang nodes are reserved now."""
+        for each in (self.reservation, reservation):
+            if each is not None and each.gang in self.jobs:
+                self._touch(self.jobs[each.gang])
+        freed = self.reservation is not None and self.reservation.nodes and reservation is None
+        self.reservation = reservation
+        self._helps(bool(freed))
+        self._changed(True)
 
     def assume_status(self, job: Job, status: PodGroupStatus) -> None:
         """Count a PodGroup's status as written."""

@@ -15,6 +15,7 @@ from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event
 from pumice.scheduler.retries import to_try
 from pumice.scheduler.state import ClusterState
@@ -46,6 +47,7 @@ class SessionView:
         "_events",
         "_nodes",
         "_spared",
+        "_state",
         "_wakes",
         "_warned",
         "actions",
@@ -70,6 +72,7 @@ class SessionView:
         events: list[Event],
     ) -> None:
         self._axis: Axis = state.axis
+        self._state = state
         self._nodes: NodeTable = state.nodes
         self._events = events
         self._warned = state.warned
@@ -119,6 +122,11 @@ class SessionView:
     def wake_at(self, moment: float) -> None:
         """Have a cycle run at a moment, UNIX seconds, even if nothing changes until then."""
         self._wakes.append(moment)
+
+    @property
+    def reservation(self) -> Reservation | None:
+        """The gang for which nodes are reserved, and the nodes."""
+        return self._state.reservation
 
     @property
     def host_ports(self) -> Mapping[tuple[str, int], Mapping[tuple[str, str], int]]:
