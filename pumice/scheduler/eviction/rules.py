@@ -54,7 +54,8 @@ class Rules:
     def preemptor_class(self, session: Session, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted from the same nodes."""
         said = tuple(by(preemptor) for by in session.extensions.preemptor_classes)
-        job = preemptor.job.key if self.own_job else ""
+        is_alone = self.own_job or session.is_target(preemptor.job.key)
+        job = preemptor.job.key if is_alone else ""
         return self.name, preemptor.queue.metadata.name, preemptor.task.shape.number, job, said
 
 

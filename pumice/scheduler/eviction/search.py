@@ -44,7 +44,7 @@ class Search:
             del self._classes[key]
         self._tentative.clear()
         self._reset()
-        self._forget_orders()
+        self.forget_orders()
 
     @contextmanager
     def turn(self, job: Job) -> Iterator[None]:
@@ -64,7 +64,7 @@ class Search:
             for victim in plan.victims:
                 statement.evict(victim)
             statement.pipeline(preemptor.task, self._session.state.nodes.order[plan.row])
-            self._forget_orders()
+            self.forget_orders()
             if plan.broken:
                 self._reset()  # these gangs are not broken once more elsewhere
         return plan
@@ -129,6 +129,7 @@ class Search:
         for bounds, _ in self._classes.values():
             bounds.reset()
 
-    def _forget_orders(self) -> None:
+    def forget_orders(self) -> None:
+        """Ask for the places of gangs and queues again; a decision has changed some."""
         for order in self._orders:
             order.forget()
