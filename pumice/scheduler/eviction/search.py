@@ -44,7 +44,7 @@ class Search:
             del self._classes[key]
         self._tentative.clear()
         self._reset()
-        self.forget_orders()
+        self._forget_orders()
 
     @contextmanager
     def turn(self, job: Job) -> Iterator[None]:
@@ -61,13 +61,17 @@ class Search:
         """Evict pods for a pod and promise it their place; None if that is not possible."""
         plan = self.find(preemptor, rules, statement)
         if plan is not None:
-            for victim in plan.victims:
-                statement.evict(victim)
-            statement.pipeline(preemptor.task, self._session.state.nodes.order[plan.row])
-            self.forget_orders()
-            if plan.broken:
-                self._reset()  # these gangs are not broken once more elsewhere
+            self.apply(plan, preemptor, statement)
         return plan
+
+    def apply(self, plan: Plan, preemptor: Preemptor, statement: Statement) -> None:
+        """Evict the pods of a plan, and promise their place to the one that asked."""
+        for victim in plan.victims:
+            statement.evict(victim)
+        statement.pipeline(preemptor.task, self._session.state.nodes.order[plan.row])
+        self._forget_orders()
+        if plan.broken:
+            self._reset()  # these gangs are not broken once more elsewhere
 
     def lacks_places(self, preemptor_class: Hashable, needed: int) -> bool:
         """Whether an earlier gang with pods of a class has found less than so many places."""
@@ -129,7 +133,6 @@ class Search:
         for bounds, _ in self._classes.values():
             bounds.reset()
 
-    def forget_orders(self) -> None:
-        """Ask for the places of gangs and queues again; a decision has changed some."""
+    def _forget_orders(self) -> None:
         for order in self._orders:
             order.forget()

@@ -6,12 +6,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.scheduler.eviction.plans import Plan
 from pumice.scheduler.eviction.rules import Rules, between_jobs, between_queues, importance
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.tasks import READY, Status, Task
 from pumice.scheduler.session import Session
+from pumice.scheduler.statement import Statement
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenes import Scene, config_text
@@ -174,35 +176,50 @@ def _waiting(session: Session) -> list[Preemptor]:
 
 
 def _check_all(scene: Scene, *, reclaims: bool, guards: bool) -> None:
+    """Twice the same search: each pod with what was decided for those before, and then all of it undone."""
     session = open_session(scene)
     before = dump(scene.state)
     search = Search(session)
-    for preemptor in _waiting(session):
-        rules = (
-            between_queues(session, preemptor.queue)
-            if reclaims
-            else between_jobs(session, preemptor.job)
-        )
+    found = []
+    for _ in range(2):
         statement = session.statement()
-        for _ in range(2):  # the second time with what the first has changed
-            expected = _slow(session, preemptor, rules, guards=guards)
-            plan = search.find(preemptor, rules, statement)
-            if expected is None:
-                assert plan is None
-                break
-            assert plan is not None
-            cost, _ = expected
-            assert plan.cost[:3] == cost
-            record = scene.state.nodes.order[plan.row]
-            again = _slow_node(session, preemptor, rules, record, guards=guards)
-            assert again is not None
-            assert {task.key for task in again} == {task.key for task in plan.victims}
-            for victim in plan.victims:
-                statement.evict(victim)
-            search.forget_orders()
+        plans = [
+            _check(session, search, preemptor, statement, reclaims=reclaims, guards=guards)
+            for preemptor in _waiting(session)
+        ]
         search.discard(statement)
         assert dump(scene.state) == before
+        found.append(plans)
+    assert found[0] == found[1]
     session.close()
+
+
+def _check(
+    session: Session,
+    search: Search,
+    preemptor: Preemptor,
+    statement: Statement,
+    *,
+    reclaims: bool,
+    guards: bool,
+) -> Plan | None:
+    rules = (
+        between_queues(session, preemptor.queue)
+        if reclaims
+        else between_jobs(session, preemptor.job)
+    )
+    expected = _slow(session, preemptor, rules, guards=guards)
+    plan = search.find(preemptor, rules, statement)
+    if expected is None or plan is None:
+        assert (expected, plan) == (None, None)
+        return None
+    assert plan.cost[:3] == expected[0]
+    record = session.state.nodes.order[plan.row]
+    victims = _slow_node(session, preemptor, rules, record, guards=guards)
+    assert victims is not None
+    assert {task.key for task in victims} == {task.key for task in plan.victims}
+    search.apply(plan, preemptor, statement)
+    return plan
 
 
 @EXAMPLES
