@@ -86,6 +86,11 @@ class Assumptions:
         """Count a pod as it was decided: `Binding` or `Releasing`, on its node."""
         self._pods[task.key] = _AssumedPod(task.uid, task.status, task.node)
 
+    @property
+    def evicted(self) -> list[str]:
+        """Pods that are assumed to leave, by key."""
+        return [key for key, pod in self._pods.items() if pod.status is Status.RELEASING]
+
     def correct_pod(self, task: Task, node: str) -> str:
         """Give a pod that was just read the status that is assumed of it; the node that it counts on."""
         assumed = self._pods.get(task.key)

@@ -186,6 +186,7 @@ class Extensions:
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable` and `reclaimable`.
         victim_queue_order: Of which queue pods go first, for the sake of another queue.
         victim_tasks: Pods that are to go without another one asking for their place.
+        evictable: Whether a pod may be evicted without another one asking for its place; all must agree.
         target_job: For which of several jobs nodes are to be reserved.
         reserved_nodes: Which node to reserve next for a job; None for no further one.
         pod_checks: Why no node whatever can take pods of a shape.
@@ -220,6 +221,7 @@ class Extensions:
         default_factory=list
     )
     victim_tasks: list[Extension[Callable[[], Iterable[Task]]]] = field(default_factory=list)
+    evictable: list[Extension[Callable[[Task], bool]]] = field(default_factory=list)
     target_job: list[Extension[Callable[[Sequence[Job]], Job | None]]] = field(default_factory=list)
     reserved_nodes: list[Extension[NodeChoice]] = field(default_factory=list)
     pod_checks: list[Extension[Callable[[PodShape], Reason | None]]] = field(default_factory=list)

@@ -157,6 +157,10 @@ class Registrar:
         """Name running pods that are to go without another one asking for their place."""
         self._add(self._extensions.victim_tasks, choose, "enabledVictim")
 
+    def evictable(self, check: Callable[[Task], bool]) -> None:
+        """Say whether a pod may be evicted that `victim_tasks` names; asked before each is."""
+        self._add(self._extensions.evictable, check, "enabledVictim")
+
     def target_job(self, choose: Callable[[Sequence[Job]], Job | None]) -> None:
         """Choose the job for which nodes are to be reserved."""
         self._add(self._extensions.target_job, choose, "enableTargetJob")

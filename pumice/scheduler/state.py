@@ -8,6 +8,7 @@ cycle free.
 from collections.abc import Iterable, Mapping
 
 from pumice.api import keys
+from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
@@ -16,6 +17,7 @@ from pumice.api.queues import Queue
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
@@ -61,6 +63,7 @@ class ClusterState:
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
+        budgets: PodDisruptionBudgets.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
@@ -113,6 +116,7 @@ class ClusterState:
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
         self.spared: dict[str, tuple[str, float]] = {}
+        self.budgets = BudgetTable()
         self.nominees: dict[str, Task] = {}
         self.sought: dict[str, tuple[int, float]] = {}
 
@@ -149,7 +153,7 @@ class ClusterState:
         self.assumed.correct_nomination(task)
         if old is not None:
             if self._is_same(old, task, gang, node):
-                old.version, old.shown = task.version, task.shown
+                old.version, old.shown, old.labels = task.version, task.shown, task.labels
                 return False
             task.verdict = old.verdict
         self._widen()
@@ -322,6 +326,16 @@ class ClusterState:
     def remove_volume(self, name: str) -> bool:
         """Forget a volume."""
         return self._helps(self.claims.remove_volume(name))
+
+    # -- budgets -----------------------------------------------------------------------------
+
+    def set_budget(self, budget: PodDisruptionBudget) -> bool:
+        """Take in a PodDisruptionBudget."""
+        return self._changed(self.budgets.set(budget))
+
+    def remove_budget(self, namespace: str, name: str) -> bool:
+        """Forget a PodDisruptionBudget."""
+        return self._changed(self.budgets.remove(namespace, name))
 
     # -- for cycles --------------------------------------------------------------------------
 

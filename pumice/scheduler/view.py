@@ -7,6 +7,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis, Ints, in_units
+from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
@@ -34,6 +35,7 @@ class SessionView:
         matcher: Selectors as masks.
         shares: Queues in columns: what they hold, ask for and reserve.
         running: Pods of gangs that run or are bound, in columns.
+        budgets: PodDisruptionBudgets.
         claims: Claims, and where their volumes can be used.
         jobs: Gangs by key.
         queues: Queues by name.
@@ -51,6 +53,7 @@ class SessionView:
         "_wakes",
         "_warned",
         "actions",
+        "budgets",
         "claims",
         "facts",
         "jobs",
@@ -83,6 +86,7 @@ class SessionView:
         self.node_names: Sequence[str] = state.nodes.names
         self.facts: NodeFacts = state.facts
         self.matcher: NodeMatcher = state.matcher
+        self.budgets: BudgetTable = state.budgets
         self.claims: ClaimTable = state.claims
         self.shares: QueueTable = state.shares
         self.running: RunningTable = state.nodes.running
@@ -137,6 +141,11 @@ class SessionView:
         """Row of a node, -1 when it is not there."""
         record = self._nodes.records.get(node)
         return record.row if record is not None else -1
+
+    def evicted(self) -> list[Task]:
+        """Pods whose eviction was decided in earlier cycles and is not shown by the API server yet."""
+        tasks = self._state.tasks
+        return [tasks[key] for key in self._state.assumed.evicted if key in tasks]
 
     def is_spared(self, task: Task) -> bool:
         """Whether the API server has refused the eviction of a pod, so that it is no victim for a while."""

@@ -27,6 +27,8 @@ def run(session: Session, _arguments: Arguments) -> None:
     statement = session.statement()
     for key in sorted(victims):
         task = victims[key]
+        if not all(each.call(task) for each in session.extensions.evictable):
+            continue
         statement.evict(task)
         message = f"evicted because plugin {chosen_by[key]} chose it (shuffle)"
         session.events.append(Event("Pod", task.namespace, task.name, "Normal", "Evicted", message))

@@ -5,8 +5,9 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 
-from pumice.api.kinds import POD_GROUP, QUEUE
+from pumice.api.kinds import POD, POD_GROUP, QUEUE
 from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
@@ -180,9 +181,11 @@ class _Term:
 
     def _record(self, event: Event) -> None:
         caches = self._context.caches
-        found: PodGroup | Queue | None
+        found: Pod | PodGroup | Queue | None
         if event.kind == QUEUE.kind:
             kind, found = QUEUE, caches.queues.get(event.name)
+        elif event.kind == POD.kind:
+            kind, found = POD, caches.pods.get(event.name, event.namespace)
         else:
             kind, found = POD_GROUP, caches.pod_groups.get(event.name, event.namespace)
         if found is not None:
