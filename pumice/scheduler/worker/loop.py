@@ -173,11 +173,18 @@ class _Term:
 
     def _hand_on(self, result: CycleResult) -> None:
         self._binder.bind(result.binds)
-        self._evictor.evict(result.evicted)
+        victims = set(result.evicted)
+        of_victims: dict[str, Event] = {}
+        for event in result.events:
+            key = f"{event.namespace}/{event.name}"
+            if event.kind == POD.kind and key in victims:
+                of_victims[key] = event  # told when the eviction has been carried out
+            else:
+                self._record(event)
+        self._evictor.evict(result.evicted, of_victims)
         self._statuses.put(result.pod_groups, result.urgent)
         self._conditions.put(result.pods)
-        for event in result.events:
-            self._record(event)
+        self._conditions.nominate(result.nominations)
 
     def _record(self, event: Event) -> None:
         caches = self._context.caches
