@@ -223,6 +223,8 @@ class Board:
         self._total[row] = steps.pop()
 
     def _evaluate(self, rows: Rows, *, later: bool = False) -> Floats:
+        if later:
+            rows = rows.later()
         index = rows.index
         allowed = self.pods.allowed[index]
         for filtering in self._row_filters:

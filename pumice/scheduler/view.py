@@ -137,6 +137,11 @@ class SessionView:
         """Ports in use: protocol and port to the pods on each node and address."""
         return MappingProxyType(self._nodes.ports)
 
+    @property
+    def leaving_ports(self) -> Mapping[tuple[str, int], Mapping[tuple[str, str], int]]:
+        """Those of the ports in use that terminating pods have."""
+        return MappingProxyType(self._nodes.leaving_ports)
+
     def row_of(self, node: str) -> int:
         """Row of a node, -1 when it is not there."""
         record = self._nodes.records.get(node)

@@ -2,10 +2,24 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from pumice.scheduler import builtin_registry
-from tests.unit.scheduler.scenes import NOW, Scene, case_id, config_text, load_document
+from pumice.scheduler import builtin_registry, load_config
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from tests.unit.scheduler.scenes import (
+    NOW,
+    Scene,
+    case_id,
+    config_text,
+    load_document,
+    with_plugins,
+)
 
 MORE_CYCLES = 5
 CONFS = load_document("confs.yaml")
@@ -57,3 +71,51 @@ def test_preempt_with_the_switches_of_topology_aware_preemption(case: dict[str, 
 @pytest.mark.parametrize("case", RECLAIM["cases"], ids=case_id)
 def test_reclaim(case: dict[str, Any]) -> None:
     _run(case, RECLAIM, "reclaim")
+
+
+class _WaitsForOne:
+    """`preemptor` may use a node only when `preemptee` does not run there."""
+
+    def __init__(self, _: Arguments) -> None:
+        pass
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        def judge(_: PodClass, rows: Rows) -> Verdict:
+            runs = {
+                task.node for task in session.running.tasks if task and task.name == "preemptee"
+            }
+            codes = np.array([name in runs for name in session.node_names], dtype=np.int64)
+            return Verdict(codes[rows.index], ("preemptee is there",))
+
+        register.node_filter(judge, scope="row")
+
+
+@pytest.mark.parametrize("preemptable", [True, False])
+def test_filters_are_asked_again_after_an_eviction(*, preemptable: bool) -> None:
+    """PE-14: the pod has room, but a filter keeps it off the node until another pod leaves."""
+    case = {
+        "classes": PREEMPT["classes"],
+        "nodes": [["n1", 2, "2G"]],
+        "queues": [["q1"]],
+        "podgroups": [
+            ["c1", "pg-low", "q1", 1, "Inqueue", {"prio": "low-priority"}],
+            ["c1", "pg-high", "q1", 1, "Inqueue", {"prio": "high-priority"}],
+        ],
+        "pods": [
+            ["c1", "preemptee", "n1", "Running", 1, "1G", "pg-low", {"preemptable": preemptable}],
+            ["c1", "preemptor", "", "Pending", 1, "1G", "pg-high"],
+        ],
+    }
+    tiers = [
+        [
+            {"conformance": ["Preemptable"]},
+            {"gang": ["JobPipelined", "JobStarving"]},
+            {"priority": ["TaskOrder", "JobOrder", "Preemptable", "JobPipelined", "JobStarving"]},
+            {"waits": ["Predicate"]},
+        ]
+    ]
+    registry = with_plugins(
+        builtin_registry(), PluginSpec("waits", "A test's plugin.", _WaitsForOne)
+    )
+    scene = Scene(case, load_config(config_text(tiers, ["preempt"]), registry))
+    assert scene.cycle().evicted == (["c1/preemptee"] if preemptable else [])
