@@ -55,6 +55,7 @@ async def with_pumice(
         await runs.gangs()
         await runs.one_job()
         await runs.creation()
+        await runs.creation_without_scheduler()
 
 
 def spread(values: Sequence[float], digits: int) -> str:
@@ -73,6 +74,18 @@ def table(rounds: Sequence[Round]) -> list[tuple[str, str, str]]:
         ("creations/s, bare loop", spread([each.bare_creation for each in rounds], 0), ""),
         ("creations/s, one Job", spread([each.creation for each in rounds], 0), ""),
         ("  by the bare loop's", spread([each.creation_ratio for each in rounds], 2), ">= 0.8"),
+        ("without a scheduler", "", ""),
+        (
+            "  creations/s, bare loop",
+            spread([each.bare_creation_beside for each in rounds], 0),
+            "",
+        ),
+        ("  creations/s, one Job", spread([each.creation_beside for each in rounds], 0), ""),
+        (
+            "    by the bare loop's",
+            spread([each.creation_beside_ratio for each in rounds], 2),
+            ">= 0.8",
+        ),
         ("CPU s per 1,000 pods, bare loop", "", ""),
         ("  kube-apiserver", spread([each.bare_cpu for each in rounds], 2), ""),
         ("CPU s per 1,000 pods, Jobs", "", ""),

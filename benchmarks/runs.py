@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from benchmarks.counters import Counters, count
-from pumice.api.kinds import JOB, POD
+from pumice.api.kinds import JOB, POD, POD_GROUP
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
@@ -23,6 +23,9 @@ AT_ONCE = 64
 
 CALM_SECONDS = 4.0
 """A run has ended when nothing has been written for so long."""
+
+TURNS = 2
+"""How often in a round the loop and the controller create pods in turns, while no scheduler runs."""
 
 LIMIT_SECONDS = 300.0
 _BOUND = re.compile(r'^pumice_scheduler_binds_total\{result="bound"\} (\S+)$', re.M)
@@ -38,8 +41,10 @@ class Round:
     Attributes:
         bare: Pods a second that the loop creates and binds.
         ours: Pods a second from the submission of the first Job until the last pod is bound.
-        bare_creation: Pods a second that a loop of creates alone achieves.
-        creation: Pods a second that the controller creates for one Job that does not fit.
+        bare_creation: Pods a second that a loop of creates alone achieves, while no component runs.
+        creation: Pods a second that the controller creates for one Job that does not fit, while all components run.
+        bare_creation_beside: What the loop achieves, while the webhook and the controller run, and no scheduler.
+        creation_beside: What the controller achieves then.
         cpu: Processor seconds for 1,000 pods, by process.
         bare_cpu: Those of the API server in the bare loop.
         writes: Writes a pod besides its creation and its binding, by resource, verb and code.
@@ -52,6 +57,8 @@ class Round:
     ours: float = 0.0
     bare_creation: float = 0.0
     creation: float = 0.0
+    bare_creation_beside: float = 0.0
+    creation_beside: float = 0.0
     cpu: dict[str, float] = field(default_factory=dict)
     bare_cpu: float = 0.0
     writes: dict[str, float] = field(default_factory=dict)
@@ -68,6 +75,11 @@ class Round:
     def creation_ratio(self) -> float:
         """Our creations a second by those of the bare loop."""
         return self.creation / self.bare_creation
+
+    @property
+    def creation_beside_ratio(self) -> float:
+        """Creations a second by those of the bare loop, while the same processes run beside both."""
+        return self.creation_beside / self.bare_creation_beside
 
     @property
     def beside(self) -> float:
@@ -114,10 +126,7 @@ class Runs:
     async def bare(self, nodes: int) -> None:
         """The loops, while no component runs."""
         client, pods = self._client, range(self._pods)
-        async with self._namespace("created"):
-            start = time.monotonic()
-            await together(client.create(POD, pod(number), "created") for number in pods)
-            self._found.bare_creation = self._pods / (time.monotonic() - start)
+        self._found.bare_creation = self._pods / await self._loop("created")
 
         async def place(number: int) -> None:
             await client.create(POD, pod(number), "bare")
@@ -177,6 +186,45 @@ class Runs:
             start = time.monotonic()
             found = await self._exist("huge", self._pods)
             self._found.creation = (found - earlier) / (time.monotonic() - start)
+
+    async def creation_without_scheduler(self) -> None:
+        """The loop and the controller in turns, with the same processes beside both; the scheduler is stopped for good."""
+        assert self._installation is not None
+        await asyncio.to_thread(self._installation.stop, "scheduler")
+        loop = controller = 0.0
+        created = 0
+        for turn in range(TURNS):
+            await asyncio.sleep(CALM_SECONDS)
+            loop += await self._loop(f"loop-{turn}")
+            await asyncio.sleep(CALM_SECONDS)
+            async with self._namespace(name := f"alone-{turn}"):
+                await self._client.create(JOB, job("huge", self._pods, fits=False), name)
+                await self._admit(name)
+                earlier = await self._exist(name, 1)
+                start = time.monotonic()
+                created += await self._exist(name, self._pods) - earlier
+                controller += time.monotonic() - start
+        self._found.bare_creation_beside = TURNS * self._pods / loop
+        self._found.creation_beside = created / controller
+
+    async def _loop(self, namespace: str) -> float:
+        """Seconds that a loop of creates takes."""
+        async with self._namespace(namespace):
+            start = time.monotonic()
+            await together(
+                self._client.create(POD, pod(number), namespace) for number in range(self._pods)
+            )
+            return time.monotonic() - start
+
+    async def _admit(self, namespace: str) -> None:
+        """Let the namespace's one gang have its pods, as the scheduler does."""
+        patch = {"status": {"phase": "Inqueue"}}
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while True:
+                for group in (await self._client.list(POD_GROUP, namespace))["items"]:
+                    await self._client.patch(POD_GROUP, group["metadata"]["name"], namespace, patch)
+                    return
+                await asyncio.sleep(0.05)
 
     async def _bound(self, pods: int) -> None:
         """Wait until the scheduler has bound so many pods in all, as it counts them."""

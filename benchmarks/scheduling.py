@@ -6,7 +6,8 @@ Placing: 500 gangs of 20 equal pods on empty nodes with the default configuratio
 mixes are shown beside it: every gang of another shape, and gangs with task topology. Idle: 5,000 nodes
 that carry 50,000 running pods, after no event, after the heartbeat of a node, and after the end of a pod.
 Preemption: full nodes and 50 more important gangs; 1,000 pods go for them, with priority and gang.
-Waiting: full nodes for which 500 gangs wait, and one pod ends; with what is written because of it.
+Waiting: full nodes for which 500 gangs wait, and one event that helps none of them, or a pod that ends; with what is
+written because of it. The gangs are equal or each of another size. The first cycle after the event counts.
 CPU time of the cycle (and of the event) alone; median and range over the runs.
 """
 
@@ -19,12 +20,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from benchmarks.report import MACHINE, write
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Node, NodeStatus, PriorityClass
+from pumice.api.nodes import Node, NodeSpec, NodeStatus, PriorityClass, Taint
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
 from pumice.api.pods import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from pumice.api.queues import Queue, QueueSpec
 from pumice.scheduler import ClusterState, load_config, run_cycle
 from pumice.scheduler.worker.settings import PACE
 
@@ -127,12 +131,12 @@ def gangs(nodes: int, cpu: Callable[[int], str]) -> ClusterState:
 
 def equal_gangs(nodes: int) -> ClusterState:
     """500 gangs of 20 equal pods."""
-    return gangs(nodes, lambda _: "2")
+    return gangs(nodes, equal)
 
 
 def unequal_gangs(nodes: int) -> ClusterState:
     """500 gangs of 20 pods, each gang of another size."""
-    return gangs(nodes, lambda gang: f"{1500 + gang}m")
+    return gangs(nodes, unequal)
 
 
 def topology_gangs(nodes: int) -> ClusterState:
@@ -195,15 +199,74 @@ def measure_idle(nodes: int, pods: int, runs: int) -> list[Row]:
     return rows
 
 
-def measure_waiting(nodes: int, size: int, runs: int) -> Row:
-    """Full nodes, 500 gangs that wait, and one pod that ends."""
+Happens = Callable[[ClusterState, int], None]
+
+
+def pod_ends(state: ClusterState, run: int) -> None:
+    """A pod leaves its node."""
+    state.remove_pod(NAMESPACE, f"gang-{run}-worker-0")
+
+
+def node_grows(state: ClusterState, run: int) -> None:
+    """A full node reports 1 cpu more: too little for any pod that waits."""
+    node = heartbeat(state, run)
+    amounts = (node.status.allocatable or {}) | {"cpu": "33"}
+    state.set_node(msgspec.structs.replace(node, status=NodeStatus(allocatable=amounts)))
+
+
+def node_is_labelled(state: ClusterState, run: int) -> None:
+    """A full node gets a label."""
+    node = heartbeat(state, run)
+    labels = (node.metadata.labels or {}) | {"run": str(run)}
+    meta = msgspec.structs.replace(node.metadata, labels=labels)
+    state.set_node(msgspec.structs.replace(node, metadata=meta))
+
+
+def node_comes(state: ClusterState, run: int) -> None:
+    """An empty node of 4 cpu comes; a gang of 20 needs more."""
+    status = NodeStatus(allocatable={"cpu": "4", "memory": "128Gi", "pods": "110"})
+    node = msgspec.structs.replace(heartbeat(state), metadata=new_name(run), status=status)
+    state.set_node(node)
+
+
+def node_of_others_comes(state: ClusterState, run: int) -> None:
+    """An empty node comes that the pods which wait do not tolerate."""
+    spec = NodeSpec(taints=[Taint(key="for", value="others", effect="NoSchedule")])
+    state.set_node(msgspec.structs.replace(heartbeat(state), metadata=new_name(run), spec=spec))
+
+
+def queue_changes(state: ClusterState, run: int) -> None:
+    """A queue changes, which may concern any gang."""
+    state.set_queue(Queue(metadata=ObjectMeta(name="default"), spec=QueueSpec(weight=run + 2)))
+
+
+def new_name(run: int) -> ObjectMeta:
+    """Metadata of a node that was not there."""
+    name = f"other-{run}"
+    return ObjectMeta(name=name, labels={"kubernetes.io/hostname": name})
+
+
+def equal(_gang: int) -> str:
+    """2 cpu for the pods of every gang."""
+    return "2"
+
+
+def unequal(gang: int) -> str:
+    """1.5 to 2 cpu, other ones for the pods of every gang."""
+    return f"{1500 + gang}m"
+
+
+def measure_waiting(
+    what: str, nodes: int, size: int, cpu: Callable[[int], str], happens: Happens, runs: int
+) -> Row:
+    """Full nodes, 500 gangs that wait, and one event."""
     config = load_config()
     state = running(nodes, nodes * 16)
     state.pace = PACE
     for gang in range(GANGS):
         add_gang(state, f"waiting-{gang}", size)
         for index in range(size):
-            state.set_pod(pod(f"waiting-{gang}", "worker", index, "2"))
+            state.set_pod(pod(f"waiting-{gang}", "worker", index, cpu(gang)))
     now = 0.0
     for _ in range(5):  # whatever is to be said about them is said
         run_cycle(state, config, now)
@@ -211,12 +274,13 @@ def measure_waiting(nodes: int, size: int, runs: int) -> Row:
     times, writes = [], []
     for run in range(runs):
         start = time.process_time()
-        state.remove_pod(NAMESPACE, f"gang-{run}-worker-0")
+        happens(state, run)
         result = run_cycle(state, config, now)
         times.append((time.process_time() - start) * 1000)
         writes.append(len(result.pod_groups) + len(result.pods) + len(result.events))
         now += PACE.numbers
-    name = f"{GANGS} gangs of {size} wait"
+    kind = "equal" if cpu is equal else "unequal"
+    name = f"{GANGS} {kind} gangs of {size}: {what}"
     middle = statistics.median(times)
     return Row(name, nodes, nodes * 16, middle, min(times), max(times), max(writes))
 
@@ -255,11 +319,25 @@ def full_of_less_important(nodes: int) -> ClusterState:
     return state
 
 
-def heartbeat(state: ClusterState) -> Node:
+def heartbeat(state: ClusterState, row: int = 0) -> Node:
     """A node that reports itself once more."""
-    node = state.nodes.order[0].node
+    node = state.nodes.order[row].node
     assert node is not None
     return Node(metadata=node.metadata, spec=node.spec, status=node.status)
+
+
+WAITING: tuple[tuple[str, int, Callable[[int], str], Happens], ...] = (
+    ("pod ends", SIZE, equal, pod_ends),
+    ("pod ends", 1, equal, pod_ends),
+    ("pod ends", SIZE, unequal, pod_ends),
+    ("pod ends", 1, unequal, pod_ends),
+    ("node grows", SIZE, unequal, node_grows),
+    ("node labelled", SIZE, unequal, node_is_labelled),
+    ("node comes", SIZE, unequal, node_comes),
+    ("node of others comes", 1, unequal, node_of_others_comes),
+    ("queue changes", SIZE, unequal, queue_changes),
+)
+"""What is measured while gangs wait: event, size of the gangs, cpu of their pods, what happens."""
 
 
 def main() -> None:
@@ -280,17 +358,19 @@ def main() -> None:
     rows += [measure_preempting(nodes, options.runs) for nodes in (1000, 5000)]
     rows += measure_idle(5000, 50_000, options.runs)
     rows += [
-        measure_waiting(nodes, size, options.runs) for size in (SIZE, 1) for nodes in (1000, 5000)
+        measure_waiting(what, nodes, size, cpu, happens, options.runs)
+        for what, size, cpu, happens in WAITING
+        for nodes in (1000, 5000)
     ]
     head = (
-        f"{'what':<22} {'nodes':>6} {'pods':>6} {'ms CPU (range)':>24} {'pods/s':>12} {'writes':>6}"
+        f"{'what':<48} {'nodes':>6} {'pods':>6} {'ms CPU (range)':>24} {'pods/s':>12} {'writes':>6}"
     )
     print(head)
     for row in rows:
         spread = f"{row.milliseconds:.3f} ({row.low:.3f}-{row.high:.3f})"
         rate = f"{row.pods_per_second:,.0f}" if row.is_placing else ""
         writes = "" if row.writes is None else row.writes
-        print(f"{row.name:<22} {row.nodes:>6} {row.pods:>6} {spread:>24} {rate:>12} {writes:>6}")
+        print(f"{row.name:<48} {row.nodes:>6} {row.pods:>6} {spread:>24} {rate:>12} {writes:>6}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"peak memory {peak} MiB, {MACHINE}")
     figures = [asdict(row) | {"pods_per_second": row.pods_per_second} for row in rows]

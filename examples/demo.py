@@ -31,8 +31,9 @@ from pumice.cli.dev_cluster import DevCluster, dev_cluster
 from pumice.cli.manifests import read_objects
 from pumice.cli.nodes import read_nodes
 from pumice.cli.story import sentence, standing
-from pumice.cluster.cache import Change, WatchCache
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
+from pumice.cluster.store import Change
 
 EXAMPLES = Path(__file__).resolve().parent
 NODES = "2,1,4"

@@ -82,7 +82,11 @@ What the plugins take for granted is set for the whole cluster: `--set NAME=VALU
 SCHEDULER = """\
 ## Scheduler configuration
 
-The file behind `--config` of `pumice scheduler` and `pumice simulate`, in Volcano's format; `scheduler.config` of the chart. Without one:
+The file behind `--config` of `pumice scheduler` and `pumice simulate`, in Volcano's format, or a ConfigMap that holds it, as
+`kubectl get configmap -o yaml` prints it; `scheduler.config` of the chart. `pumice scheduler --config FILE --check-config` says whether it can be used.
+
+A running scheduler takes up a change within two seconds. A file that cannot be used leaves the last good one in force; the log says so, the metric
+`pumice_scheduler_config_unusable`, `/readyz?verbose`, and an event of the Lease. Without a file:
 """
 
 

@@ -2,7 +2,8 @@
 
 Run as `python -m tools.webhook_configurations [--check] FILE`. The file holds whole configurations, made of the
 one table of endpoints; the chart's template fills in only what depends on values: where the webhook is
-found, namespaces, scheduler names, resource groups, and whether `Fail` is wanted.
+found, namespaces, scheduler names, resource groups, and whether `Fail` is wanted. What it leaves out where there are
+resource groups, the selector of pods of the endpoint that knows them, stands in the file.
 """
 
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import yaml
 
 from pumice.webhook.registrations import configurations
-from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
+from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroup, ResourceGroups
 from pumice.webhook.settings import AdmissionSettings
 from tools.generated import run
 
@@ -43,11 +44,15 @@ def chart_configurations() -> dict[str, Any]:
     """All webhook configurations under `configurations`, as the chart's template reads them."""
     settings = AdmissionSettings(scheduler_names=(SCHEDULER_NAMES,))
     group = ResourceGroup(namespaces=(GROUP_NAMESPACES,), annotations=((GROUP_ANNOTATIONS, "any"),))
-    return {
-        "configurations": configurations(
-            settings, lambda path: {"service": {"path": path}}, groups=ResourceGroups([group])
-        )
-    }
+    made, without_groups = (
+        configurations(settings, lambda path: {"service": {"path": path}}, groups=groups)
+        for groups in (ResourceGroups([group]), NO_GROUPS)
+    )
+    for each, plain in zip(made, without_groups, strict=True):
+        (webhook,), (other,) = each["webhooks"], plain["webhooks"]
+        if selector := other.get("objectSelector"):
+            webhook["objectSelector"] = selector
+    return {"configurations": made}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -199,6 +199,7 @@ class Terminated(ApiStruct, frozen=True):
     exit_code: int = 0
     reason: str = ""
     message: str = ""
+    started_at: str | None = None
     finished_at: str | None = None
 
 

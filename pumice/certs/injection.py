@@ -25,10 +25,11 @@ from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Kind
 from pumice.certs.authority import same
 from pumice.certs.settings import CertSettings
 from pumice.certs.verification import certificates_in
-from pumice.cluster.cache import Change, WatchCache
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import JSON_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
+from pumice.cluster.store import Change
 
 __all__ = ["Entry", "Injector", "bundles_of", "entries_of", "patch_for"]
 

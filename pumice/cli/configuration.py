@@ -5,32 +5,62 @@ from typing import TYPE_CHECKING
 
 from pumice.cli.exits import UserError
 from pumice.cli.manifests import read_bytes
-from pumice.cli.output import note
+from pumice.cli.output import Format, note, write, write_json
 
 if TYPE_CHECKING:
     from pumice.scheduler import Config
 
-__all__ = ["read_config"]
+__all__ = ["read_config", "report_config"]
 
 
 def read_config(path: Path | None) -> "Config":
-    """Read a configuration in Volcano's format; Pumice's defaults without a file.
+    """Read a configuration in Volcano's format, or a ConfigMap that holds one; Pumice's defaults without a file.
 
     Raises:
         UserError: The file cannot be read, or what it says cannot be.
     """
     from pumice.scheduler import ConfigError, load_config
 
-    text = None
-    if path is not None:
-        try:
-            text = read_bytes(path).decode()
-        except UnicodeDecodeError:
-            raise UserError(f"{path}: must be UTF-8 text") from None
     try:
-        config = load_config(text)
+        config = load_config(_text(path))
     except ConfigError as error:
         raise UserError(f"{path}: {error}" if path else str(error)) from None
     for warning in config.warnings:
         note(f"{path or 'configuration'}: {warning}")
     return config
+
+
+def report_config(path: Path | None, output: Format) -> int:
+    """Print whether a configuration can be used, and what is wrong with it; the exit code.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
+    from pumice.scheduler import ConfigError, load_config
+
+    errors: list[str] = []
+    warnings: tuple[str, ...] = ()
+    try:
+        config = load_config(_text(path))
+    except ConfigError as error:
+        errors = [str(each) for each in error.errors]
+    else:
+        warnings = config.warnings
+    if output is Format.JSON:
+        write_json({"usable": not errors, "errors": errors, "warnings": list(warnings)})
+    else:
+        where = path or "the default configuration"
+        for kind, texts in (("error", errors), ("warning", warnings)):
+            for text in texts:
+                write(f"{where}: {kind}: {text}")
+        write(f"{where}: {'cannot be used' if errors else 'can be used'}")
+    return 1 if errors else 0
+
+
+def _text(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: must be UTF-8 text") from None

@@ -32,43 +32,61 @@ EXAMPLES = (
 )
 
 
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "-n",
+        "--namespace",
+        help="Look after the Jobs of this namespace only.",
+        show_default=False,
+    ),
+]
+Secrets = Annotated[
+    bool,
+    typer.Option(
+        "--secrets/--no-secrets",
+        help="Read and write Secrets; without that right, Jobs with plugin ssh or mpi do not start.",
+    ),
+]
+Workers = Annotated[
+    int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
+]
+MaxPodsPerJob = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Pods that a Job may ask for, and an object of another controller whose pods plugins wire; "
+        "nothing is made of one that asks for more.",
+    ),
+]
+CheckJobs = Annotated[
+    bool,
+    typer.Option(
+        "--check-jobs",
+        help="Refuse new Jobs that break a rule of admission, for clusters without the webhook.",
+    ),
+]
+PluginSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting of job plugins, for example wait-image=registry.example/busybox:1 or "
+        "strict-upstream=true. Repeat it for several.",
+        show_default=False,
+    ),
+]
+
+
 def controller(
     context: typer.Context,
     kubeconfig: Kubeconfig = None,
     server: Server = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "-n",
-            "--namespace",
-            help="Look after the Jobs of this namespace only.",
-            show_default=False,
-        ),
-    ] = None,
-    secrets: Annotated[
-        bool,
-        typer.Option(
-            "--secrets/--no-secrets",
-            help="Read and write Secrets; without that right, Jobs with plugin ssh or mpi do not start.",
-        ),
-    ] = True,
-    workers: Annotated[
-        int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
-    ] = 8,
-    max_pods_per_job: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Pods that a Job may ask for; nothing is made of one that asks for more.",
-        ),
-    ] = DEFAULT_MAX_PODS,
-    check_jobs: Annotated[
-        bool,
-        typer.Option(
-            "--check-jobs",
-            help="Refuse new Jobs that break a rule of admission, for clusters without the webhook.",
-        ),
-    ] = False,
+    namespace: Namespace = None,
+    secrets: Secrets = True,
+    workers: Workers = 8,
+    max_pods_per_job: MaxPodsPerJob = DEFAULT_MAX_PODS,
+    check_jobs: CheckJobs = False,
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
     lease_duration: LeaseDuration = "15s",
@@ -76,16 +94,7 @@ def controller(
     retry_period: RetryPeriod = "2s",
     metrics_port: MetricsPort = None,
     log_level: LogLevel = Level.INFO,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A setting of job plugins, for example wait-image=registry.example/busybox:1 or "
-            "strict-upstream=true. Repeat it for several.",
-            show_default=False,
-        ),
-    ] = None,
+    settings: PluginSettings = None,
 ) -> None:
     """Run the controller: Jobs become PodGroups and pods.
 

@@ -24,6 +24,7 @@ from pumice.cli.options import (
     RetryPeriod,
     Server,
 )
+from pumice.cli.output import Format
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
@@ -34,6 +35,7 @@ __all__ = ["EXAMPLES", "scheduler"]
 EXAMPLES = (
     "pumice scheduler --kubeconfig ~/.kube/config --no-leader-elect",
     "pumice scheduler --config volcano-scheduler.conf --metrics-port 8080",
+    "pumice scheduler --config volcano-scheduler.conf --check-config",
 )
 
 
@@ -46,6 +48,13 @@ _ConfigOption = Annotated[
         help="Configuration in Volcano's format; Pumice's defaults otherwise.",
         show_default=False,
     ),
+]
+_CheckConfigOption = Annotated[
+    bool,
+    typer.Option("--check-config", help="Say whether the configuration can be used, and end."),
+]
+_OutputOption = Annotated[
+    Format, typer.Option("--output", "-o", help="Form of what --check-config says.")
 ]
 _SchedulerNameOption = Annotated[
     list[str] | None,
@@ -68,6 +77,8 @@ def scheduler(
     kubeconfig: Kubeconfig = None,
     server: Server = None,
     config: _ConfigOption = None,
+    check_config: _CheckConfigOption = False,
+    output: _OutputOption = Format.TEXT,
     scheduler_name: _SchedulerNameOption = None,
     default_queue: _DefaultQueueOption = "default",
     period: _PeriodOption = "1s",
@@ -82,15 +93,18 @@ def scheduler(
     """Run the scheduler: pods of PodGroups get nodes.
 
     A cycle runs when something changed, at the latest after the period. Any number of these processes
-    may run; one of them leads.
+    may run; one of them leads. The configuration file is read again when it changes; one that cannot be used
+    leaves the one before in force.
     """
     from pumice.cli import lean
 
     with lean.importing():
         from pumice.cli import logs
-        from pumice.cli.configuration import read_config
+        from pumice.cli.configuration import read_config, report_config
         from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
+    if check_config:
+        raise typer.Exit(report_config(config, output))
     level, ignored = logs.verbosity(log_level, context.args)
     logs.configure(level=level)
     report_ignored(ignored)
@@ -108,6 +122,6 @@ def scheduler(
             lease_times=lease_times,
             identity=identity(),
         )
-        return SchedulerWorker(client, scheduling, settings)
+        return SchedulerWorker(client, scheduling, settings, config_file=config)
 
     run_worker(kubeconfig, server, metrics_port, make)

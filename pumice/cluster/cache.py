@@ -1,27 +1,21 @@
 """A picture of one kind, kept current: list once, then watch.
 
-A `WatchCache` lists its kind, follows the watch from the list's resourceVersion, takes bookmarks so
-that a quiet kind does not fall behind, and lists anew when the server has forgotten where it was
-(410). `catch_up` waits until everything is seen that the server knows at that moment. After each new list it tells subscribers the difference only, so that to them the picture has
-simply changed. A broken connection is retried for ever, with growing delays.
+A `WatchCache` lists its kind, follows the watch from the list's resourceVersion, takes bookmarks so that a quiet kind does
+not fall behind, and lists anew when the server has forgotten where it was (410). `catch_up` waits until everything is seen
+that the server knows at that moment. After each new list it reports the difference only, so that subscribers see changes.
+A broken connection is retried for ever, with growing delays.
 
-Objects are decoded once, straight from the bytes into `type`, and a list page by page: the bytes of a
-page are gone before those of the next but one arrive. One object that does not decode is logged and
-counted, and leaves what was known of it before; it never stops the rest.
-
-A list may have 140,000 objects. They are decoded and reported in slices (see `slices`), and the watch begins after
-the last one, so that no event precedes the list. A subscriber that comes later gets what is known in slices, too, while
-the watch goes on: an object that changes before its turn is reported at once, as it is then, and has no other turn.
+A list is decoded page by page: the bytes of a page are gone before those of the next but one arrive. It may have 140,000
+objects. They are decoded and reported in slices (see `slices`), and the watch begins after the last one, so that no
+event precedes the list. What is done with each object is in `store`.
 """
 
 import asyncio
-import enum
 import logging
-from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -31,10 +25,10 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import PAGE_SIZE, Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Gone, NotFound
-from pumice.cluster.index import Index
 from pumice.cluster.slices import in_slices
+from pumice.cluster.store import Key, ObjectStore, Read
 
-__all__ = ["Change", "Subscriber", "WatchCache", "wait_settled", "wait_synced"]
+__all__ = ["WatchCache", "wait_settled", "wait_synced"]
 
 T = TypeVar("T")
 
@@ -57,38 +51,6 @@ _BY_NAME = "metadata.name="
 """The field selector of a single object."""
 
 
-class Change(enum.StrEnum):
-    """What happened to an object."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
-Subscriber = Callable[[Change, T | None, T | None], None]
-"""Called as `(change, old, new)`: `old` is None for ADDED, `new` is None for DELETED."""
-
-Key = tuple[str, str]
-"""Namespace (empty for cluster-wide kinds) and name."""
-
-
-_Read: TypeAlias = T | msgspec.MsgspecError
-"""An object, or why it could not be read."""
-
-
-@dataclass(slots=True, eq=False)
-class _Subscription(Generic[T]):
-    """A subscriber.
-
-    Attributes:
-        callback: Called with every change.
-        unreported: Objects that were known at the start and have not been reported yet.
-    """
-
-    callback: Subscriber[T]
-    unreported: dict[Key, None]
-
-
 class _Meta(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = ""
@@ -108,14 +70,12 @@ _heads = msgspec.json.Decoder(_Head)
 _pages = msgspec.json.Decoder(_ListPage)
 
 
-class WatchCache(Generic[T]):
+class WatchCache(ObjectStore[T]):
     """All objects of one kind (in one namespace, matching selectors), as structs.
 
     Attributes:
-        kind: What is watched.
         synced: Set once the first list has been taken in and told to the subscribers.
         settled: Set except while a list is being taken in, when some objects are shown as they were before it.
-        decode_errors: How many objects that arrived could not be decoded.
         relists: How often the kind was listed, the first time included.
     """
 
@@ -151,44 +111,25 @@ class WatchCache(Generic[T]):
             optional: Whether a server without this kind is nothing to speak of; it is asked again and again.
             keep: Whether an object belongs in the picture; one that does not takes no room. All do when None.
         """
-        self.kind = kind
+        super().__init__(kind, type, keep)
         self.synced = asyncio.Event()
         self.settled = asyncio.Event()
         self.settled.set()
-        self.decode_errors = 0
         self.relists = 0
         self._client = client
         self._namespace = namespace
         self._selectors = {"label_selector": label_selector, "field_selector": field_selector}
-        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(type)
         self._clock = clock or SystemClock()
         self._backoff = backoff or Backoff(base=0.5, cap=30.0, seed=kind.plural)
         self._page_size = page_size
         self._watch_seconds = watch_seconds
         self._optional = optional
-        self._keep = keep
-        self._objects: dict[Key, T] = {}
-        self._versions: dict[Key, str] = {}
         self._version = ""
-        self._indexes: dict[str, Index[T]] = {}
-        self._subscriptions: list[_Subscription[T]] = []
-        self._undecodable: set[Key] = set()
         self._contact = self._clock.monotonic()
         self._awaited: list[tuple[int, asyncio.Future[None]]] = []
         self._limit: asyncio.Timeout | None = None
 
-    # Reading
-
-    def get(self, name: str, namespace: str = "") -> T | None:
-        """One object, or None."""
-        return self._objects.get((namespace, name))
-
-    def values(self) -> Iterable[T]:
-        """All objects, in the order in which they became known. Do not hold it over an await."""
-        return self._objects.values()
-
-    def __len__(self) -> int:
-        return len(self._objects)
+    # State
 
     @property
     def age(self) -> float:
@@ -208,57 +149,6 @@ class WatchCache(Generic[T]):
     def resource_version(self) -> str:
         """The state that the picture shows, for `/metrics` and tests."""
         return self._version
-
-    def index(self, name: str, keys: Callable[[T], Iterable[Hashable]]) -> None:
-        """Keep objects findable under the keys that a function computes from them."""
-        index = self._indexes[name] = Index(keys)
-        for key, obj in self._objects.items():
-            index.put(key, obj)
-
-    def indexed(self, name: str, key: Hashable) -> list[T]:
-        """Objects that an index files under a key, in the order in which they became known."""
-        return [self._objects[each] for each in self._indexes[name].find(key)]
-
-    def subscribe(self, callback: Subscriber[T]) -> Callable[[], None]:
-        """Be told of every change; what is known already is told at once, as ADDED.
-
-        Callbacks run inside the cache's task, one after the other: they must be quick. One that
-        raises is logged and stays subscribed. Where much may be known, use `replay`.
-
-        Returns:
-            Ends the subscription.
-        """
-        subscription, end = self._enter(callback)
-        for key in list(subscription.unreported):
-            self._report_known(subscription, key)
-        return end
-
-    async def replay(self, callback: Subscriber[T]) -> Callable[[], None]:
-        """Subscribe, and wait until everything that is known has been reported, in slices.
-
-        Changes are reported meanwhile. The first report of an object is always ADDED.
-
-        Returns:
-            Ends the subscription.
-        """
-        subscription, end = self._enter(callback)
-        try:
-            async for key in in_slices(list(subscription.unreported)):
-                self._report_known(subscription, key)
-        except BaseException:
-            end()
-            raise
-        return end
-
-    def _enter(self, callback: Subscriber[T]) -> tuple[_Subscription[T], Callable[[], None]]:
-        subscription: _Subscription[T] = _Subscription(callback, dict.fromkeys(self._objects))
-        self._subscriptions.append(subscription)
-        return subscription, lambda: self._subscriptions.remove(subscription)
-
-    def _report_known(self, subscription: _Subscription[T], key: Key) -> None:
-        if key in subscription.unreported:
-            del subscription.unreported[key]
-            self._tell(subscription.callback, Change.ADDED, None, self._objects[key])
 
     # Keeping up
 
@@ -364,9 +254,9 @@ class WatchCache(Generic[T]):
         self.relists += 1
         self.synced.set()
 
-    async def _read_list(self, limit: int) -> tuple[str, dict[Key, tuple[str, _Read[T]] | None]]:
+    async def _read_list(self, limit: int) -> tuple[str, dict[Key, tuple[str, Read[T]] | None]]:
         """The whole collection as it is at one resourceVersion; None for what is as it was."""
-        found: dict[Key, tuple[str, _Read[T]] | None] = {}
+        found: dict[Key, tuple[str, Read[T]] | None] = {}
         version = ""
         pages = self._client.pages(self.kind, self._namespace, limit=limit, **self._selectors)
         async with aclosing(_one_ahead(pages)) as bodies:
@@ -378,7 +268,7 @@ class WatchCache(Generic[T]):
                 self._contact = self._clock.monotonic()
         return version, found
 
-    def _read_item(self, raw: msgspec.Raw, found: dict[Key, tuple[str, _Read[T]] | None]) -> None:
+    def _read_item(self, raw: msgspec.Raw, found: dict[Key, tuple[str, Read[T]] | None]) -> None:
         """Add an object of a list."""
         head = _heads.decode(raw).metadata
         key = head.namespace, head.name
@@ -392,7 +282,7 @@ class WatchCache(Generic[T]):
     async def _follow(self) -> None:
         """Watch until the server ends the watch; catch up whenever that is asked for."""
         while True:
-            if self._awaited:
+            while self._awaited:  # more may be asked for meanwhile
                 await self._reach_awaited()
             limit = self._limit = asyncio.timeout(None)
             try:
@@ -427,65 +317,6 @@ class WatchCache(Generic[T]):
             elif event != "BOOKMARK":
                 self._put(key, head.resource_version, self._read(raw))
             self._advance(head.resource_version or self._version)
-
-    def _read(self, raw: msgspec.Raw) -> _Read[T]:
-        """An object, or why it cannot be read."""
-        try:
-            read = self._decoder.decode(raw)
-        except msgspec.MsgspecError as error:
-            return error.with_traceback(None)  # which would keep the bytes
-        if isinstance(read, dict) and isinstance(meta := read.get("metadata"), dict):
-            meta.pop("managedFields", None)  # never read, and often larger than the rest
-        return read
-
-    def _belongs(self, read: _Read[T]) -> bool:
-        return self._keep is None or isinstance(read, msgspec.MsgspecError) or self._keep(read)
-
-    def _put(self, key: Key, version: str, new: _Read[T]) -> None:
-        if isinstance(new, msgspec.MsgspecError):
-            self._report_undecodable(key, new)
-            return
-        if not self._belongs(new):
-            self._remove(key)
-            return
-        self._undecodable.discard(key)
-        old = self._objects.get(key)
-        self._objects[key] = new
-        self._versions[key] = version
-        for index in self._indexes.values():
-            index.put(key, new)
-        self._tell_all(key, Change.ADDED if old is None else Change.MODIFIED, old, new)
-
-    def _remove(self, key: Key) -> None:
-        self._undecodable.discard(key)
-        self._versions.pop(key, None)
-        old = self._objects.pop(key, None)
-        for index in self._indexes.values():
-            index.remove(key)
-        if old is not None:
-            self._tell_all(key, Change.DELETED, old, None)
-
-    def _report_undecodable(self, key: Key, error: msgspec.MsgspecError) -> None:
-        self.decode_errors += 1
-        if key not in self._undecodable:
-            self._undecodable.add(key)
-            name = "/".join(part for part in key if part)
-            logger.error("%s %s cannot be read and is skipped: %s", self.kind.kind, name, error)
-
-    def _tell_all(self, key: Key, change: Change, old: T | None, new: T | None) -> None:
-        for each in tuple(self._subscriptions):
-            if key not in each.unreported:
-                self._tell(each.callback, change, old, new)
-            elif new is not None:
-                self._report_known(each, key)
-            else:
-                del each.unreported[key]
-
-    def _tell(self, callback: Subscriber[T], change: Change, old: T | None, new: T | None) -> None:
-        try:
-            callback(change, old, new)
-        except Exception:
-            logger.exception("a subscriber of %s failed", self.kind.resource)
 
 
 async def wait_synced(*caches: WatchCache[Any]) -> None:

@@ -14,10 +14,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from pumice.api.kinds import LEASE
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.events import EventRecorder
+from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
 from pumice.cluster.lifecycle import Eternal
 from pumice.cluster.transport import may_write
@@ -154,6 +155,13 @@ class ElectedWorker(ABC, Generic[S, M]):
     def ready(self) -> bool:
         """Whether all checks hold."""
         return all(check() is None for check in self.checks.values())
+
+    @property
+    def lease(self) -> Reference | None:
+        """The Lease that candidates hold in turn; None without an election."""
+        if not self.settings.leader_elect:
+            return None
+        return Reference(LEASE, self.settings.lease_name, self.settings.lease_namespace)
 
     def leads(self) -> bool:
         """Whether this process may write as the leader, by its own clock; always without an election."""

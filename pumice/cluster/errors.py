@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 __all__ = [
+    "LONGEST_RETRY_AFTER",
     "AlreadyExists",
     "ApiError",
     "Conflict",
@@ -23,6 +24,11 @@ __all__ = [
     "Unavailable",
     "error_of",
 ]
+
+LONGEST_RETRY_AFTER = 30.0
+"""Longest wait that a server can ask for, in seconds."""
+
+SHORTEST_RETRY_AFTER = 0.1
 
 
 class ApiError(Exception):
@@ -94,6 +100,12 @@ class Forbidden(ApiError):
 
 class TooManyRequests(ApiError):
     """429: the server is busy, or a disruption budget refuses an eviction for now."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds until the server may be asked again: what it asks for, within bounds, or one second."""
+        asked = 1.0 if self.retry_after is None else self.retry_after
+        return min(LONGEST_RETRY_AFTER, max(SHORTEST_RETRY_AFTER, asked))
 
 
 class Unavailable(ApiError):

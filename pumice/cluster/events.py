@@ -3,7 +3,8 @@
 `record` returns at once and cannot fail: what it is told waits in memory for `run` to write it. The
 same event again is the same Event object with a higher count, so a fault that repeats every second
 is one line that says how often. Writing is bounded in rate and memory in size; what is too much is
-dropped and counted, because an event is never worth the work that it tells of.
+dropped and counted, because an event is never worth the work that it tells of. A server that has too many
+requests gets none for as long as it asks, and then the same event again, a few times.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from pumice.api.kinds import EVENT, Kind
 from pumice.api.meta import ObjectMeta, format_time
 from pumice.cluster.client import MERGE_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.errors import AlreadyExists, ApiError, NotFound
+from pumice.cluster.errors import AlreadyExists, ApiError, NotFound, TooManyRequests
 
 __all__ = ["EventRecorder", "Reference"]
 
@@ -28,6 +29,9 @@ MESSAGE_LIMIT = 1024
 
 REMEMBERED = 4096
 """Events whose repetitions are counted, and events that may wait to be written."""
+
+ATTEMPTS = 3
+"""How often an event is sent to a server that has too many requests."""
 
 FORGOTTEN_AFTER = 3000.0
 """Seconds after which a repetition is a new Event; the API server keeps them for an hour."""
@@ -65,6 +69,7 @@ class _Series:
     last: float
     count: int = 1
     created: bool = False
+    attempts: int = 0
 
 
 class EventRecorder:
@@ -154,13 +159,27 @@ class EventRecorder:
             await self._turn()
             if not self._pending:
                 return  # another flush was faster
-            series = self._pending.pop(next(iter(self._pending)))
+            key = next(iter(self._pending))
+            series = self._pending.pop(key)
+            series.attempts += 1
             try:
                 await self._write(series)
+            except TooManyRequests as error:
+                if series.attempts < ATTEMPTS and len(self._pending) < REMEMBERED:
+                    self._pending = {key: series} | self._pending
+                else:
+                    self._lost(series, error)
+                await self._clock.sleep(error.patience)
             except ApiError as error:
-                # The count is absolute, so that the next repetition makes good for this.
-                self.dropped += 1
-                logger.info("event %s of %s lost: %s", series.reason, series.about.name, error)
+                self._lost(series, error)
+            else:
+                series.attempts = 0
+
+    def _lost(self, series: _Series, error: ApiError) -> None:
+        # The count is absolute, so that the next repetition makes good for this.
+        series.attempts = 0
+        self.dropped += 1
+        logger.info("event %s of %s lost: %s", series.reason, series.about.name, error)
 
     async def _turn(self) -> None:
         """Wait until a write is within the rate.

@@ -25,7 +25,13 @@ import pumice
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.connection import Connection
-from pumice.cluster.errors import ApiError, TooManyRequests, Unavailable, error_of
+from pumice.cluster.errors import (
+    LONGEST_RETRY_AFTER,
+    ApiError,
+    TooManyRequests,
+    Unavailable,
+    error_of,
+)
 from pumice.cluster.sockets import Sockets
 
 __all__ = ["Body", "Transport", "may_write"]
@@ -43,8 +49,6 @@ others, because a write on a connection that the server is closing cannot be rep
 
 READ_ATTEMPTS = 5
 """How often a read is tried before its error is raised."""
-
-LONGEST_RETRY_AFTER = 30.0
 
 Body = Mapping[str, Any] | list[Any] | msgspec.Struct | bytes | None
 """What may be sent: anything msgspec encodes, or bytes as they are."""

@@ -137,8 +137,8 @@ class WorkQueue(Generic[K]):
     async def work(self, handler: Callable[[K], Awaitable[float | None]], workers: int = 1) -> None:
         """Work until cancelled.
 
-        A handler that raises is logged and its key comes back after its delay; one that returns a
-        number of seconds has its key looked at again after these.
+        A handler that raises is logged and its key comes back after its delay, also one that is cancelled from
+        inside; one that returns a number of seconds has its key looked at again after these.
 
         Args:
             handler: Does the work of one key.
@@ -164,7 +164,9 @@ class WorkQueue(Generic[K]):
             key = await self.get()
             try:
                 after = await handler(key)
-            except Exception:
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 delay = self.retry(key)
                 logger.exception("%s: %s failed, again in %.1f s", self.name, key, delay)
             else:
@@ -188,3 +190,9 @@ class WorkQueue(Generic[K]):
             if not waiter.done():
                 waiter.set_result(None)
                 return
+
+
+def _is_cancelled() -> bool:
+    """Whether the current task is told to end; something that it awaited may have been cancelled instead."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

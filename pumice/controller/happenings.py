@@ -15,14 +15,16 @@ from collections.abc import Iterator, Sequence
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw, parse_time
-from pumice.api.pods import ContainerStatus, Pod
+from pumice.api.pods import Pod
+from pumice.controller.lifetimes import container_statuses, ended, ran, started
+from pumice.controller.phases import SYNC_JOB
 from pumice.controller.pods import partition_of
-from pumice.controller.policies import Request
+from pumice.controller.policies import TASK_COMPLETED, Request, choose, concerns
 from pumice.controller.roster import Roster, version_of
 from pumice.controller.subject import DEFAULT_MAX_RETRY
 from pumice.controller.torn import is_torn, told_at
 
-__all__ = ["evicted", "happenings"]
+__all__ = ["completed", "evicted", "happenings"]
 
 
 def happenings(
@@ -46,13 +48,11 @@ def happenings(
             if since is not None and pod.status.phase in ("Pending", ""):
                 yield _request("PodEvicted", pod, since, "was removed and does not run again")
     yield from evicted(job, roster)
-    by_task: dict[str, list[Pod]] = {task.name: [] for task in job.tasks}
-    for pod in pods:
-        if (found := by_task.get(pod.metadata.annotation(keys.TASK_SPEC))) is not None:
-            found.append(pod)
+    by_task = _by_task(job, pods)
     lost = roster.lost_by_task
     for task in job.tasks:
-        yield from _of_task(task, by_task[task.name], lost.get(task.name, 0))
+        yield from _completed(task, by_task[task.name], lost.get(task.name, 0), roster)
+        yield from _of_containers(task, by_task[task.name])
     if group is not None and is_torn(group, job, by_task):
         yield _of_group(group)
 
@@ -76,6 +76,19 @@ def evicted(job: Job, roster: Roster) -> Iterator[Request]:
         )
 
 
+def completed(job: Job, pods: Sequence[Pod], roster: Roster, now: float) -> dict[str, float]:
+    """Tasks that are complete and for which there is a policy, and since when they are."""
+    if not concerns(job, TASK_COMPLETED):
+        return {}
+    by_task, lost = _by_task(job, pods), roster.lost_by_task
+    return {
+        task.name: now if request.since is None else request.since
+        for task in job.tasks
+        for request in _completed(task, by_task[task.name], lost.get(task.name, 0), roster)
+        if choose(job, request).action != SYNC_JOB
+    }
+
+
 def _waits(pod: Pod) -> bool:
     return pod.status.phase in ("Pending", "") and pod.metadata.deletion_timestamp is None
 
@@ -91,38 +104,55 @@ def _of_pod(pod: Pod, roster: Roster) -> Request | None:
     if pod.status.phase == "Failed":
         codes = _exit_codes(pod)
         detail = f"failed with exit code {codes[0]}" if codes else "failed"
-        began, ended = _started(pod), _ended(pod)
-        ran = None if began is None or ended is None else ended - began
-        return _request("PodFailed", pod, ended, detail, codes, ran)
+        return _request("PodFailed", pod, ended(pod), detail, codes, ran(pod))
     if pod.status.phase in ("Pending", ""):
         return _request("PodPending", pod, parse_time(meta.creation_timestamp), "is pending")
     return None
 
 
-def _of_task(task: Task, pods: Sequence[Pod], lost: int) -> Iterator[Request]:
-    living = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
-    succeeded = [pod for pod in living if pod.status.phase == "Succeeded"]
-    if succeeded and len(succeeded) + lost >= task.size:
+def _by_task(job: Job, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
+    found: dict[str, list[Pod]] = {task.name: [] for task in job.tasks}
+    for pod in pods:
+        if (its := found.get(pod.metadata.annotation(keys.TASK_SPEC))) is not None:
+            its.append(pod)
+    return found
+
+
+def _completed(task: Task, pods: Sequence[Pod], lost: int, roster: Roster) -> Iterator[Request]:
+    """That a task is complete; once that is noted, its pods need no longer exist."""
+    succeeded = [pod for pod in _living(pods) if pod.status.phase == "Succeeded"]
+    noted = roster.completed.get(task.name)
+    known = succeeded or (lost and noted is not None)
+    if known and len(succeeded) + lost >= task.size:
         yield Request(
-            event="TaskCompleted",
+            event=TASK_COMPLETED,
             task=task.name,
             # The last of them completes the task.
-            version=max(version_of(pod) for pod in succeeded),
-            since=max(filter(None, map(_ended, succeeded)), default=None),
+            version=max(map(version_of, succeeded)) if noted is None else roster.version,
+            since=max(filter(None, map(ended, succeeded)), default=None)
+            if noted is None
+            else noted,
             detail=f"task {task.name} is complete",
         )
+
+
+def _of_containers(task: Task, pods: Sequence[Pod]) -> Iterator[Request]:
     limit = DEFAULT_MAX_RETRY if not task.max_retry else task.max_retry
-    active = [pod for pod in living if pod.status.phase in ("Running", "Pending")]
-    restarts = sum(status.restart_count for pod in active for status in _statuses(pod))
+    active = [pod for pod in _living(pods) if pod.status.phase in ("Running", "Pending")]
+    restarts = sum(status.restart_count for pod in active for status in container_statuses(pod))
     if active and 0 <= limit <= restarts:
         yield Request(
             event="TaskFailed",
             task=task.name,
             version=max(version_of(pod) for pod in active),
-            since=max(filter(None, map(_started, active)), default=None),
+            since=max(filter(None, map(started, active)), default=None),
             detail=f"containers of task {task.name} were restarted {restarts} times,"
             f" maxRetry is {limit}",
         )
+
+
+def _living(pods: Sequence[Pod]) -> list[Pod]:
+    return [pod for pod in pods if pod.metadata.deletion_timestamp is None]
 
 
 def _of_group(group: Raw) -> Request:
@@ -141,7 +171,7 @@ def _request(
     since: float | None,
     detail: str,
     exit_codes: tuple[int, ...] = (),
-    ran: float | None = None,
+    lasted: float | None = None,
 ) -> Request:
     meta = pod.metadata
     return Request(
@@ -152,28 +182,12 @@ def _request(
         version=version_of(pod),
         exit_codes=exit_codes,
         since=since,
-        ran=ran,
+        ran=lasted,
         detail=f"pod {meta.name} {detail}",
     )
 
 
-def _statuses(pod: Pod) -> tuple[ContainerStatus, ...]:
-    status = pod.status
-    return (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
-
-
 def _exit_codes(pod: Pod) -> tuple[int, ...]:
     """Exit codes of all containers that failed, the regular ones first."""
-    ended = [each.state.terminated for each in _statuses(pod) if each.state]
-    return tuple(each.exit_code for each in ended if each and each.exit_code)
-
-
-def _started(pod: Pod) -> float | None:
-    return parse_time(pod.status.start_time or pod.metadata.creation_timestamp)
-
-
-def _ended(pod: Pod) -> float | None:
-    """When the last container of a pod ended."""
-    ended = [each.state.terminated for each in _statuses(pod) if each.state]
-    times = [parse_time(each.finished_at) for each in ended if each]
-    return max(filter(None, times), default=parse_time(pod.metadata.creation_timestamp))
+    ends = [each.state.terminated for each in container_statuses(pod) if each.state]
+    return tuple(each.exit_code for each in ends if each and each.exit_code)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
-from pumice.controller import key_secrets, marks, objects, replicas, restarts, retries
+from pumice.controller import key_secrets, marks, objects, restarts, retries
 from pumice.controller.owners import controls_raw
 from pumice.controller.phases import (
     ABORTED,
@@ -28,6 +28,7 @@ from pumice.controller.phases import (
 )
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 from pumice.controller.reasons import arrival
+from pumice.controller.replicas import removal
 from pumice.controller.restarts import Restart
 from pumice.controller.retries import Tally, Unit
 from pumice.controller.situation import Situation
@@ -41,6 +42,7 @@ def kill(case: Situation) -> Plan:
     found = row(case.phase, SYNC_JOB)
     verdict = _as_before(case, judge(found.rule, case.phase, case.facts).phase)
     removed = [pod for pod in case.pods if pod.status.phase not in found.retain]
+    leaving = removal(removed, case.limits.window, marked=False)
     ended = case.phase in FINISHED or case.phase == ABORTED
     at_rest = ended and not case.facts.alive
     controlled = marks.of_ended(case) if at_rest else marks.of_passing(case)
@@ -50,16 +52,17 @@ def kill(case: Situation) -> Plan:
     return Plan.of(
         status,
         (arrival(case, verdict) if status else []) + _troubles(case),
-        replicas.removals(removed),
+        leaving.deletes,
         _tear_down(case) if at_rest else [],
         [expired] if at_rest and expired is not None else [],
+        leaving.again,
     )
 
 
 def restart(case: Situation) -> Plan:
     """Remove what a restart replaces, then let the Job be `Pending` again."""
     noted = case.job.status.controlled_resources or {}
-    under_way = restarts.parse(noted.get(restarts.NOTE, ""))
+    under_way = restarts.parse(noted.get(restarts.NOTE, ""), case.roster.names)
     tallies = retries.of(case.job, case.roster.names)
     verdict = judged(case, under_way, case.facts.retry_count, tallies)
     remaining: list[Pod] = []
@@ -74,11 +77,13 @@ def restart(case: Situation) -> Plan:
         status = case.status(
             verdict, marks.of_restart(case, under_way, over=over), removing=remaining
         )
+    leaving = removal(reversed(remaining), case.limits.window, marked=under_way.targeted)
     return Plan.of(
         status,
         (arrival(case, verdict) if status else []) + _troubles(case),
-        replicas.mark(remaining) if under_way.targeted else [],
-        replicas.removals(reversed(remaining)),
+        leaving.marks,
+        leaving.deletes,
+        leaving.again,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from pumice.api.pods import Pod
 from pumice.controller import commands, restarts, retries, roster
+from pumice.controller.happenings import completed
 from pumice.controller.restarts import Restart
 from pumice.controller.retries import Tally, Unit
 from pumice.controller.situation import Situation
@@ -26,7 +27,14 @@ _LONGEST = 1000
 """Characters of that note; whoever reads more would rather ask `pumice lint`."""
 
 _LASTING = (commands.NOTE, DOUBTS, START, COMPLETION)
-_LIVING = (restarts.NOTE, retries.NOTE, roster.PODS, roster.SUCCEEDED, roster.EVICTED)
+_LIVING = (
+    restarts.NOTE,
+    retries.NOTE,
+    roster.PODS,
+    roster.SUCCEEDED,
+    roster.EVICTED,
+    roster.COMPLETED,
+)
 """Notes that say something of an incarnation."""
 
 
@@ -45,7 +53,7 @@ def of_living(
     marks = {f"plugin-{name}": name for name in case.plugin_names}
     marks |= {f"volume-pvc-{each.claim}": each.claim for each in job_volumes(case.job)}
     names = {pod.metadata.name for pod in leaving}
-    return _noted(case) | marks | case.roster.living(names, evicted)
+    return _noted(case) | marks | case.roster.living(names, evicted, _completed(case))
 
 
 def of_passing(case: Situation, *, command: str = "") -> dict[str, str]:
@@ -77,9 +85,10 @@ def of_restart(
     """
     marks = _beside(case, command)
     if not over:
-        marks[restarts.NOTE] = restart.note()
+        marks[restarts.NOTE] = restart.note(case.roster.names)
     if restart.targeted:
-        marks |= case.roster.without(restart.covers(case.job, case.roster.names))
+        covers = restart.covers(case.job, case.roster.names)
+        marks |= case.roster.without(covers, _completed(case))
         stored = case.job.status.controlled_resources or {}
         text = stored.get(retries.NOTE, "") if tallies is None else retries.write(tallies)
         if text:
@@ -93,6 +102,10 @@ def of_ended(case: Situation) -> dict[str, str]:
     """When nothing is left but finished pods and claims."""
     marks = of_passing(case)
     return {key: text for key, text in marks.items() if not key.startswith("plugin-")}
+
+
+def _completed(case: Situation) -> dict[str, float]:
+    return completed(case.job, case.pods, case.roster, case.now)
 
 
 def _beside(case: Situation, command: str) -> dict[str, str]:

@@ -9,17 +9,18 @@ more than 17,000 characters, whichever of them are in the set.
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from pumice.api.jobs import Job
 from pumice.api.names import pod_name
 
 __all__ = [
+    "Entries",
     "Names",
     "PodKey",
     "fits",
     "is_index",
     "read",
-    "read_entry",
     "read_indexes",
     "write",
     "write_entries",
@@ -58,6 +59,10 @@ class Names:
         self._known[name] = task, index
         return name
 
+    def task(self, prefix: str) -> str | None:
+        """The task whose pods have names that begin so; None if the Job has no such task."""
+        return self._tasks.get(prefix)
+
     def wants(self, name: str) -> bool:
         """Whether the Job has a pod of that name, by its tasks and their sizes."""
         key = self.key(name)
@@ -88,7 +93,8 @@ def write_entries(pods: Iterable[str], names: Names) -> Iterator[str]:
 
 def read(text: str, names: Names) -> set[str]:
     """Names of the pods in a set; what cannot be read, and what the Job does not want, is left out."""
-    return {names.name(*key) for entry in text.split() for key in read_entry(entry, names)}
+    entries = Entries(names)
+    return {names.name(*key) for entry in text.split() for key in entries.read(entry)}
 
 
 def fits(text: str, names: Names) -> bool:
@@ -100,10 +106,25 @@ def fits(text: str, names: Names) -> bool:
     return True
 
 
-def read_entry(entry: str, names: Names) -> Iterator[PodKey]:
-    """The pods of one task."""
-    task, _, indexes = entry.partition("/")
-    return ((task, index) for index in read_indexes(indexes, names.size(task)))
+class Entries:
+    """Reads the entries of one note, of each task at most as many indexes as it has pods.
+
+    A note that the controller has written names each pod once. One that names a task in many entries was
+    written by a user, and must not cost more than the pods of the Job.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._left: dict[str, int] = {}
+
+    def read(self, entry: str) -> list[PodKey]:
+        """The pods of one entry, those of one task: `worker/0-19,25`."""
+        task, _, indexes = entry.partition("/")
+        size = self._names.size(task)
+        left = self._left.get(task, size)
+        found = [(task, index) for index in islice(read_indexes(indexes, size), left)]
+        self._left[task] = left - len(found)
+        return found
 
 
 def write_indexes(indexes: list[int]) -> str:

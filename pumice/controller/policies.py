@@ -15,6 +15,7 @@ __all__ = [
     "ANY_EVENT",
     "INTERNAL",
     "POD_PENDING",
+    "TASK_COMPLETED",
     "Choice",
     "Request",
     "choose",
@@ -24,6 +25,7 @@ __all__ = [
 
 ANY_EVENT = "*"
 POD_PENDING = "PodPending"
+TASK_COMPLETED = "TaskCompleted"
 
 INTERNAL = frozenset({"OutOfSync", "CommandIssued", "PodRunning"})
 """Events that never match a policy."""

@@ -175,7 +175,9 @@ def _of_restart(
             controlled.pop(START, None)
         return controlled, [pod for pod in case.pods if under_way.replaces(pod)]
     # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
-    controlled = marks.of_passing(case, command=uid) | {restarts.NOTE: under_way.note()}
+    controlled = marks.of_passing(case, command=uid) | {
+        restarts.NOTE: under_way.note(case.roster.names)
+    }
     if tallies:
         controlled[retries.NOTE] = retries.write(tallies)
     return controlled, _unfinished(case)

@@ -5,7 +5,8 @@ loses the highest. A pod that is removed because it is too many is marked first:
 policy for evicted pods above all, can tell that nothing went wrong.
 
 Missing pods are counted by arithmetic and listed a window at a time: the cost of a pass follows from
-the pods that exist, not from the number that a spec asks for.
+the pods that exist, not from the number that a spec asks for. Pods are removed a window at a time as well, so
+that the deletion of the Job, a Command and what became of other pods are seen meanwhile.
 """
 
 from collections import deque
@@ -17,10 +18,10 @@ from pumice.api.jobs import Job, Task
 from pumice.api.kinds import POD
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
-from pumice.controller.plan import DeleteObject, UpdateObject
+from pumice.controller.plan import DeleteObject, RequeueAfter, UpdateObject
 from pumice.controller.roster import Roster
 
-__all__ = ["Missing", "Replicas", "leaving", "mark", "removals"]
+__all__ = ["Missing", "Removal", "Replicas", "leaving", "removal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +123,38 @@ def leaving(replicas: Replicas, pods: Collection[Pod]) -> list[Pod]:
     ]
 
 
-def mark(pods: Iterable[Pod]) -> list[UpdateObject]:
-    """Mark pods as removed by the controller, where they are not marked yet."""
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What one pass does to remove pods, as stages of its plan.
+
+    Attributes:
+        marks: Pods to mark as removed by the controller.
+        deletes: Pods to delete.
+        again: Another pass at once, if there are more.
+    """
+
+    marks: list[UpdateObject]
+    deletes: list[DeleteObject]
+    again: list[RequeueAfter]
+
+
+def removal(pods: Iterable[Pod], limit: int, *, marked: bool = True) -> Removal:
+    """Remove pods, as many as a window holds, in the order given.
+
+    Args:
+        pods: The pods; those that are on their way already are not deleted again.
+        limit: Size of a window.
+        marked: Whether they are marked first. Nothing is deleted before all of them are: which pods are to be
+            removed may depend on all of them being there.
+    """
+    found = list(pods)
+    marks = _marks(found) if marked else []
+    deletes = [] if len(marks) > limit else _deletes(found)
+    more = max(len(marks), len(deletes)) > limit
+    return Removal(marks[:limit], deletes[:limit], [RequeueAfter(0.0)] if more else [])
+
+
+def _marks(pods: Iterable[Pod]) -> list[UpdateObject]:
     return [
         UpdateObject(
             POD,
@@ -136,8 +167,7 @@ def mark(pods: Iterable[Pod]) -> list[UpdateObject]:
     ]
 
 
-def removals(pods: Iterable[Pod]) -> list[DeleteObject]:
-    """Delete pods, where they are not on their way already."""
+def _deletes(pods: Iterable[Pod]) -> list[DeleteObject]:
     return [
         DeleteObject(POD, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
         for pod in pods

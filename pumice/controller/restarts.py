@@ -5,7 +5,7 @@ replaced. The note does. It is written to `status.controlledResources` together 
 erased together with it, so it is there exactly as long as it is needed.
 
 Failures that are seen in one pass are restarted together, so a restart may have several targets:
-`task/ps;partition/worker/2;pods/train-worker/0,3-7`.
+`task/ps;partition/worker/2;pods/train-worker/0,3-7`. Several partitions are `partitions/worker/0-2`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,15 +23,12 @@ from pumice.controller.phases import (
     SOFT,
 )
 from pumice.controller.pods import partition_of
-from pumice.controller.podsets import Names, is_index, read_indexes, write_indexes
+from pumice.controller.podsets import Entries, Names, is_index, write_indexes
 
 __all__ = ["NOTE", "RESUME", "WHOLE", "Restart", "parse", "restart_for", "together"]
 
 NOTE = "pumice.dev/restart"
 """Key of the note in `status.controlledResources`."""
-
-_MOST = 200_000
-"""Indexes of a task up to which a note is read; more than a Job may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +52,27 @@ class Restart:
         """Whether other pods of the Job live on."""
         return not self.whole
 
-    def note(self) -> str:
+    def note(self, names: Names) -> str:
         """The text that `parse` reads."""
         if self.whole:
             return self.whole
         parts = [f"task/{task}" for task in sorted(self.tasks)]
-        parts += [f"partition/{task}/{number}" for task, number in sorted(self.partitions)]
+        numbers: dict[str, list[int]] = {}
+        for task, number in sorted(self.partitions):
+            if len(self.partitions) == 1 or not is_index(number):
+                parts.append(f"partition/{task}/{number}")
+            else:
+                numbers.setdefault(task, []).append(int(number))
+        parts += [
+            f"partitions/{task}/{write_indexes(sorted(found))}" for task, found in numbers.items()
+        ]
         indexes: dict[str, list[int]] = {}
         for name in sorted(self.pods):
-            prefix, _, index = name.rpartition("-")
-            if len(self.pods) == 1 or not is_index(index):
+            key = names.key(name)
+            if len(self.pods) == 1 or key is None:
                 parts.append(f"pod/{name}")
             else:
-                indexes.setdefault(prefix, []).append(int(index))
+                indexes.setdefault(name.rpartition("-")[0], []).append(key[1])
         parts += [
             f"pods/{prefix}/{write_indexes(sorted(found))}" for prefix, found in indexes.items()
         ]
@@ -147,22 +152,30 @@ def restart_for(action: str, task: str = "", pod: str = "", partition: str = "")
     return None
 
 
-def parse(note: str) -> Restart:
-    """Read a note; a missing or unreadable one means the whole Job."""
+def parse(note: str, names: Names) -> Restart:
+    """Read a note; a missing or unreadable one means the whole Job.
+
+    Indexes that no pod of the Job has are left out, so that a note which a user wrote costs no more than its
+    length and the Job's own pods.
+    """
     if note == "resume":
         return RESUME
     found: list[Restart] = []
+    pods, partitions = Entries(names), Entries(names)
     for part in note.split(";"):
         match part.split("/"):
             case ["task", task]:
                 found.append(Restart(tasks=frozenset({task})))
             case ["partition", task, number]:
                 found.append(Restart(partitions=frozenset({(task, number)})))
+            case ["partitions", task, numbers]:
+                read = partitions.read(f"{task}/{numbers}")
+                found.append(Restart(partitions=frozenset((task, str(at)) for _, at in read)))
             case ["pod", name]:
                 found.append(Restart(pods=frozenset({name})))
             case ["pods", prefix, indexes]:
-                names = (f"{prefix}-{index}" for index in read_indexes(indexes, _MOST))
-                found.append(Restart(pods=frozenset(names)))
+                read = pods.read(f"{names.task(prefix) or ''}/{indexes}")
+                found.append(Restart(pods=frozenset(names.name(*key) for key in read)))
             case _:
                 return WHOLE
     return together(found)

@@ -4,7 +4,7 @@
 those of each pod, each task and each partition. Resuming costs nothing. The counters are kept in
 `status.controlledResources` under `pumice.dev/retries` and begin anew with each incarnation of the Job:
 
-    pod/worker/0,3=2/1 partition/worker/2=1/1 task/ps=3/3
+    task/ps=3/3 partition/worker/2=1/1 pod/worker/0,3=2/1
 
 The first number counts restarts, the second those that followed each other without ten minutes of running in
 between. A pod that fails for the first time is restarted at once; one that fails again waits 10 s, then 20 s,
@@ -12,11 +12,12 @@ up to 5 min. With `strict-upstream` every restart and every resume counts in `st
 Volcano, and nothing waits.
 """
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pumice.api.jobs import Job
-from pumice.controller.podsets import Names, read_entry, write_indexes
+from pumice.controller.podsets import Entries, Names, is_index, write_indexes
 from pumice.controller.restarts import Restart
 
 __all__ = [
@@ -45,11 +46,15 @@ LONGEST_SECONDS = 300.0
 RUN_SECONDS = 600.0
 """A pod that ran for so long does not wait when it fails."""
 
+LONGEST = 131_072
+"""Characters of the note, beside an entry for each task. Five sets of 100,000 pods have room in it, which is as many
+different tallies as there are with the usual `maxRetry` of 3."""
+
 _STREAK = 6
 """Restarts in a row after which the wait does not grow any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Tally:
     """Restarts of one unit.
 
@@ -63,11 +68,13 @@ class Tally:
 
 
 def units(restart: Restart, names: Names) -> list[Unit]:
-    """What a targeted restart restarts, in order."""
+    """What a targeted restart restarts, in order; a partition that a user gave a name counts as its task."""
     pods = sorted(key for name in restart.pods if (key := names.key(name)) is not None)
+    named = {task for task, number in restart.partitions if not is_index(number)}
+    numbered = sorted(each for each in restart.partitions if is_index(each[1]))
     return [
-        *(("task", task, "") for task in sorted(restart.tasks)),
-        *(("partition", task, number) for task, number in sorted(restart.partitions)),
+        *(("task", task, "") for task in sorted(restart.tasks | named)),
+        *(("partition", task, number) for task, number in numbered),
         *(("pod", task, str(index)) for task, index in pods),
     ]
 
@@ -123,21 +130,44 @@ def described(unit: Unit, names: Names) -> str:
 
 
 def write(tallies: Mapping[Unit, Tally]) -> str:
-    """The text of the note; pods of a task with equal tallies share an entry."""
-    entries: list[str] = []
-    pods: dict[tuple[str, Tally], list[int]] = {}
-    for unit in sorted(tallies):
-        kind, task, number = unit
-        if kind == "pod":
-            pods.setdefault((task, tallies[unit]), []).append(int(number))
-        else:
-            where = f"{task}/{number}" if number else task
-            entries.append(f"{kind}/{where}={_numbers(tallies[unit])}")
-    entries += [
-        f"pod/{task}/{write_indexes(sorted(indexes))}={_numbers(tally)}"
-        for (task, tally), indexes in pods.items()
+    """The text of the note; pods of a task, and its partitions, with equal tallies share an entry.
+
+    Where the tallies differ so much that the text would be too long, the lowest are raised until it is not: so
+    restarts stay bounded, and none counts more of them than another pod, or partition, of its task.
+    """
+    tasks = [
+        f"{unit[0]}/{unit[1]}={_numbers(tallies[unit])}" for unit in sorted(tallies) if not unit[2]
     ]
-    return " ".join(entries)
+    sets: dict[tuple[str, str], dict[Tally, list[int]]] = {}
+    for kind, task, number in tallies:
+        if number:
+            tally = tallies[kind, task, number]
+            sets.setdefault((kind, task), {}).setdefault(tally, []).append(int(number))
+
+    def text(least: Tally) -> str:
+        return " ".join([*tasks, *_entries(sets, least)])
+
+    levels = sorted({Tally(), *(tally for by_tally in sets.values() for tally in by_tally)})
+    del levels[: -LONGEST // len("pod/a/0=1/0 ")]  # more entries than that have no room
+    if len(whole := text(levels[0])) <= LONGEST:
+        return whole
+    at = bisect_left(levels, True, key=lambda least: len(text(least)) <= LONGEST)
+    return text(levels[min(at, len(levels) - 1)])
+
+
+def _entries(
+    sets: Mapping[tuple[str, str], Mapping[Tally, list[int]]], least: Tally
+) -> Iterator[str]:
+    """Entries of pods and partitions, whose tallies are raised to the least one, or to the highest of their task."""
+    for (kind, task), by_tally in sorted(sets.items()):
+        level = min(least, max(by_tally))
+        streak = max((each.streak for each in by_tally if each <= level), default=0)
+        raised: dict[Tally, list[int]] = {}
+        for tally, indexes in by_tally.items():
+            now = Tally(level.count, streak) if tally <= level else tally
+            raised.setdefault(now, []).extend(indexes)
+        for tally, indexes in sorted(raised.items(), key=lambda each: min(each[1])):
+            yield f"{kind}/{task}/{write_indexes(sorted(indexes))}={_numbers(tally)}"
 
 
 def of(job: Job, names: Names) -> dict[Unit, Tally]:
@@ -148,6 +178,7 @@ def of(job: Job, names: Names) -> dict[Unit, Tally]:
 def read(text: str, names: Names) -> dict[Unit, Tally]:
     """Read a note; entries that cannot be read, or that name no task of the Job, are left out."""
     found: dict[Unit, Tally] = {}
+    entries = {kind: Entries(names) for kind in ("partition", "pod")}
     for entry in text.split():
         what, _, numbers = entry.rpartition("=")
         kind, _, where = what.partition("/")
@@ -155,11 +186,11 @@ def read(text: str, names: Names) -> dict[Unit, Tally]:
         if not (count.isdecimal() and streak.isdecimal() and len(numbers) < 20):
             continue
         tally = Tally(int(count), min(int(streak), _STREAK))
-        task, _, number = where.partition("/")
-        if kind == "pod":
-            found |= {("pod", task, str(index)): tally for task, index in read_entry(where, names)}
-        elif kind in ("task", "partition") and names.size(task):
-            found[kind, task, number] = tally
+        if kind in entries:
+            pods = entries[kind].read(where)
+            found |= {(kind, task, str(index)): tally for task, index in pods}
+        elif kind == "task" and names.size(where):
+            found[kind, where, ""] = tally
     return found
 
 

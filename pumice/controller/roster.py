@@ -7,16 +7,18 @@ A pod that is gone leaves no trace of its own. So the status notes, in `controll
   the controller: it was evicted.
 * `pumice.dev/succeeded`: the pods that succeeded before they were removed. They count as succeeded also when
   they exist no longer, and are not made again. A pod that exits 0 because it is being removed has not done
-  its work.
+  its work: one whose removal has begun succeeded only if its containers had ended before that.
 * `pumice.dev/evicted`: evicted pods for which a policy has a `timeout`, each with the moment at which it was
   found missing, as `worker/3@2027-01-15T08:00:00Z`. An entry stays until a pod of that name runs.
+* `pumice.dev/completed`: tasks that are complete and for which there is a policy that has not acted yet, each with the
+  moment at which its last pod ended, as `ps@2027-01-15T08:00:00Z`. Its pods may be removed meanwhile.
 
 A pod enters the note only after the watch showed it: a note written before the pod would turn a creation
 that was never sent into an eviction. The note is written together with the counts that the pod changes, so
 it costs no write of its own.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -25,26 +27,41 @@ from pumice.api.jobs import Job
 from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
 from pumice.controller import podsets
+from pumice.controller.lifetimes import ended_by_itself
 from pumice.controller.podsets import Names
 
-__all__ = ["EVICTED", "PODS", "SUCCEEDED", "Roster", "read", "version_of"]
+__all__ = [
+    "COMPLETED",
+    "EVICTED",
+    "PODS",
+    "SUCCEEDED",
+    "Roster",
+    "has_finished",
+    "read",
+    "version_of",
+]
 
 PODS = "pumice.dev/pods"
 SUCCEEDED = "pumice.dev/succeeded"
 EVICTED = "pumice.dev/evicted"
+COMPLETED = "pumice.dev/completed"
 
 _MOMENTS = 100
 """Bound on distinct moments in the note; later evictions share the last one, so that the note stays short."""
 
-
-_LATEST = 253_402_300_799.0
-"""The last moment that can be written; a time zone can bring what a user wrote beyond it."""
+LONGEST = 65_536
+"""Characters of that note beyond which still fewer moments are told apart."""
 
 
 def version_of(pod: Pod) -> int:
     """Incarnation of the Job that a pod was made for."""
     text = pod.metadata.annotation(keys.JOB_VERSION)
     return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def has_finished(pod: Pod) -> bool:
+    """Whether a pod has done its work: it succeeded, and not because its removal was asked for."""
+    return pod.status.phase == "Succeeded" and ended_by_itself(pod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +74,12 @@ class Roster:
         notes: `controlledResources` as stored.
         present: Its pods that exist.
         had: Pods that are noted as seen.
-        done: Pods that are noted as succeeded.
+        noted: Pods that are noted as succeeded.
+        done: These, and pods that have succeeded and were removed since that was written.
         missing: Pods that were evicted and have not been made anew, in order.
         lost: Pods that succeeded and no longer exist.
         waiting: Since when evicted pods do not run, where a policy waits for that.
+        completed: Since when tasks are complete, where a policy waits for that.
     """
 
     names: Names
@@ -68,10 +87,12 @@ class Roster:
     notes: Mapping[str, str]
     present: Mapping[str, Pod]
     had: AbstractSet[str]
+    noted: AbstractSet[str]
     done: AbstractSet[str]
     missing: tuple[str, ...]
     lost: frozenset[str]
     waiting: Mapping[str, float]
+    completed: Mapping[str, float]
 
     @property
     def lost_by_task(self) -> dict[str, int]:
@@ -81,31 +102,42 @@ class Roster:
     def lost_after(self, notes: Mapping[str, str]) -> dict[str, int]:
         """The same as soon as other notes are written."""
         text = notes.get(SUCCEEDED, "")
-        if text == self.notes.get(SUCCEEDED, ""):
+        if text == self.notes.get(SUCCEEDED, "") and self.done == self.noted:
             return self.lost_by_task
         return self._by_task(podsets.read(text, self.names).difference(self.present))
 
     def living(
-        self, leaving: Collection[str], evicted: Mapping[str, float] | None = None
+        self,
+        leaving: Collection[str],
+        evicted: Mapping[str, float] | None = None,
+        completed: Mapping[str, float] | None = None,
     ) -> dict[str, str]:
         """The notes of a Job that lives.
 
         Args:
             leaving: Names of pods that the controller is about to remove.
             evicted: Pods that were just found missing and for which a policy waits.
+            completed: Since when tasks are complete, where a policy waits for that.
         """
-        return self._noted(leaving.__contains__, {**self.waiting, **(evicted or {})})
+        waiting = {**self.waiting, **(evicted or {})}
+        return self._noted(leaving.__contains__, waiting, completed or {})
 
-    def without(self, replaced: Callable[[str], bool]) -> dict[str, str]:
+    def without(
+        self, replaced: Callable[[str], bool], completed: Mapping[str, float] | None = None
+    ) -> dict[str, str]:
         """The notes of a Job that lives and some of whose pods are replaced."""
-        return self._noted(replaced, self.waiting)
+        return self._noted(replaced, self.waiting, completed or {})
 
     def ended(self) -> dict[str, str]:
         """The notes of a Job whose pods are removed but for the finished ones."""
-        return _texts({SUCCEEDED: self._succeeded(lambda _: False)})
+        succeeded = self._succeeded(lambda _: False)
+        return _texts({SUCCEEDED: self._text(SUCCEEDED, self.noted, succeeded)})
 
     def _noted(
-        self, removed: Callable[[str], bool], waiting: Mapping[str, float]
+        self,
+        removed: Callable[[str], bool],
+        waiting: Mapping[str, float],
+        completed: Mapping[str, float],
     ) -> dict[str, str]:
         had = {name for name in self.missing if not removed(name)}
         had |= {
@@ -118,11 +150,22 @@ class Roster:
             for name, moment in waiting.items()
             if not removed(name) and _waits(self.present.get(name))
         }
+        succeeded = self._succeeded(removed)
+        if completed:
+            sizes = self._by_task(succeeded)
+            completed = {
+                task: moment
+                for task, moment in completed.items()
+                if sizes.get(task, 0) >= self.names.size(task)
+            }
         return _texts(
             {
                 PODS: self._text(PODS, self.had, had),
-                SUCCEEDED: self._succeeded(removed),
+                SUCCEEDED: self._text(SUCCEEDED, self.noted, succeeded),
                 EVICTED: _write_moments(still, self.names),
+                COMPLETED: " ".join(
+                    f"{task}@{format_time(moment)}" for task, moment in sorted(completed.items())
+                ),
             }
         )
 
@@ -144,12 +187,12 @@ class Roster:
         return not self.version or version_of(pod) >= self.version
 
     def has_succeeded(self, pod: Pod) -> bool:
-        """Whether a pod has done its work: one that is being removed must have been noted before."""
+        """Whether a pod has done its work; what was noted before its removal stays true."""
         return pod.status.phase == "Succeeded" and (
-            pod.metadata.deletion_timestamp is None or pod.metadata.name in self.done
+            pod.metadata.name in self.done or has_finished(pod)
         )
 
-    def _succeeded(self, removed: Callable[[str], bool]) -> str:
+    def _succeeded(self, removed: Callable[[str], bool]) -> set[str]:
         found = {
             name
             for name, pod in self.present.items()
@@ -158,37 +201,53 @@ class Roster:
             and not pod.metadata.annotation(keys.OUT_OF_SYNC)
         }
         found |= self.lost
-        return self._text(SUCCEEDED, self.done, {name for name in found if not removed(name)})
+        return {name for name in found if not removed(name)}
 
     def _by_task(self, pods: Iterable[str]) -> dict[str, int]:
         return {task: len(indexes) for task, indexes in self.names.by_task(pods).items()}
 
 
-def read(job: Job, pods: Iterable[Pod], found: Iterable[str] = ()) -> Roster:
+def read(
+    job: Job,
+    pods: Iterable[Pod],
+    now: float,
+    found: Iterable[str] = (),
+    succeeded: Iterable[Pod] = (),
+) -> Roster:
     """The roster of a Job.
 
     Args:
         job: The Job.
         pods: Its own pods.
+        now: The moment, in UNIX seconds; nothing was found missing after it.
         found: Names of further pods of it that exist.
+        succeeded: Pods of it that have succeeded and were removed since the notes were written.
     """
     names = Names(job)
+    version = job.status.version
     notes = job.status.controlled_resources or {}
     present = {pod.metadata.name: pod for pod in pods}
     elsewhere = set(found)
-    done = podsets.read(notes.get(SUCCEEDED, ""), names)
+    noted = podsets.read(notes.get(SUCCEEDED, ""), names)
+    done = noted | {
+        pod.metadata.name
+        for pod in succeeded
+        if version_of(pod) >= version and names.wants(pod.metadata.name)
+    }
     had = podsets.read(notes.get(PODS, ""), names)
     missing = had.difference(present, elsewhere, done)
     return Roster(
         names=names,
-        version=job.status.version,
+        version=version,
         notes=notes,
         present=present,
         had=had,
+        noted=noted,
         done=done,
         missing=tuple(sorted(missing, key=lambda name: names.key(name) or ("", 0))),
         lost=frozenset(done.difference(present, elsewhere)),
-        waiting=_read_moments(notes.get(EVICTED, ""), names),
+        waiting=_read_moments(notes.get(EVICTED, ""), names, now),
+        completed=_read_completed(notes.get(COMPLETED, ""), names, now),
     )
 
 
@@ -197,9 +256,18 @@ def _waits(pod: Pod | None) -> bool:
 
 
 def _write_moments(waiting: Mapping[str, float], names: Names) -> str:
-    groups: dict[float, list[str]] = {}
     moments = sorted(set(waiting.values()))
-    first = set(moments[:_MOMENTS])
+    most = _MOMENTS
+    while len(text := _moments_text(waiting, moments, most, names)) > LONGEST and most > 1:
+        most //= 2
+    return text
+
+
+def _moments_text(
+    waiting: Mapping[str, float], moments: Sequence[float], most: int, names: Names
+) -> str:
+    groups: dict[float, list[str]] = {}
+    first = set(moments[:most])
     for name, moment in waiting.items():
         groups.setdefault(moment if moment in first else moments[-1], []).append(name)
     return " ".join(
@@ -209,14 +277,26 @@ def _write_moments(waiting: Mapping[str, float], names: Names) -> str:
     )
 
 
-def _read_moments(text: str, names: Names) -> dict[str, float]:
+def _read_moments(text: str, names: Names, now: float) -> dict[str, float]:
     found: dict[str, float] = {}
+    entries = podsets.Entries(names)
     for part in text.split():
         entry, _, moment = part.partition("@")
-        since = parse_time(moment)
-        if since is not None and since <= _LATEST:
-            found |= dict.fromkeys(podsets.read(entry, names), since)
+        if (since := _moment(moment, now)) is not None:
+            found |= dict.fromkeys((names.name(*key) for key in entries.read(entry)), since)
     return found
+
+
+def _read_completed(text: str, names: Names, now: float) -> dict[str, float]:
+    parts = (part.partition("@") for part in text.split())
+    found = {task: _moment(moment, now) for task, _, moment in parts if names.size(task)}
+    return {task: since for task, since in found.items() if since is not None}
+
+
+def _moment(text: str, now: float) -> float | None:
+    """A moment in a note; a user may have written one that has not come, or none that a clock can show."""
+    moment = parse_time(text)
+    return min(moment, now) if moment is not None and moment >= 0 else None
 
 
 def _texts(notes: dict[str, str]) -> dict[str, str]:

@@ -40,7 +40,7 @@ class Limits:
 
     Attributes:
         max_pods: Pods that a Job may ask for.
-        window: Pods that one pass creates at most.
+        window: Pods that one pass creates at most, and marks or removes at most.
     """
 
     max_pods: int = DEFAULT_MAX_PODS
@@ -165,7 +165,8 @@ def situation(
         for each in observed.objects
         if each.get("kind") == POD.kind and controls_raw(job.metadata, each)
     )
-    roster = read_roster(job, ordered, found)
+    succeeded = (pod for pod in observed.succeeded if controls(job.metadata, pod.metadata))
+    roster = read_roster(job, ordered, now, found, succeeded)
     counts = count(ordered, lost=roster.lost_by_task)
     wiring, wanted, problem = None, [], ""
     secrets: list[KeySecret] = []

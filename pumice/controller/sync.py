@@ -25,6 +25,7 @@ from pumice.controller.phases import (
     RUNNING,
     SOFT,
     SYNC_JOB,
+    Rule,
     Verdict,
     judge,
     row,
@@ -42,7 +43,7 @@ from pumice.controller.plan import (
 )
 from pumice.controller.policies import choose
 from pumice.controller.reasons import Waiting, arrival, why
-from pumice.controller.replicas import Replicas, leaving, mark, removals
+from pumice.controller.replicas import Replicas, leaving, removal
 from pumice.controller.situation import Situation
 from pumice.controller.volumes import foreign_claims
 
@@ -106,7 +107,9 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
         backoff=backoff.message if backoff else "",
     )
     old = rolling.outdated(case) if startable else []
-    surplus = [*leaving(replicas, case.pods), *old]
+    surplus = leaving(replicas, case.pods)
+    surplus += [pod for pod in old if not _is_marked(pod)]  # the others are leaving already
+    removed = removal(surplus, case.limits.window)
     evicted = _evicted(case)
     verdict, events = _verdict(case, waiting, backoff.pods if backoff else 0)
     absent = [RequireAbsent(POD, case.namespace, name) for name in evicted]
@@ -123,10 +126,10 @@ def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
         _claims(case) if due or case.observed.group is None else [],
         group.steps,
         due,
-        mark(surplus),
-        [*removals(surplus), *_spare(case)],
+        removed.marks,
+        [*removed.deletes, *_spare(case)],
         [RequeueAfter(CONFLICT_SECONDS)] if conflicts or taken else [],
-        [RequeueAfter(0.0)] if len(due) >= case.limits.window else [],
+        [RequeueAfter(0.0)] if len(due) >= case.limits.window else removed.again,
     )
 
 
@@ -173,9 +176,13 @@ def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
     ]
 
 
+def _is_marked(pod: Pod) -> bool:
+    return bool(pod.metadata.annotation(keys.OUT_OF_SYNC))
+
+
 def _restarts(old: Sequence[Pod]) -> list[RecordEvent]:
-    if not old:
-        return []
+    if not old or any(map(_is_marked, old)):
+        return []  # nothing to say, or it was said when the first of them was marked
     task = old[0].metadata.annotation(keys.TASK_SPEC)
     message = f"restarting {len(old)} pods of task {task}, which started before the Job was scaled"
     return [RecordEvent("Normal", "RestartOnScaling", message)]
@@ -204,10 +211,13 @@ def _verdict(
 ) -> tuple[Verdict, list[RecordEvent]]:
     """The next phase and why, and the events that tell of a change.
 
-    A pod that failed and is about to be restarted has not ended, so the Job does not end because of it.
+    A pod that failed and is about to be restarted has not ended, so a Job that runs does not end because of it.
+    For a Job that has yet to run it counts like every pod that failed.
     """
-    facts = replace(case.facts, failed=case.facts.failed - restarted)
-    verdict = judge(row(case.phase, SYNC_JOB).rule, case.phase, facts)
+    rule, facts = row(case.phase, SYNC_JOB).rule, case.facts
+    if rule is Rule.RUN:
+        facts = replace(facts, failed=facts.failed - restarted)
+    verdict = judge(rule, case.phase, facts)
     events = arrival(case, verdict)
     events += [RecordEvent("Warning", "PluginArgument", doubt) for doubt in case.doubts]
     if verdict.phase in (PENDING, RUNNING):

@@ -253,8 +253,6 @@ def split_flag(word: str) -> tuple[str, str | None] | None:
 
 def parse(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
     """Read a plugin's words: all of them, whatever is wrong with some."""
-    if not vector:
-        return Parsed(spec.defaults)
     if sum(map(len, vector)) <= _SHORT:
         return _parsed(spec, tuple(vector))
     return _read(spec, vector)
@@ -270,7 +268,9 @@ def _read(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
     reader = _Reader(spec, vector)
     while reader.position < len(vector):
         reader.step()
-    values = Values({**spec.defaults.of, **reader.values}, frozenset(reader.values))
+    values = spec.defaults
+    if reader.values:
+        values = Values({**values.of, **reader.values}, frozenset(reader.values))
     return Parsed(values, tuple(each.problem(values) for each in reader.faults))
 
 

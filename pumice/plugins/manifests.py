@@ -1,7 +1,7 @@
 """Objects that plugins want beside a Job: their manifests, and whether a Job's name can be part of theirs."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
@@ -10,18 +10,8 @@ from pumice.api.kinds import Kind
 __all__ = ["Derived", "manifest", "name_errors"]
 
 
-class Derived(NamedTuple):
-    """A name that follows from the Job's.
-
-    Attributes:
-        what: What has it, for the message: `Service`.
-        name: The name.
-        problem: What is wrong with it; None when nothing is.
-    """
-
-    what: str
-    name: str
-    problem: str | None
+Derived = tuple[str, str, str | None]
+"""A name that follows from the Job's: what has it, as messages call it; the name; and what is wrong with it."""
 
 
 def manifest(kind: Kind, name: str, namespace: str, **sections: Any) -> dict[str, Any]:
@@ -30,7 +20,7 @@ def manifest(kind: Kind, name: str, namespace: str, **sections: Any) -> dict[str
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **sections}
 
 
-def name_errors(job: Job, plugin: str, derived: Iterable[Derived]) -> tuple[FieldError, ...]:
+def name_errors(job: Job, plugin: str, derived: Iterable[Derived]) -> list[FieldError]:
     """Refuse a Job after which something cannot be named; one that has no name yet is not judged.
 
     Args:
@@ -39,14 +29,14 @@ def name_errors(job: Job, plugin: str, derived: Iterable[Derived]) -> tuple[Fiel
         derived: What it names after the Job.
     """
     if not job.metadata.name:
-        return ()
-    return tuple(
+        return []
+    return [
         FieldError(
             "metadata.name",
-            f'plugin {plugin} names a {each.what} "{each.name}" after the Job, and that {each.problem}; '
+            f'plugin {plugin} names a {what} "{name}" after the Job, and that {problem}; '
             "choose another name for the Job",
             "JOB-PLUGIN-NAME",
         )
-        for each in derived
-        if each.problem
-    )
+        for what, name, problem in derived
+        if problem
+    ]

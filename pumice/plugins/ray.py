@@ -32,7 +32,7 @@ from pumice.plugins.cast import (
 )
 from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
-from pumice.plugins.manifests import Derived, manifest, name_errors
+from pumice.plugins.manifests import manifest, name_errors
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import Svc
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
@@ -164,9 +164,9 @@ def _is_closed(job: Job) -> bool:
     return not parse(Svc.arguments, plugins[Svc.name] or ()).values["disable-network-policy"]
 
 
-def _name_errors(job: Job) -> tuple[FieldError, ...]:
+def _name_errors(job: Job) -> list[FieldError]:
     name = _service(job)
-    service = Derived("Service", name, names.service_name_problem(name))
+    service = ("Service", name, names.service_name_problem(name))
     return name_errors(job, Ray.name, (service,))
 
 

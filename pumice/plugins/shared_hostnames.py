@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.plugins.addresses import fixed_hostname
+from pumice.plugins.taken import taken
 
 __all__ = ["shared_hostname_errors"]
 
@@ -20,6 +21,8 @@ def shared_hostname_errors(job: Job, plugin: str, tasks: Collection[str]) -> lis
         plugin: Name of the plugin.
         tasks: Names of the tasks whose addresses it uses.
     """
+    if not taken(job).addresses:
+        return []
     return [
         FieldError(
             f"spec.tasks[{position}].template.spec.hostname",

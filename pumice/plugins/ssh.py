@@ -24,7 +24,7 @@ from pumice.plugins.edits import Mount, PodEdits
 from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept_volumes import kept_volume_warnings
-from pumice.plugins.manifests import Derived, manifest, name_errors
+from pumice.plugins.manifests import manifest, name_errors
 from pumice.plugins.mpi import mpi_port
 from pumice.plugins.secrets import Algorithm, KeySecret
 from pumice.plugins.ssh_config import client_config
@@ -262,13 +262,13 @@ def _other_volume(job: Job, mode: int) -> str:
     return f"{_secret(job)}-{'root' if mode == ROOT_MODE else 'user'}"
 
 
-def _name_errors(job: Job, values: Values) -> tuple[FieldError, ...]:
+def _name_errors(job: Job, values: Values) -> list[FieldError]:
     name = _secret(job)
-    secret = Derived("Secret and its volume", name, names.dns_label_problem(name))
+    secret = ("Secret and its volume", name, names.dns_label_problem(name))
     others = []
     if names.dns_label_problem(_other_volume(job, ROOT_MODE)) and not values.strict_upstream:
         others = _other_volumes(job, _directory(values))
-    volumes = (Derived("volume", each, names.dns_label_problem(each)) for each in others)
+    volumes = (("volume", each, names.dns_label_problem(each)) for each in others)
     return name_errors(job, Ssh.name, (secret, *volumes))
 
 

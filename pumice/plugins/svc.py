@@ -30,7 +30,7 @@ from pumice.plugins.foreign import ForeignJob
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
-from pumice.plugins.manifests import Derived, manifest, name_errors
+from pumice.plugins.manifests import manifest, name_errors
 from pumice.plugins.pod_sizes import pod_size_errors
 from pumice.plugins.taken import taken
 
@@ -98,8 +98,8 @@ class Svc(JobPlugin):
     def check(self, job: Job, values: Values) -> Findings:
         """Refuse names that cannot be made, warn about addresses that will not resolve."""
         small = is_small(job)
-        errors = [*_name_errors(job), *(() if small else _size_errors(job))]
         volume = names.hosts_config_map(job.metadata.name)
+        errors = [*_name_errors(job, volume), *(() if small else _size_errors(job))]
         if values["inject-hosts-env"] and len(job.tasks) > _FEW_TASKS:
             variables = _variables(job, volume)
             size = sum(2 * len(each.name) + len(volume) + _REFERENCE for each in variables)
@@ -291,11 +291,11 @@ def _publishes_not_ready(job: Job, values: Values) -> bool:
     return any(name in _FRAMEWORKS for name in job.spec.plugins or ())
 
 
-def _name_errors(job: Job) -> tuple[FieldError, ...]:
-    name, volume = job.metadata.name, names.hosts_config_map(job.metadata.name)
+def _name_errors(job: Job, volume: str) -> list[FieldError]:
+    name = job.metadata.name
     derived = (
-        Derived("Service", name, names.service_name_problem(name)),
-        Derived("volume", volume, names.dns_label_problem(volume)),
+        ("Service", name, names.service_name_problem(name)),
+        ("volume", volume, names.dns_label_problem(volume)),
     )
     return name_errors(job, Svc.name, derived)
 
@@ -312,12 +312,11 @@ def _size_errors(job: Job) -> tuple[FieldError, ...]:
 
 
 def _address_warnings(job: Job, values: Values, *, small: bool) -> list[FieldError]:
+    if small and not taken(job).addresses:
+        return []
     warnings = []
     only_files = frozenset() if small else _only_files(job)
     for position, task in enumerate(job.tasks):
-        pod = task.pod_spec()
-        if small and "hostname" not in pod and "subdomain" not in pod:
-            continue  # as nearly all, and there are many
         spec = f"spec.tasks[{position}].template.spec"
         if task.size > 1 and fixed_hostname(task):
             warnings.append(

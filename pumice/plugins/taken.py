@@ -23,11 +23,13 @@ class Taken(NamedTuple):
         variables: Names of environment variables.
         volumes: Names of volumes.
         paths: At which volumes are mounted, and block devices are, each with a slash behind it.
+        addresses: Whether a template sets `hostname` or `subdomain`.
     """
 
     variables: str
     volumes: str
     paths: str
+    addresses: bool
 
     def may_set(self, names: Iterable[str]) -> bool:
         """Whether one of these variables may be set; if not, none is."""
@@ -51,7 +53,7 @@ class _Last:
     The reference is weak: a Job takes a hundred times the memory of what is gathered from it.
     """
 
-    found: tuple[Callable[[], Job | None], Taken] = lambda: None, Taken("", "", "")
+    found: tuple[Callable[[], Job | None], Taken] = lambda: None, Taken("", "", "", False)
 
 
 def taken(job: Job) -> Taken:
@@ -69,8 +71,10 @@ def _gathered(job: Job) -> Taken:
     mounts: list[Any] = []
     devices: list[Any] = []
     fields = (("env", variables), ("volumeMounts", mounts), ("volumeDevices", devices))
+    addresses = False
     for task in job.tasks:
         spec = task.pod_spec()
+        addresses = addresses or "hostname" in spec or "subdomain" in spec
         if isinstance(found := spec.get("volumes"), list):
             volumes += found
         for key in ("containers", "initContainers"):
@@ -84,6 +88,7 @@ def _gathered(job: Job) -> Taken:
         _lines(variables, "name"),
         _lines(volumes, "name"),
         _lines(mounts, "mountPath", "/\n") + _lines(devices, "devicePath", "/\n"),
+        addresses,
     )
 
 

@@ -79,13 +79,15 @@ class TensorFlow(JobPlugin):
         roles = {role: values.of[role] for role in _CLUSTER_ORDER}
         kept = kept_warnings(job, values, (VARIABLE,))
         warnings = [*_role_warnings(job, values, roles), *kept]
-        warnings += _variable_warnings(job, values, size)
+        if size:
+            warnings += _variable_warnings(job, values, size)
         if not values.strict_upstream:
             warnings += kept_volume_warnings(job, self.name, _name(job), (MOUNT_PATH,))
         errors = shared_hostname_errors(job, self.name, roles.values())
-        errors += _file_errors(job, values, size)
-        if size < VARIABLE_LIMIT:
-            errors += pod_size_errors(job, self.name, size)
+        if size:
+            errors += _file_errors(job, values, size)
+            if size < VARIABLE_LIMIT:
+                errors += pod_size_errors(job, self.name, size)
         if kept:
             # Containers with a variable of their own need nothing of it.
             return Findings(warnings=(*warnings, *errors))

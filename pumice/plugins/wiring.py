@@ -66,6 +66,8 @@ class Wiring:
         Raises:
             PluginError: A plugin fails, or wants what no pod can have; the message names it.
         """
+        if not self._applied:
+            return pod
         if self._editors is None:
             self._editors = tuple(each.editor(self._job) for each in self._applied)
         try:

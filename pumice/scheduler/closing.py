@@ -10,7 +10,7 @@ from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
 from pumice.scheduler.findings import find
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.room import NO_SHORTAGE, Shortage, least
 from pumice.scheduler.model.tasks import Status
 from pumice.scheduler.phases import (
     is_releasing,
@@ -57,6 +57,8 @@ class Closing:
         due = {key for key, moment in state.dues.items() if moment <= now}
         for key in sorted(fresh | due):
             state.dues.pop(key, None)
+            if key in fresh:
+                state.outdated.pop(key, None)
             job = state.jobs.get(key)
             if job is None:
                 state.pending.pop(key, None)
@@ -74,7 +76,7 @@ class Closing:
             self._look(job)
         self._close(job)
         if is_fresh:
-            job.blocked = self._blocked(job)
+            job.shortage = self._shortage(job)
 
     def _look(self, job: Job) -> None:
         """Find out why a gang waits."""
@@ -98,26 +100,25 @@ class Closing:
         if job.group is not None:
             self._write(job, finding)
 
-    def _blocked(self, job: Job) -> tuple[PodShape, ...] | None:
-        """What `Job.blocked` is to be until the job is looked at again, after setting what goes with it."""
+    def _shortage(self, job: Job) -> Shortage | None:
+        """What `Job.shortage` is to be until the job is looked at again."""
         outcome = self._session.outcomes.get(job.key) or Outcome()
         waiting = [task for task in job.tasks.values() if task.status is Status.PENDING]
-        if job.is_pending and not outcome.has_no_queue:
-            return None  # it is still to enter its queue
+        if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):
+            return None  # nodes are reserved for it alone, or it is still to enter its queue
         if outcome.may_change or any(task.key in self._session.pipelined for task in waiting):
             return None
         if outcome.failed is not None:
+            if outcome.shortage is not None and outcome.shortage.lacking:
+                return outcome.shortage
             # Without a pod leaving its node, another row may suit again, or a promise may end.
             if self._is_wide or self._session.pipelined:
                 return None
-            shapes = {task.shape.number: task.shape for task in waiting if not task.gates}
-            found = outcome.places
-            job.short = 0 if found is None else max(1, job.min_member - job.ready - found)
-            job.gained = 0
-            return tuple(shapes.values())
+            shapes = tuple(dict.fromkeys(task.shape for task in waiting if not task.gates))
+            return Shortage(shapes, least(shapes))
         if job.group is None or outcome.refusal is not None or outcome.refused is not None:
-            return ()
-        return () if any(task.gates for task in waiting) else None
+            return NO_SHORTAGE
+        return NO_SHORTAGE if any(task.gates for task in waiting) else None
 
     def _wake(self, job: Job, moment: float) -> None:
         """Have a job looked at again at a moment, UNIX seconds."""

@@ -59,6 +59,9 @@ tiers:
 """
 """Configuration when none is given."""
 
+_FILE = "volcano-scheduler.conf"
+"""Key of a ConfigMap that holds the configuration, by convention."""
+
 _MISSING = "is not part of this version, ignored"
 
 
@@ -105,6 +108,8 @@ class _Reader:
             problem = " ".join(str(error).split())
             self._error("", f"must be a YAML document: {problem}", "SCHED-YAML")
             document = {}
+        if isinstance(document, dict) and document.get("kind") == "ConfigMap":
+            return self._config_map(document)
         root = self._mapping(document if document is not None else {}, "")
         known = ("actions", "tiers", "configurations", "metrics")
         self._no_others(root, known, "")
@@ -114,6 +119,20 @@ class _Reader:
         actions = self._actions(root.get("actions"), settings)
         plugins = self._tiers(root.get("tiers"))
         return Config(actions, plugins, tuple(self._warnings), tuple(self._missing))
+
+    def _config_map(self, manifest: Mapping[str, Any]) -> Config:
+        """A ConfigMap that holds the file, as `kubectl get configmap -o yaml` prints it."""
+        data = self._mapping(manifest.get("data") or {}, "data")
+        names = [_FILE] if _FILE in data else list(data)
+        text = data[names[0]] if len(names) == 1 else None
+        if isinstance(text, str) and "kind: ConfigMap" not in text:
+            return self.read(text)
+        listed = ", ".join(sorted(data)) or "nothing"
+        message = (
+            f"must hold the configuration under the key {_FILE}, or a single key; found {listed}"
+        )
+        self._error("data", message, "SCHED-CONFIG-MAP", "FieldValueRequired")
+        return Config((), ())
 
     # -- sections ----------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     """
     if state.is_settled(config, now):
         return _result(state, Outbox())
-    state.settle()
+    state.settle(now)
     state.cycles += 1
     if state.config is not config:
         state.config = config
@@ -42,6 +42,7 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     try:
         session = open_session(state, config, now)
     except Exception as failure:
+        state.gains.any_gang = True
         return _result(state, Outbox(), error=failure)
     error = _act(session, config)
     nominations = session.close()
@@ -52,13 +53,12 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     if error is None:
         error = _conclude(closing)
     if error is not None:
+        state.gains.any_gang = True
         return _result(state, outbox, session, closing, nominations, error=error)
-    state.gains.clear()
+    session.pass_over()
     session.events.extend(unenforced(state, config.enforced))
-    is_quiet = not (
-        outbox.binds or outbox.evicted or nominations or closing.statuses or session.errors
-    )
-    state.settled = (state.version, config) if is_quiet else None
+    is_busy = outbox.binds or outbox.evicted or nominations or closing.statuses or session.errors
+    state.settled = None if is_busy or state.outdated else (state.version, config)
     return _result(state, outbox, session, closing, nominations)
 
 

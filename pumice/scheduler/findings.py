@@ -41,7 +41,8 @@ def _reason(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool]
     if is_short and _is_arriving(session, job):
         return None
     if outcome.refusal is not None:
-        return outcome.refusal, is_short or session.is_pending(job)
+        waits_outside = session.is_pending(job) and not job.counts[Status.RUNNING]
+        return outcome.refusal, is_short or waits_outside
     if is_short:
         return _of_unready(session, job, outcome)
     return (_remainder(session, job, outcome), False) if waiting else None

@@ -10,11 +10,13 @@ class Ledger:
         log: Rows; one that is touched twice is there twice.
         promises: How many pods have been promised a place, undone ones included.
         releases: Whether any pod is about to leave its node.
+        evictions: How many pods were made to leave their node, undone ones included.
     """
 
-    __slots__ = ("log", "promises", "releases")
+    __slots__ = ("evictions", "log", "promises", "releases")
 
     def __init__(self, *, releases: bool) -> None:
         self.log: list[int] = []
         self.promises = 0
+        self.evictions = 0
         self.releases = releases

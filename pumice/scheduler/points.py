@@ -38,7 +38,11 @@ SortKey = Any
 """Something that compares with its like; the smaller comes first."""
 
 Scope = Literal["fixed", "row", "all"]
-"""What a placement changes about an answer: nothing, the row of the node, or any row."""
+"""What a placement changes about an answer: nothing, the row of the node, or any row.
+
+The same holds for a change of a node, its labels for example: unless the scope is `all`, it changes answers for its own row
+only. A filter answers for the rows that it is asked about, which may be a few (`Rows.index`).
+"""
 
 
 class Vote(IntEnum):

@@ -1,41 +1,62 @@
 """Which gangs a cycle tries: not those that nothing since their last try could have helped.
 
-A gang that found no node remembers the shapes of its waiting pods, and if that is one shape, how many places it was
-short of. It is tried again when it changed itself, when nodes gained room for one of these shapes, or for as many pods as
-it was short of, or when something changed that may help any gang: nodes, queues, priorities, claims, the configuration. A
-gang that cannot become ready whatever the nodes are is tried again when it changed itself, or when something changed that
-may help any gang. Every other gang is tried in every cycle.
+A gang that found too few nodes remembers a bound that it could not reach (`Shortage`): so many pods, each of which takes
+at least so much, and how many places for them were lacking. The bound is arithmetic on what nodes have free; filters
+and the order of placing only make it smaller. An event about a node (a pod leaves it, it grows, it gets a label, it comes)
+therefore costs such a gang one division a row that changed, for all gangs at once in columns. Before a gang is tried
+after all, the rows that changed are counted again, without those that a filter refuses and without what other
+gangs have taken in this cycle.
 
-Pods of one shape take the same room wherever they go, so counting their places is exact, unless something else than room
-decides how many a node takes, such as a host port. Of several shapes a single new place may be enough, because it lets
-others move.
+If each shape alone has places enough, but not all together, the gang is tried whenever a row that changed has room for
+one of its pods. Room that nodes *lose* is never a reason to try a gang again.
+
+Changes of queues, priorities, claims and the configuration may help any gang. What a gang lacks is then counted
+anew on all nodes. A gang that cannot become ready whatever the nodes are is tried again when it changed itself,
+or after such a change. Every other gang is tried in every cycle.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import compress
 
-from pumice.scheduler.model.axis import Ints
+import numpy as np
+
+from pumice.scheduler.ledger import Ledger
+from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.nodes import NodeTable, Rows
+from pumice.scheduler.model.room import Needs, Shortage, least, places
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
 
-__all__ = ["Gains", "to_try"]
+__all__ = ["Gains", "Prospects"]
+
+Suiting = Callable[[PodShape, str, Rows], Bools]
+"""Which rows the filters that no placement changes leave to pods of a shape, for a queue."""
+
+_ROWS = 16
+"""Rows up to which those that changed are counted apart from the others for a single gang."""
+
+_FEW = 8
+"""Shapes up to which filters are asked when their pods are counted together."""
 
 
 class Gains:
-    """What has changed since the last cycle that may help gangs which found no node.
+    """What has changed since a cycle began that may help gangs which found no node.
 
     Attributes:
         any_gang: Whether something changed that may help any gang.
-        nodes: Nodes that pods have left, or are about to leave: what was free on them before, by column.
+        nodes: Nodes that pods have left or are about to leave, or that changed: what was free on them before, by column;
+            None where that does not count, because the node is new or what it says about itself has changed.
+        changes_reasons: Whether nodes changed otherwise than by pods, so that the reasons of gangs need another look.
     """
 
-    __slots__ = ("_table", "any_gang", "nodes")
+    __slots__ = ("_table", "any_gang", "changes_reasons", "nodes")
 
-    def __init__(self, table: NodeTable) -> None:
+    def __init__(self, table: NodeTable, *, any_gang: bool = False) -> None:
         self._table = table
-        self.any_gang = True
-        self.nodes: dict[str, Ints] = {}
+        self.any_gang = any_gang
+        self.nodes: dict[str, Ints | None] = {}
+        self.changes_reasons = False
 
     def about_to_change(self, old: Task, new: Task | None, node: str) -> None:
         """Note that a pod is about to change, or to go.
@@ -54,10 +75,27 @@ class Gains:
         if row >= 0 and node not in self.nodes:
             self.nodes[node] = self._table.free(row)
 
-    def clear(self) -> None:
-        """Begin anew; a cycle has seen everything."""
-        self.any_gang = False
-        self.nodes.clear()
+    def evicted(self, task: Task) -> None:
+        """Note that a cycle has made a pod leave its node."""
+        row = self._table.records[task.node].row
+        if row < 0:
+            return
+        before = self.nodes.get(task.node, self._table.free(row))
+        if before is not None:
+            self.nodes[task.node] = before - task.shape.vector
+
+    def changed(self, node: str, before: Ints | None) -> None:
+        """Note that a node came or changed.
+
+        Args:
+            node: Name of the node.
+            before: What was free on it, by column, where nothing but its size has changed.
+        """
+        self.changes_reasons = True
+        if before is None:
+            self.nodes[node] = None
+        else:
+            self.nodes.setdefault(node, before)
 
 
 def _stays(old: Task, new: Task | None, node: str) -> bool:
@@ -69,49 +107,197 @@ def _stays(old: Task, new: Task | None, node: str) -> bool:
     return new.status in NEEDS_ROOM
 
 
-def to_try(waiting: Iterable[Job], gains: Gains, nodes: NodeTable) -> list[Job]:
-    """The waiting gangs that a cycle has to try, in the order of their keys."""
-    room = None if gains.any_gang else _Room(gains, nodes)
-    return sorted((job for job in waiting if _is_worth_it(job, room)), key=lambda job: job.key)
+class Prospects:
+    """What a cycle can expect of the gangs that wait, by arithmetic."""
 
+    def __init__(self, gains: Gains, nodes: NodeTable, ledger: Ledger, suiting: Suiting) -> None:
+        """Begin a cycle.
 
-def _is_worth_it(job: Job, room: "_Room | None") -> bool:
-    """Whether to try a gang, given the room that nodes have gained; None when anything may help."""
-    if room is None or job.blocked is None:
-        return True
-    if not job.short or len(job.blocked) != 1:
-        return any(room.of(shape)[1] for shape in job.blocked)
-    job.gained += room.of(job.blocked[0])[0]
-    return job.gained >= job.short
+        Args:
+            gains: What has changed since the last one.
+            nodes: The nodes, settled.
+            ledger: Which rows the session changes.
+            suiting: Asks the filters.
+        """
+        self._any_gang = gains.any_gang
+        self._table = nodes
+        self._ledger = ledger
+        self._suiting = suiting
+        known = {name: nodes.records[name].row for name in gains.nodes if name in nodes.records}
+        changed = sorted((row, name) for name, row in known.items() if row >= 0)
+        self._index: Ints = np.array([row for row, _ in changed], dtype=np.int64)
+        self._before = np.zeros((len(changed), nodes.width), dtype=np.int64)
+        for place, (_, name) in enumerate(changed):
+            before = gains.nodes[name]
+            if before is not None:
+                self._before[place, : len(before)] = before
+        self._now = nodes.free(self._index)
+        self._rows = nodes.rows().take(self._index)
+        self._earlier: list[list[int]] = self._before.tolist()
+        self._lists: list[list[int]] = self._now.tolist()
+        self._seen = len(ledger.log)
+        self._fits: dict[Needs, tuple[list[int], list[int]]] = {}
+        self._known: dict[str, int] = {}
+        self._counts: dict[tuple[tuple[PodShape, ...], str], tuple[int, int, int]] = {}
 
+    # -- before and after the session ----------------------------------------------------------
 
-class _Room:
-    """What the nodes that gained room have for pods, now or once terminating pods are gone."""
+    def to_try(self, waiting: Iterable[Job], anew: Collection[str]) -> list[Job]:
+        """The gangs that a session has to look at, in the order of their keys.
 
-    def __init__(self, gains: Gains, nodes: NodeTable) -> None:
-        records = [nodes.records[name] for name in sorted(gains.nodes) if name in nodes.records]
-        self._changes = [
-            (gains.nodes[record.name].tolist(), nodes.free(record.row).tolist())
-            for record in records
-            if record.row >= 0
-        ]
-        self._answers: dict[int, tuple[int, bool]] = {}
-
-    def of(self, shape: PodShape) -> tuple[int, bool]:
-        """How many more pods of a shape fit than before, and whether any fits."""
-        answer = self._answers.get(shape.number)
-        if answer is None:
-            counts = [
-                (_fitting(shape, before), _fitting(shape, now)) for before, now in self._changes
+        Args:
+            waiting: Gangs that wait.
+            anew: Keys of gangs to be tried whatever their prospects are.
+        """
+        jobs = list(waiting)
+        if not self._any_gang:
+            gained = self._gained(jobs)
+            jobs = [
+                job
+                for job in jobs
+                if job.shortage is None or job.key in anew or _is_enough(job.shortage, gained)
             ]
-            more = sum(max(now - before, 0) for before, now in counts)
-            answer = self._answers[shape.number] = more, any(now for _, now in counts)
-        return answer
+        return sorted(jobs, key=lambda job: job.key)
+
+    def keep(self, passed_over: Iterable[Job]) -> None:
+        """Remember what nodes have gained for gangs that were not tried."""
+        jobs = list(passed_over)
+        self._follow()
+        gained = self._gained([job for job in jobs if job.key not in self._known])
+        for job in jobs:
+            if job.shortage is not None and job.shortage.lacking:
+                more, _ = gained.get(job.shortage.needs, (0, False))
+                job.shortage.gained += self._known.get(job.key, more)
+
+    def _gained(self, jobs: Iterable[Job]) -> dict[Needs, tuple[int, bool]]:
+        """How many more pods fit than before, and whether any fits, by what they need."""
+        if not len(self._index):
+            return {}
+        shortages = [job.shortage for job in jobs if job.shortage is not None]
+        needs = list(dict.fromkeys([each.needs for each in shortages if each.shapes]))
+        now = places(needs, self._now)
+        more = np.maximum(now - places(needs, self._before), 0)
+        if len(self._index) <= _ROWS:
+            rows = zip(now.tolist(), more.tolist(), strict=True)
+            self._fits.update(zip(needs, rows, strict=True))
+        sums: list[int] = more.sum(axis=1).tolist()
+        any_fits: list[bool] = (now.max(axis=1, initial=0) > 0).tolist()
+        return dict(zip(needs, zip(sums, any_fits, strict=True), strict=True))
+
+    # -- in the session --------------------------------------------------------------------------
+
+    def are_too_few(self, job: Job, shortage: Shortage) -> bool:
+        """Whether there are still fewer places for a gang than it requires.
+
+        Args:
+            job: The gang.
+            shortage: What it lacked.
+        """
+        if not shortage.shapes:
+            return False
+        if not self._any_gang and len(self._index) <= _ROWS:
+            lacking = max(shortage.lacking, 1) - shortage.gained
+            gained = self._gain(shortage, job.queue, lacking)
+            if gained < lacking:
+                self._known[job.key] = gained
+                return True
+        if not shortage.required:
+            return False
+        found = self._count(shortage.shapes, job.queue, shortage.required)
+        if found >= shortage.required:
+            return False
+        shortage.lacking, shortage.gained = shortage.required - found, 0
+        self._known[job.key] = 0
+        return True
+
+    def shortage(
+        self, job: Job, failed: PodShape, counts: Mapping[PodShape, int], least_ready: int
+    ) -> Shortage:
+        """What a gang lacks that has just been tried.
+
+        Args:
+            job: The gang, nothing of which is placed tentatively.
+            failed: Shape of the first pod for which there was no node.
+            counts: Pods that wait by shape.
+            least_ready: Pods that must find a place for the gang to become ready; 0 when that is not known.
+        """
+        shapes = tuple(counts)
+        alone = least_ready - sum(counts.values()) + counts[failed]
+        for required, kinds in ((alone, (failed,)), (least_ready, shapes)):
+            if required <= 0:
+                continue
+            found = self._count(kinds, job.queue, required)
+            if found < required:
+                return Shortage(kinds, least(kinds), required, required - found)
+        return Shortage(shapes, least(shapes))
+
+    def _gain(self, shortage: Shortage, queue: str, lacking: int) -> int:
+        """Places on the nodes that changed, as far as they are free now; without unsuitable nodes where that matters."""
+        self._follow()
+        now, more = self._fitting(shortage.needs)
+        places = more if shortage.lacking else now
+        if sum(places) < lacking:
+            return sum(places)
+        allowed = self._suit(shortage.shapes, queue, self._rows).tolist()
+        return sum(compress(places, allowed))
+
+    def _fitting(self, needs: Needs) -> tuple[list[int], list[int]]:
+        """Pods that fit on each node that changed, and how many more than before."""
+        known = self._fits.get(needs)
+        if known is None:
+            now = [_fitting(needs, row) for row in self._lists]
+            before = [_fitting(needs, row) for row in self._earlier]
+            more = [max(one - other, 0) for one, other in zip(now, before, strict=True)]
+            known = self._fits[needs] = now, more
+        return known
+
+    def _count(self, shapes: tuple[PodShape, ...], queue: str, required: int) -> int:
+        """How many such pods all suitable nodes have room for, once terminating pods are gone.
+
+        What was counted before in the session is answered again where it is too small: room only gets less, except by
+        evictions.
+        """
+        key = (shapes, queue)
+        moment = len(self._ledger.log)
+        counted, evictions, found = self._counts.get(key, (-1, 0, 0))
+        if counted == moment or (
+            counted >= 0 and evictions == self._ledger.evictions and found < required
+        ):
+            return found
+        rows = self._table.rows()
+        allowed = self._suit(shapes, queue, rows)
+        needs = least(shapes)
+        columns = [column for column, _ in needs]
+        free = rows.allocatable[:, columns] - rows.used[:, columns] + rows.releasing[:, columns]
+        packed = [tuple((place, amount) for place, (_, amount) in enumerate(needs))]
+        found = int(places(packed, free)[0][allowed].sum())
+        self._counts[key] = (moment, self._ledger.evictions, found)
+        return found
+
+    def _suit(self, shapes: tuple[PodShape, ...], queue: str, rows: Rows) -> Bools:
+        """Rows that suit one of the shapes; all of them when there are many."""
+        if len(shapes) > _FEW:
+            return np.ones(len(rows), dtype=np.bool_)
+        masks = [self._suiting(shape, queue, rows) for shape in shapes]
+        found: Bools = np.logical_or.reduce(masks)
+        return found
+
+    def _follow(self) -> None:
+        """Look again at the rows that changed, if the session has touched any."""
+        if self._seen != len(self._ledger.log):
+            self._seen = len(self._ledger.log)
+            self._now = self._table.free(self._index)
+            self._lists = self._now.tolist()
+            self._fits.clear()
 
 
-def _fitting(shape: PodShape, free: Sequence[int]) -> int:
-    """Pods of a shape that fit into what is free of each resource; columns opened since count as empty."""
-    return min(
-        max(free[need.column] // need.amount, 0) if need.column < len(free) else 0
-        for need in shape.needs
-    )
+def _fitting(needs: Needs, free: Sequence[int]) -> int:
+    """Pods that fit into what is free on one node."""
+    return min([max(free[column], 0) // amount for column, amount in needs])
+
+
+def _is_enough(shortage: Shortage, gained: Mapping[Needs, tuple[int, bool]]) -> bool:
+    more, any_fits = gained.get(shortage.needs, (0, False))
+    if not shortage.lacking:
+        return any_fits
+    return shortage.gained + more >= shortage.lacking

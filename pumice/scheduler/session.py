@@ -4,10 +4,12 @@ How answers are combined is Volcano's: orders are decided by the first plugin
 that sees a difference, checks must all agree, votes count tier by tier.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, TypeVar
+
+import numpy as np
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
@@ -18,6 +20,7 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.nominations import Nominations
@@ -32,6 +35,7 @@ from pumice.scheduler.points import (
 )
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event, Reason
+from pumice.scheduler.retries import Gains, Prospects
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
 from pumice.scheduler.victims import Reversed, allowed
@@ -40,6 +44,9 @@ from pumice.scheduler.view import SessionView
 __all__ = ["JobError", "Outcome", "Session"]
 
 T = TypeVar("T")
+
+_OUTDATED = 3
+"""Gangs that a session tries only because their reasons tell of nodes that have changed."""
 
 
 class JobError(Exception):
@@ -63,8 +70,7 @@ class Outcome:
         refusal: Why it was not tried, or not let in.
         failed: First pod for which there was no node, and why.
         schedulable: How many pods would have had a place, had the whole gang fitted.
-        places: How many places there were in all, promised ones included, where they can be counted: for pods of one
-            shape, which nothing but room keeps off a node.
+        shortage: What the nodes lacked for it.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
         has_no_queue: Whether it was refused because its queue does not exist or is not open.
@@ -74,17 +80,17 @@ class Outcome:
         "failed",
         "has_no_queue",
         "may_change",
-        "places",
         "refusal",
         "refused",
         "schedulable",
+        "shortage",
     )
 
     def __init__(self) -> None:
         self.refusal: Reason | None = None
         self.failed: tuple[Task, FitFailure] | None = None
         self.schedulable = 0
-        self.places: int | None = None
+        self.shortage: Shortage | None = None
         self.refused: Reason | None = None
         self.may_change = False
         self.has_no_queue = False
@@ -107,9 +113,9 @@ class Session:
         nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were placed, promised a place or refused.
-        places: How many pods of a shape, for a queue, fitted when a gang of that shape alone found too few places.
         ended: Why the reservation of a job has ended, by its key.
-        skipped: Jobs that need more than these, as they did before.
+        prospects: What the jobs that wait can expect, by arithmetic.
+        skipped: Jobs that were not tried, because there are too few places for them, as before.
     """
 
     def __init__(self, state: ClusterState, actions: frozenset[str], now: float) -> None:
@@ -129,20 +135,25 @@ class Session:
         self.pipelined: dict[str, str] = {}
         self.errors: dict[str, Exception] = {}
         self.decided = 0
-        self.places: dict[tuple[int, str], int] = {}
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, str, str], Board] = {}
         self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
-        self.view = SessionView(state, now, actions, self.events)
-        self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
+        self.ledger = Ledger(releases=bool(state.nodes.rows().releasing.any()))
         self.nominations = Nominations(
             state.nominees.values(), state.jobs, state.nodes, self.ledger
         )
         self.nominated: set[str] = set()
         self.extensions = Extensions()
+        gains, state.gains = state.gains, Gains(state.nodes)
+        self._changes_reasons = gains.any_gang or gains.changes_reasons
+        self.prospects = Prospects(gains, state.nodes, self.ledger, self._suiting)
+        free = [job for key, job in state.waiting.items() if key not in state.quarantined]
+        self._anew = self._outdated(free)
+        waiting = self.prospects.to_try(free, self._anew)
+        self.view = SessionView(state, now, actions, self.events, waiting)
         self.extensions.filters.append(Extension(-1, "", FilterPoint(self._readiness, "fixed")))
 
     def outcome(self, job: Job) -> Outcome:
@@ -282,6 +293,19 @@ class Session:
             self._impossible[number] = _first(each.call(shape) for each in checks)
         return self._impossible[number]
 
+    def is_hopeless(self, job: Job) -> bool:
+        """Whether a job need not be tried, because the nodes still have too few places for it."""
+        if job.shortage is None or job.key in self._anew:
+            return False
+        try:
+            if not self.prospects.are_too_few(job, job.shortage):
+                return False
+        except Exception as error:
+            self.fail(job.key, error)
+            return True
+        self.skipped.add(job.key)
+        return True
+
     # -- decisions ---------------------------------------------------------------------------
 
     def board(self, task: Task, queue: str) -> Board:
@@ -386,6 +410,30 @@ class Session:
         self._kept.append(statement)
         self.pipelined.update(statement.promises)
 
+    def pass_over(self) -> None:
+        """Note what has changed for the jobs that were not tried; the end of a session that no error ended."""
+        tried = {job.key for job in self.view.waiting} - self.skipped
+        passed = [
+            job
+            for job in self.state.waiting.values()
+            if job.key not in tried and _has_shortage(job)
+        ]
+        self.prospects.keep(passed)
+        if self._changes_reasons:
+            for key in sorted(job.key for job in passed):
+                self.state.outdated.setdefault(key)
+
+    def _outdated(self, waiting: Sequence[Job]) -> Collection[str]:
+        """Jobs to be tried whatever their prospects are, so that their reasons tell of the nodes as they are."""
+        if self._changes_reasons:
+            short = [job.key for job in waiting if _has_shortage(job)]
+            if len(short) <= _OUTDATED:
+                return short
+        keys = list(islice(self.state.outdated, _OUTDATED))
+        for key in keys:
+            del self.state.outdated[key]
+        return keys
+
     def close(self) -> dict[str, str]:
         """Undo what must not outlive the session.
 
@@ -403,12 +451,27 @@ class Session:
         self.outbox.promises.clear()
         return changed
 
-    def _readiness(self, _pods: PodClass, _rows: Rows) -> Verdict | None:
-        unready = self.state.facts.unready
+    def _suiting(self, shape: PodShape, queue: str, rows: Rows) -> Bools:
+        """Which rows the filters leave to pods whose answers no placement changes."""
+        allowed = np.ones(len(rows), dtype=np.bool_)
+        pods = PodClass(shape, queue, allowed)
+        for each in self.extensions.filters:
+            if each.call.scope == "fixed":
+                verdict = each.call.judge(pods, rows)
+                if verdict is not None:
+                    allowed &= verdict.codes == 0
+        return allowed
+
+    def _readiness(self, _pods: PodClass, rows: Rows) -> Verdict | None:
+        unready = self.state.facts.unready[rows.index]
         if not unready.any():
             return None
         codes: Ints = unready.astype("int64")
         return Verdict(codes, ("node(s) were not ready",))
+
+
+def _has_shortage(job: Job) -> bool:
+    return job.shortage is not None and bool(job.shortage.shapes)
 
 
 def _first(reasons: Iterable[Reason | None]) -> Reason | None:

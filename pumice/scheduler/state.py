@@ -16,12 +16,12 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
-from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.nodes import NodeTable, says_the_same
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
@@ -50,6 +50,7 @@ class ClusterState:
         settled: Version and configuration of a cycle after which there was nothing left to do.
         pace: How long reasons wait before they are written.
         gains: What changed since the last cycle that may help gangs which found no node.
+        outdated: Gangs to be tried again only because their reasons tell of nodes that have changed, the oldest first.
         dues: When the reason of a gang is to be written, UNIX seconds, by key.
         wakes: When plugins and actions want a cycle to run, UNIX seconds.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
@@ -60,9 +61,9 @@ class ClusterState:
         statuses: Status of every PodGroup, as it is or is about to be written.
         assumed: What was decided and is not shown by the API server yet.
         reservation: The gang for which nodes are reserved, and the nodes.
+        spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
-        spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
         budgets: PodDisruptionBudgets.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
@@ -102,7 +103,8 @@ class ClusterState:
         self.settled: tuple[int, object] | None = None
         self.config: object = None
         self.pace = pace or Pace()
-        self.gains = Gains(self.nodes)
+        self.gains = Gains(self.nodes, any_gang=True)
+        self.outdated: dict[str, None] = {}
         self.dues: dict[str, float] = {}
         self.wakes: list[float] = []
         self.dirty: dict[str, None] = {}
@@ -113,9 +115,9 @@ class ClusterState:
         self.statuses: dict[str, PodGroupStatus] = {}
         self.assumed = Assumptions()
         self.reservation: Reservation | None = None
+        self.spared: dict[str, tuple[str, float]] = {}
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
-        self.spared: dict[str, tuple[str, float]] = {}
         self.budgets = BudgetTable()
         self.nominees: dict[str, Task] = {}
         self.sought: dict[str, tuple[int, float]] = {}
@@ -130,11 +132,21 @@ class ClusterState:
         """
         allocatable = self.nodes.read(node)
         self._widen()
-        return self._helps(self.nodes.set(node, allocatable))
+        name = node.metadata.name
+        old = self.nodes.records.get(name)
+        before: Ints | None = None
+        if old is not None and old.node is not None and says_the_same(old.node, node):
+            before = self.nodes.free(old.row)
+        changed = self.nodes.set(node, allocatable)
+        if changed:
+            self.gains.changed(name, before)
+        return self._changed(changed)
 
     def remove_node(self, name: str) -> bool:
         """Forget a node; its pods stay known until they are removed themselves."""
-        return self._helps(self.nodes.remove(name))
+        known = self.nodes.remove(name)
+        self.gains.changes_reasons |= known
+        return self._changed(known)
 
     # -- pods --------------------------------------------------------------------------------
 
@@ -178,6 +190,7 @@ class ClusterState:
             return False
         self.assumed.end_pod(task.key)
         self.assumed.end_nomination(task.key)
+        self.spared.pop(task.key, None)
         self.gains.about_to_change(task, None, "")
         self._drop(task)
         return self._changed(True)
@@ -206,6 +219,21 @@ class ClusterState:
             self.nodes.drop_if_unused(record)
         self._index_nominee(task)
         return self._changed(True)
+
+    def spare(self, key: str, uid: str, until: float) -> None:
+        """Take back an eviction that the API server refused, and leave the pod out for a while.
+
+        Args:
+            key: `namespace/name` of the pod.
+            uid: uid of the pod whose eviction was refused.
+            until: Until when no action may choose it, UNIX seconds.
+        """
+        task = self.tasks.get(key)
+        if task is None or task.uid != uid:
+            return
+        self.forget(key, uid)
+        self.spared[key] = (uid, until)
+        self._changed(True)
 
     # -- gangs, queues, priorities -----------------------------------------------------------
 
@@ -341,15 +369,23 @@ class ClusterState:
 
     def is_settled(self, config: object, now: float) -> bool:
         """Whether a cycle would find nothing to do: nothing changed since one that left nothing, and nothing is due."""
+        spared = (until for _, until in self.spared.values())
         return (
             self.settled == (self.version, config)
             and min(self.dues.values(), default=NEVER) > now
             and min(self.wakes, default=NEVER) > now
+            and min(spared, default=NEVER) > now
         )
 
-    def settle(self) -> None:
-        """Bring rows and columns into order; a cycle does this first."""
+    def settle(self, now: float = 0.0) -> None:
+        """Bring rows and columns into order, and end what has lasted; a cycle does this first.
+
+        Args:
+            now: The moment, UNIX seconds.
+        """
         self.wakes.clear()
+        for key in [key for key, (_, until) in self.spared.items() if until <= now]:
+            del self.spared[key]
         self._widen()
         self.nodes.settle()
         self.facts.settle()
@@ -365,7 +401,7 @@ class ClusterState:
             return False
         self.dirty[key] = None
         if key in self.jobs:
-            self.jobs[key].blocked = None
+            self.jobs[key].shortage = None
         return self._changed(True)
 
     def set_reservation(self, reservation: Reservation | None) -> None:
@@ -404,6 +440,8 @@ class ClusterState:
             task.verdict = None
             self.assumed.assume_pod(task)
             self._index_nominee(task)
+            if task.status is Status.RELEASING:
+                self.gains.evicted(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:
             self._touch(self.jobs[gang])
@@ -468,7 +506,7 @@ class ClusterState:
 
     def _touch(self, job: Job) -> None:
         self.dirty[job.key] = None
-        job.blocked = None
+        job.shortage = None
         self._index(job)
 
     def _index(self, job: Job) -> None:
@@ -481,6 +519,7 @@ class ClusterState:
             self.shares.forget(job)
             self.warned.pop(job.key, None)
             self.dues.pop(job.key, None)
+            self.outdated.pop(job.key, None)
             self.quarantined.pop(job.key, None)
 
     def _priority(self, job: Job) -> int:

@@ -120,6 +120,7 @@ class Statement:
         record = self._nodes.records[task.node]
         self._steps.append((Decision.EVICT, task, record, task.status))
         self._ledger.releases = True
+        self._ledger.evictions += 1
         self._replace(task, record, Status.RELEASING)
         for handler in self._on_deallocate:
             handler.call(task, record)

@@ -18,7 +18,6 @@ from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event
-from pumice.scheduler.retries import to_try
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["SessionView"]
@@ -73,6 +72,7 @@ class SessionView:
         now: float,
         actions: frozenset[str],
         events: list[Event],
+        waiting: Sequence[Job],
     ) -> None:
         self._axis: Axis = state.axis
         self._state = state
@@ -92,11 +92,7 @@ class SessionView:
         self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
-        self.waiting: Sequence[Job] = to_try(
-            (job for key, job in state.waiting.items() if key not in state.quarantined),
-            state.gains,
-            state.nodes,
-        )
+        self.waiting: Sequence[Job] = waiting
         self.actions = actions
 
     def column(self, resource: str) -> int | None:

@@ -83,7 +83,7 @@ class Admission:
         self.plugins = plugins
         self.groups = groups
         self._annotating = annotating(plugins)
-        self._wirings = NativeWirings(plugins, plugin_settings)
+        self._wirings = NativeWirings(plugins, plugin_settings, max_pods=settings.max_pods_per_job)
         self._on_crash = on_crash
         self._told: set[tuple[str, str, int]] = set()
         self._known = KnownTemplates()

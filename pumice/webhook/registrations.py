@@ -60,6 +60,10 @@ class Registration:
     failure_policy: Literal["Fail", "Ignore"] = "Fail"
     lenient: bool = False
 
+    def passes_over_pods(self, groups: ResourceGroups) -> bool:
+        """Whether the controller knows which pods it is not to be asked about: all but those of resource groups."""
+        return self.kind == kinds.POD and not (self.mutating and groups.groups)
+
     @property
     def _verb(self) -> str:
         return "mutate" if self.mutating else "validate"
@@ -247,6 +251,11 @@ def configuration(
                 }
             ]
         }
+    if registration.passes_over_pods(groups):
+        # Match conditions would do, but the API server converts a pod for each webhook that has some.
+        unneeded = [keys.ADMISSION_UNNEEDED]
+        needed = {"key": keys.ADMISSION, "operator": "NotIn", "values": unneeded}
+        webhook["objectSelector"] = {"matchExpressions": [needed]}
     if registration.mutating:
         webhook["reinvocationPolicy"] = "IfNeeded"
     of = kinds.MUTATING_WEBHOOKS if registration.mutating else kinds.VALIDATING_WEBHOOKS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.api import keys
 from pumice.webhook.registrations import EXEMPT_NAMESPACES
 from tests.chart.manifests import (
     CHART,
@@ -85,6 +86,17 @@ def test_namespaces_are_exempt_as_for_webhooks(render: Render) -> None:
         assert kept["values"] == list(EXEMPT_NAMESPACES)
         assert (own["operator"], own["values"]) == ("NotIn", [NAMESPACE])
         assert further == {"key": "team", "operator": "Exists"}
+
+
+def test_pods_that_the_controller_labels_as_of_no_concern_are_left_out(render: Render) -> None:
+    selected = {
+        policy["metadata"]["name"]: policy["spec"]["matchConstraints"]["objectSelector"]
+        for policy in policies(render(None, MODE, GATES))
+        if "objectSelector" in policy["spec"]["matchConstraints"]
+    }
+    needed = {"key": keys.ADMISSION, "operator": "NotIn", "values": [keys.ADMISSION_UNNEEDED]}
+    wanted = {"matchExpressions": [needed]}
+    assert selected == {"pumice-pods": wanted, "pumice-pods-defaults": wanted}
 
 
 def test_nothing_is_called_and_nothing_runs_for_it(render: Render) -> None:

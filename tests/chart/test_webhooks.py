@@ -136,6 +136,8 @@ def test_the_api_server_asks_about_the_pods_of_resource_groups_and_of_no_others(
     ]
     installed = configured(manifests)[stated["metadata"]["name"]]
     assert installed["matchConditions"] == stated["webhooks"][0]["matchConditions"]
+    assert installed.get("objectSelector") == stated["webhooks"][0].get("objectSelector")
+    assert ("objectSelector" in installed) is not bool(values)  # groups are about all pods
     for text in (GROUP_ANNOTATIONS, GROUP_NAMESPACES):
         assert text not in str(manifests)
 

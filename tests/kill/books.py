@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.api.requests import Amounts, add, pod_requests
-from pumice.cluster.cache import Change, WatchCache
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.store import Change
 
 __all__ = ["Books", "History"]
 

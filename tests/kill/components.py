@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pumice.cluster.cache import Change, WatchCache
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.store import Change
 from tests.support.controlplane.processes import Process
 
 __all__ = ["COMPONENTS", "Component", "Member"]

@@ -11,6 +11,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.embedded import EmbeddedCluster, NodeTimings
+from tests.kit.quick_loop import wall
 from tests.kit.waiting import until
 
 __all__ = ["Stage", "quick_cluster"]
@@ -25,7 +26,8 @@ moment says nothing."""
 
 def quick_cluster() -> EmbeddedCluster:
     """An API server with our kinds, whose pods start and stop at once."""
-    return EmbeddedCluster(all_crds(), timings=NodeTimings(start=0.0, stop=0.0))
+    timings = NodeTimings(start=0.0, stop=0.0)
+    return EmbeddedCluster(all_crds(), timings=timings, clock=wall)
 
 
 class Stage:
@@ -82,6 +84,6 @@ class Stage:
                 return False
         return True
 
-    async def calm(self) -> None:
-        """Wait until nothing is written any more."""
-        await until(lambda: self.still(0.15), "nothing is written")
+    async def calm(self, seconds: float = 0.15) -> None:
+        """Wait until nothing has been written for some time."""
+        await until(lambda: self.still(seconds), "nothing is written")

@@ -1,7 +1,7 @@
-"""Carrying a plan out: every kind of step as one request, stages in order.
+"""Carrying a plan out: stages in order, the steps of a stage side by side.
 
-Steps of a stage go side by side, first one, then two, then four, so that a request that will be refused
-for all pods of a Job is refused once and not a thousand times. Where a quota refuses a pod, the other
+First one step is sent, then two, then four, so that a request that will be refused for all pods of a Job is
+refused once and not a thousand times. Where a quota refuses a pod, the other
 pods of its task are not tried, and those of other tasks are.
 
 Before a pod is removed, or marked for removal, the API server has confirmed that the Job is in the state
@@ -9,98 +9,31 @@ that the plan was made from: by a write of its status, which names the resourceV
 """
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import islice
 
-from pumice.api import keys
-from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, Kind
-from pumice.api.meta import ObjectMeta, Raw
+from pumice.api.kinds import JOB, POD, Kind
+from pumice.api.meta import Raw
 from pumice.cluster.client import Client
-from pumice.cluster.errors import (
-    AlreadyExists,
-    ApiError,
-    Conflict,
-    Forbidden,
-    NotFound,
-    TooManyRequests,
-    Unavailable,
-)
-from pumice.cluster.events import EventRecorder, Reference
-from pumice.controller.loop.key_pairs import KeyMaker, make_keys, with_keys
+from pumice.cluster.events import EventRecorder
+from pumice.cluster.sent import SentRequests
+from pumice.controller.loop.key_pairs import KeyMaker, make_keys
 from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.steps import Outcome, StepSender
 from pumice.controller.observed import Trouble
-from pumice.controller.owners import controls_raw
-from pumice.controller.patches import changes
 from pumice.controller.plan import (
-    CreateObject,
     DeleteObject,
-    PatchStatus,
     Plan,
-    RecordEvent,
-    RequeueAfter,
-    RequireAbsent,
-    RequireObject,
     Stage,
     Step,
     UnbuildableError,
     UpdateObject,
 )
 
-__all__ = ["OUTAGE_SECONDS", "Executor", "Outcome", "patience"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["OUTAGE_SECONDS", "Executor"]
 
 OUTAGE_SECONDS = 30.0
 """Longest wait after an API server did not answer."""
-
-LONGEST_RETRY_AFTER = 30.0
-"""Longest wait that an API server can ask for, in seconds."""
-
-SHORTEST_RETRY_AFTER = 0.1
-
-QUOTA = "exceeded quota"
-"""Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What came of a plan.
-
-    Attributes:
-        written: Objects as the server has them now, with their kinds; None for one that was deleted.
-        finds: Objects that have a name that was to be created.
-        after: Seconds after which to look again, even if nothing changes.
-        outdated: Whether the picture that the plan was made from turned out to be old.
-        confirmed: Whether the server confirmed that the Job is in the state that was observed.
-        wrote_status: Whether the status of the Job was written.
-        trouble: What the server refused.
-        over_quota: Tasks whose pods a quota refuses.
-        broken: Whether the server could not be reached.
-        busy: Seconds for which the server, which has too many requests, wants none; None if it has not.
-    """
-
-    written: list[tuple[Kind, str, str, str, Raw | None]] = field(default_factory=list)
-    finds: list[tuple[Kind, Raw]] = field(default_factory=list)
-    after: float | None = None
-    outdated: bool = False
-    confirmed: bool = False
-    wrote_status: bool = False
-    trouble: Trouble | None = None
-    over_quota: dict[str, Trouble] = field(default_factory=dict)
-    broken: bool = False
-    busy: float | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every step was carried out."""
-        return self.goes_on and not self.over_quota
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether further steps may be carried out."""
-        return not (self.outdated or self.trouble or self.broken or self.busy is not None)
 
 
 class Executor:
@@ -115,6 +48,7 @@ class Executor:
         concurrent: int = 16,
         kind: Kind = JOB,
         make_keys: KeyMaker = make_keys,
+        sent: SentRequests | None = None,
     ) -> None:
         """Make an executor.
 
@@ -125,13 +59,17 @@ class Executor:
             concurrent: Requests of one plan under way at once.
             kind: Kind of what plans are for.
             make_keys: Makes the key pairs of Secrets.
+            sent: Takes the writes that are under way, whose answers are waited for at the end.
         """
-        self._client = client
-        self._recorder = recorder
-        self._metrics = metrics
         self._concurrent = concurrent
-        self._kind = kind
-        self._make_keys = make_keys
+        self._sender = StepSender(
+            client,
+            recorder,
+            metrics,
+            kind=kind,
+            make_keys=make_keys,
+            sent=sent or SentRequests(),
+        )
 
     async def carry_out(self, plan: Plan, job: Raw, *, wide: bool = False) -> Outcome:
         """Carry a plan out as far as the server lets it.
@@ -144,7 +82,7 @@ class Executor:
         outcome = Outcome()
         for stage in plan.stages:
             if not outcome.confirmed and _removes_pods(stage):
-                await self._confirm(job, outcome)
+                await self._sender.confirm(job, outcome)
             if outcome.goes_on:
                 await self._stage(stage, job, outcome, self._concurrent if wide else 1)
             if outcome.finds or not outcome.goes_on:
@@ -160,7 +98,7 @@ class Executor:
                 batch = list(islice(steps, width))
                 async with asyncio.TaskGroup() as group:
                     for step in batch:
-                        group.create_task(self._step(step, job, outcome))
+                        group.create_task(self._sender.send(step, job, outcome))
                 if len(batch) < width:
                     return
                 width *= 2
@@ -181,211 +119,7 @@ class Executor:
                 return
             if step is None:
                 return
-            await self._step(step, job, outcome)
-
-    async def _confirm(self, job: Raw, outcome: Outcome) -> None:
-        """Ask the API server whether the Job is in the state that was observed."""
-        meta = job["metadata"]
-        try:
-            stored = await self._client.get(self._kind, meta["name"], meta.get("namespace"))
-        except NotFound:
-            outcome.outdated = True
-        except TooManyRequests as error:
-            outcome.busy = patience(error)
-        except ApiError as error:
-            logger.warning("get %s: %s", self._kind.kind, error)
-            outcome.broken = True
-        else:
-            outcome.confirmed = stored["metadata"]["resourceVersion"] == meta["resourceVersion"]
-            outcome.outdated |= not outcome.confirmed
-
-    async def _step(self, step: Step, job: Raw, outcome: Outcome) -> None:
-        match step:
-            case CreateObject():
-                task = _task_of(step)
-                if task in outcome.over_quota:
-                    return
-                await self._counted(
-                    "create", step.kind, outcome, lambda: self._create(step, outcome), task=task
-                )
-            case UpdateObject():
-                await self._counted(
-                    "update", step.kind, outcome, lambda: self._update(step, outcome)
-                )
-            case DeleteObject():
-                await self._counted(
-                    "delete", step.kind, outcome, lambda: self._delete(step, outcome)
-                )
-            case PatchStatus():
-                await self._counted(
-                    "status", JOB, outcome, lambda: self._status(step, job, outcome)
-                )
-            case RequireObject():
-                await self._require(step, outcome)
-            case RequireAbsent():
-                await self._require_absent(step, job, outcome)
-            case RecordEvent():
-                about = Reference.of(self._kind, _meta(job))
-                self._recorder.record(about, step.type, step.reason, step.message)
-            case RequeueAfter(seconds):
-                after = outcome.after
-                outcome.after = seconds if after is None else min(after, seconds)
-
-    async def _require(self, step: RequireObject, outcome: Outcome) -> None:
-        try:
-            await self._client.get(step.kind, step.name, step.namespace)
-        except NotFound:
-            outcome.trouble = Trouble(step.reason, step.message)
-        except TooManyRequests as error:
-            outcome.busy = patience(error)
-        except Unavailable as error:
-            logger.warning("get %s: %s", step.kind.kind, error)
-            outcome.broken = True
-        except ApiError as error:
-            message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
-            outcome.trouble = Trouble(step.reason, message)
-
-    async def _require_absent(self, step: RequireAbsent, job: Raw, outcome: Outcome) -> None:
-        try:
-            found = await self._client.get(step.kind, step.name, step.namespace)
-        except NotFound:
-            return
-        except TooManyRequests as error:
-            outcome.busy = patience(error)
-            return
-        except Unavailable as error:
-            logger.warning("get %s: %s", step.kind.kind, error)
-            outcome.broken = True
-            return
-        except ApiError as error:
-            message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
-            outcome.trouble = Trouble("FailedGet", message)
-            return
-        if controls_raw(_meta(job), found):
-            head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
-            outcome.finds.append((step.kind, found | head))
-
-    async def _counted(
-        self,
-        verb: str,
-        kind: Kind,
-        outcome: Outcome,
-        write: Callable[[], Awaitable[None]],
-        *,
-        task: str = "",
-    ) -> None:
-        result = "done"
-        try:
-            await write()
-        except Conflict as error:
-            logger.debug("%s %s: %s", verb, kind.kind, error)
-            outcome.outdated = True
-            result = "conflict"
-        except TooManyRequests as error:
-            logger.info("%s %s: %s", verb, kind.kind, error)
-            outcome.busy = max(outcome.busy or 0.0, patience(error))
-            result = "busy"
-        except Unavailable as error:
-            logger.warning("%s %s: %s", verb, kind.kind, error)
-            outcome.broken = True
-            result = "unavailable"
-        except ApiError as error:
-            logger.warning("%s %s: %s", verb, kind.kind, error)
-            reason = {"create": "FailedCreate", "delete": "FailedDelete"}.get(verb, "FailedUpdate")
-            trouble = Trouble(reason, f"cannot {verb} {kind.kind}: {error.message}")
-            if task and isinstance(error, Forbidden) and QUOTA in error.message:
-                outcome.over_quota.setdefault(task, trouble)
-            else:
-                outcome.trouble = trouble
-            result = "refused"
-        self._metrics.writes.labels(verb, kind.kind, result).inc()
-
-    async def _create(self, step: CreateObject, outcome: Outcome) -> None:
-        namespace, manifest = step.manifest["metadata"]["namespace"], step.manifest
-        if step.keys is not None:
-            pair = await self._make_keys(step.keys.algorithm)
-            manifest = with_keys(manifest, step.keys, *pair)
-        try:
-            made = await self._client.create(
-                step.kind, manifest, namespace, metadata_only=_is_watched(step.kind)
-            )
-        except AlreadyExists:
-            try:
-                found = await self._client.get(step.kind, step.name, namespace)
-            except NotFound:
-                outcome.outdated = True  # it went away between the two; the next pass creates it
-                return
-            head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
-            outcome.finds.append((step.kind, found | head))
-            return
-        outcome.written.append((step.kind, namespace, step.name, made["metadata"]["uid"], made))
-
-    async def _update(self, step: UpdateObject, outcome: Outcome) -> None:
-        try:
-            made = await self._client.patch(
-                step.kind,
-                step.name,
-                step.namespace,
-                step.patch,
-                metadata_only=_is_watched(step.kind),
-            )
-        except NotFound:
-            outcome.outdated = True
-            return
-        uid = made["metadata"]["uid"]
-        outcome.written.append((step.kind, step.namespace, step.name, uid, made))
-
-    async def _delete(self, step: DeleteObject, outcome: Outcome) -> None:
-        try:
-            await self._client.delete(
-                step.kind,
-                step.name,
-                step.namespace,
-                uid=step.uid,
-                propagation=step.propagation,
-                resource_version=step.resource_version,
-                metadata_only=True,
-            )
-        except NotFound:
-            return
-        outcome.written.append((step.kind, step.namespace, step.name, step.uid, None))
-
-    async def _status(self, step: PatchStatus, job: Raw, outcome: Outcome) -> None:
-        meta, stored = job["metadata"], job.get("status") or {}
-        patch = {
-            "metadata": {"resourceVersion": meta["resourceVersion"]},
-            "status": changes(stored, step.status),
-        }
-        try:
-            made = await self._client.patch(
-                JOB,
-                meta["name"],
-                meta["namespace"],
-                patch,
-                subresource="status",
-                metadata_only=True,
-            )
-        except NotFound:
-            outcome.outdated = True
-            return
-        before = (stored.get("state") or {}).get("phase")
-        outcome.confirmed = outcome.wrote_status = True
-        if (phase := step.status["state"]["phase"]) != before:
-            self._metrics.entered(phase, job)
-        uid = made["metadata"]["uid"]
-        outcome.written.append((JOB, meta["namespace"], meta["name"], uid, made))
-
-
-def _is_watched(kind: Kind) -> bool:
-    """True if a cache shows what was written; claims are remembered as they were answered."""
-    return kind != PERSISTENT_VOLUME_CLAIM
-
-
-def _task_of(step: CreateObject) -> str:
-    """Task of a pod that is to be created; empty for other kinds."""
-    if step.kind != POD:
-        return ""
-    return str((step.manifest["metadata"].get("annotations") or {}).get(keys.TASK_SPEC, ""))
+            await self._sender.send(step, job, outcome)
 
 
 def _removes_pods(stage: Stage) -> bool:
@@ -393,19 +127,3 @@ def _removes_pods(stage: Stage) -> bool:
     if not isinstance(stage, tuple):
         return False  # pods to create
     return any(isinstance(step, UpdateObject | DeleteObject) and step.kind == POD for step in stage)
-
-
-def patience(error: TooManyRequests) -> float:
-    """Seconds until the server may be asked again."""
-    asked = 1.0 if error.retry_after is None else error.retry_after
-    return min(max(asked, SHORTEST_RETRY_AFTER), LONGEST_RETRY_AFTER)
-
-
-def _meta(job: Raw) -> ObjectMeta:
-    meta = job["metadata"]
-    return ObjectMeta(
-        name=meta["name"],
-        namespace=meta.get("namespace", ""),
-        uid=meta.get("uid", ""),
-        resource_version=meta.get("resourceVersion", ""),
-    )

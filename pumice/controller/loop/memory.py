@@ -7,21 +7,26 @@ forgotten, names, uids and resourceVersions would still keep the old picture fro
 *Finds.* An object that stood in the way of a creation, which the caches do not show because it is
 somebody else's, or because it is ours and very new.
 
+*Successes.* Pods that have succeeded and were removed before a pass could note it in the status.
+
 *Counts.* When the status was last written, and the next one if it waits; see `coalescing`.
 
 *Trouble.* What the API server refused, to tell the user, and how often in a row, to wait longer.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from pumice.api import keys
 from pumice.api.kinds import Kind
-from pumice.api.meta import Raw
+from pumice.api.meta import Raw, controller_of
+from pumice.api.pods import Pod
 from pumice.controller.loop.caches import Caches, JobKey
 from pumice.controller.observed import Trouble
 from pumice.controller.plan import PatchStatus
+from pumice.controller.roster import has_finished
 from pumice.controller.sync import CONFLICT_SECONDS
 
 __all__ = ["Memory", "Recollection", "Write"]
@@ -76,6 +81,7 @@ class Recollection:
         writes: Own writes that may not show yet.
         finds: Objects that stood in the way, and when (monotonic) they were found.
         claims: Claims that exist; they are not watched.
+        succeeded: Pods that have succeeded and were removed since the status was last composed and written.
         trouble: What the API server refused.
         refusals: How often in a row the API server refused something.
         outages: How often in a row it did not answer, or had a newer state.
@@ -91,6 +97,7 @@ class Recollection:
     writes: deque[Write] = field(default_factory=deque)
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
+    succeeded: dict[str, Pod] = field(default_factory=dict)
     trouble: Trouble | None = None
     refusals: int = 0
     outages: int = 0
@@ -108,6 +115,12 @@ class Recollection:
     def let_go(self) -> None:
         """Nothing is to be written later."""
         self.held, self.held_over, self.overdue = None, {}, False
+
+    def noted(self, pods: Iterable[Pod]) -> None:
+        """Forget successes that the status says now."""
+        for pod in pods:
+            if self.succeeded.get(pod.metadata.name) is pod:
+                del self.succeeded[pod.metadata.name]
 
     def due(self, stored: Raw) -> PatchStatus | None:
         """What was held and must be written now; never over a status that is newer than it."""
@@ -144,10 +157,22 @@ class Memory:
         found.uid = uid
         return found
 
-    def removed(self, key: JobKey) -> None:
-        """Note that a pod was removed."""
-        if key in self._jobs:
-            self._jobs[key].overdue |= self._jobs[key].held is not None
+    def removed(self, key: JobKey, pod: Pod) -> None:
+        """Note that a pod was removed.
+
+        Args:
+            key: The Job whose name it carries.
+            pod: Its last state.
+        """
+        found = self._jobs.get(key)
+        if found is not None:
+            found.overdue |= found.held is not None
+        owner = controller_of(pod.metadata)
+        if owner is None or pod.metadata.annotation(keys.OUT_OF_SYNC) or not has_finished(pod):
+            return
+        found = found or self.of(key, owner.uid)
+        if found.uid == owner.uid:
+            found.succeeded[pod.metadata.name] = pod
 
     def cost(self, key: JobKey) -> float:
         """Seconds that the last plan took; 0 for a Job that was not planned yet."""

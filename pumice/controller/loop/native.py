@@ -19,6 +19,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.events import Reference
+from pumice.cluster.sent import SentRequests
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
@@ -126,14 +127,16 @@ class NativeTerm:
         settings = worker.settings
         self._caches = caches
         self._workers = settings.workers
-        self._wirings = NativeWirings(registry, settings.plugins)
+        most = settings.max_pods_per_job
+        self._wirings = NativeWirings(registry, settings.plugins, max_pods=most)
         # A thread has its own: what a `NativeWirings` remembers is for one thread at a time.
         self._large = asyncio.Lock()
-        self._large_wirings = NativeWirings(registry, settings.plugins)
+        self._large_wirings = NativeWirings(registry, settings.plugins, max_pods=most)
         self._queue: WorkQueue[OwnerKey] = WorkQueue("owners")
         self._memories: dict[OwnerKey, _Memory] = {}
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
         self._recorder = worker.recorder
+        self._sent = SentRequests()
         self._executors = {
             kind: Executor(
                 worker.client,
@@ -141,12 +144,19 @@ class NativeTerm:
                 worker.metrics,
                 concurrent=settings.concurrent_writes,
                 kind=kind,
+                sent=self._sent,
             )
             for kind in NATIVE
         }
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled; then wait for the answers to what was sent."""
+        try:
+            await self._until_cancelled()
+        finally:
+            await self._sent.answered()
+
+    async def _until_cancelled(self) -> None:
         await wait_synced(*self._caches.objects.values())
         with ExitStack() as stack:
             stack.callback(self._queue.close)

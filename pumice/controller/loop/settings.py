@@ -21,7 +21,7 @@ class ControllerSettings(Candidacy):
         secrets: Whether Secrets may be read and written; plugins that want some cannot be used otherwise.
         plugins: What the cluster's operator has decided about job plugins.
         max_pods_per_job: Pods that a Job may ask for.
-        window: Pods that one pass over a Job creates at most.
+        window: Pods that one pass over a Job creates at most, and marks or removes at most.
         check: Checks new Jobs, where no webhook has; None otherwise.
     """
 

@@ -19,10 +19,11 @@ from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
-from pumice.cluster.cache import Change
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
+from pumice.cluster.sent import SentRequests
+from pumice.cluster.store import Change
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
 from pumice.controller.loop.coalescing import (
@@ -31,10 +32,11 @@ from pumice.controller.loop.coalescing import (
     without_status,
     writes_status,
 )
-from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor, Outcome, patience
+from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.steps import Outcome
 from pumice.controller.observed import Observed
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
@@ -84,15 +86,23 @@ class Term:
         self._queues: WorkQueue[str] = WorkQueue("queues", backoff=self._outage)
         self._busy_until = -math.inf
         self._limits = Limits(max_pods=settings.max_pods_per_job, window=settings.window)
+        self._sent = SentRequests()
         self._executor = Executor(
             self._client,
             self._recorder,
             self._metrics,
             concurrent=settings.concurrent_writes,
+            sent=self._sent,
         )
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled; then wait for the answers to what was sent."""
+        try:
+            await self._work()
+        finally:
+            await self._sent.answered()
+
+    async def _work(self) -> None:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
             stack.callback(self._queues.close)
@@ -108,7 +118,7 @@ class Term:
         if old is None or (new is not None and new.metadata.uid == old.metadata.uid):
             return
         if (key := job_of_pod(old)) is not None:
-            self._memory.removed(key)
+            self._memory.removed(key, old)
 
     def _note_pod(self, key: JobKey) -> None:
         """Look at a Job whose pod changed, once for pods that change at about the same time."""
@@ -129,13 +139,15 @@ class Term:
         if patch is None:
             return None
         try:
-            await self._client.patch(
-                QUEUE, name, None, patch, subresource="status", metadata_only=True
+            await self._sent.send(
+                self._client.patch(
+                    QUEUE, name, None, patch, subresource="status", metadata_only=True
+                )
             )
         except (Conflict, NotFound):
             return None  # its next event comes back here
         except TooManyRequests as error:
-            return patience(error)
+            return error.patience
         except ApiError as error:
             logger.warning("opening queue %s: %s", name, error)
             return self._queues.retry(name)
@@ -173,6 +185,8 @@ class Term:
                 plan = Plan.of(*without_status(plan).stages, [RequeueAfter(left)])
         outcome = await self._executor.carry_out(plan, observed.job, wide=memory.creates)
         self._remember(memory, outcome)
+        if outcome.wrote_status and overdue is None:
+            memory.noted(observed.succeeded)
         memory.creates = outcome.complete and any(
             kind == POD and made is not None for kind, *_, made in outcome.written
         )
@@ -239,7 +253,7 @@ class Term:
         except NotFound:
             pass
         except TooManyRequests as error:
-            return patience(error)
+            return error.patience
         except ApiError as error:
             logger.warning("commands for job %s/%s: %s", namespace, name, error)
             return UNSEEN_SECONDS
@@ -248,7 +262,9 @@ class Term:
             message = f"Command {meta.name} is refused: there is no Job {name}"
             about = Reference.of(COMMAND, meta)
             try:
-                await self._client.delete(COMMAND, meta.name, namespace, uid=meta.uid)
+                await self._sent.send(
+                    self._client.delete(COMMAND, meta.name, namespace, uid=meta.uid)
+                )
             except (Conflict, NotFound):
                 continue
             except ApiError as error:
@@ -279,6 +295,7 @@ class Term:
         return Observed(
             job=_whole(JOB, job),
             pods=tuple(caches.pods.indexed(BY_JOB, key)),
+            succeeded=tuple(memory.succeeded.values()),
             group=group,
             objects=(*objects.values(), *finds.values(), *memory.claims.values()),
             commands=tuple(caches.commands.indexed(BY_JOB, key)),

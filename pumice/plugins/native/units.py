@@ -117,7 +117,7 @@ def unit_count(owner: Owner, max_pods: int = DEFAULT_MAX_PODS) -> int:
     if owner.pods > max_pods:
         raise RequestError(
             f"{keys.PLUGINS}: {kind_of(owner).kind} {owner.metadata.name} asks for {owner.pods} pods, expected at "
-            f"most {max_pods}; ask for fewer, or remove the annotation"
+            f"most {max_pods} (max-pods-per-job); ask for fewer, or remove the annotation"
         )
     if not isinstance(owner, LeaderWorkerSet):
         return 1

@@ -7,6 +7,7 @@ Unlike Volcano's, this action places pods without requests too, as long as no `b
 configured that would do it. They are then part of the gang like any other pod.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pumice.api.queues import Queue
@@ -14,6 +15,8 @@ from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.room import Shortage
+from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import READY, Status, Task
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Outcome, Session
@@ -46,9 +49,11 @@ def run(session: Session, _arguments: Arguments) -> None:
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
+        while line and job.key not in tasks and session.is_hopeless(job):
+            job = line.pop()
         with session.turn(job):
             waiting = tasks.get(job.key)
-            if waiting is None and not _needs_more(session, queue, job):
+            if waiting is None and not session.is_hopeless(job):
                 waiting = tasks[job.key] = _Tasks(session, _candidates(session, job))
             if waiting:
                 with session.nominations.lifted(job):
@@ -85,20 +90,6 @@ def _candidates(session: Session, job: Job) -> list[Task]:
     ]
 
 
-def _needs_more(session: Session, queue: Queue, job: Job) -> bool:
-    """Whether a job that found too few places before needs more than another one of its shape has found now."""
-    shapes = job.blocked or ()
-    places = (
-        session.places.get((shapes[0].number, queue.metadata.name)) if len(shapes) == 1 else None
-    )
-    needed = job.min_member - job.ready
-    if places is None or needed <= places:
-        return False
-    job.short, job.gained = needed - places, 0
-    session.skipped.add(job.key)
-    return True
-
-
 def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
     name = queue.metadata.name
     while line:
@@ -124,10 +115,6 @@ class _Tasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def shapes(self) -> set[int]:
-        """Numbers of their shapes."""
-        return {task.shape.number for task in self._tasks}
-
     def pop(self) -> Task:
         if self._is_moving:
             self._tasks.sort(key=self._key, reverse=True)
@@ -138,7 +125,6 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
-    shapes = tasks.shapes()
     failed_roles: set[str] = set()
     failed_shapes: set[int] = set()
     while tasks:
@@ -167,21 +153,18 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         session.keep(statement)
     else:
         outcome.schedulable = len(statement.placements)
-        if outcome.failed is not None and outcome.refused is None and len(shapes) == 1:
-            _count_places(session, queue, outcome, statement)
         statement.discard()
+        if outcome.failed is not None:
+            outcome.shortage = _shortage(session, job, outcome.failed[0].shape)
     return False
 
 
-def _count_places(session: Session, queue: Queue, outcome: Outcome, statement: Statement) -> None:
-    """Note how many places a gang of one shape has found, where others can rely on it."""
-    assert outcome.failed is not None
-    task, _ = outcome.failed
-    if session.board(task, queue.metadata.name).counts_room_only and not (
-        session.pipelined or session.nominations
-    ):
-        outcome.places = len(statement.placements) + len(statement.promises)
-        session.places[task.shape.number, queue.metadata.name] = outcome.places
+def _shortage(session: Session, job: Job, failed: PodShape) -> Shortage:
+    """What the nodes lacked for a gang that was tried and undone."""
+    counts = Counter(task.shape for task in _candidates(session, job))
+    backfilled = job.pending_empty if "backfill" in session.view.actions else 0
+    needed = job.min_member - job.ready - backfilled
+    return session.prospects.shortage(job, failed, counts, needed)
 
 
 def _place(

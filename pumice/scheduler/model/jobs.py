@@ -10,7 +10,7 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, Status, Task
 from pumice.scheduler.reports import Report
 from pumice.scheduler.results import Finding
@@ -65,10 +65,7 @@ class Job:
         reserved: What it reserves in its queue, as the table of queues last counted it.
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         pending_empty: Pending pods without requests.
-        blocked: Shapes of which one must find room before the job is worth another try, none for a job that only
-            a change of its own can help; None when it is to be tried in any case.
-        short: Where that is a single shape, places that it lacked when it was last tried; 0 when they cannot be counted.
-        gained: Places for that shape which nodes have gained since, at most.
+        shortage: What it lacked when it was last tried; None when it is to be tried in any case.
         finding: What the last session that looked at it found out.
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
@@ -79,12 +76,10 @@ class Job:
         "_table",
         "allocated",
         "arrived",
-        "blocked",
         "counts",
         "created",
         "elastic",
         "finding",
-        "gained",
         "group",
         "key",
         "min_member",
@@ -105,7 +100,7 @@ class Job:
         "reserved",
         "roles",
         "row",
-        "short",
+        "shortage",
         "status",
         "tasks",
     )
@@ -142,9 +137,7 @@ class Job:
 
     def begin_anew(self) -> None:
         """Forget what sessions found out about it; its PodGroup is another one."""
-        self.blocked: tuple[PodShape, ...] | None = None
-        self.short = 0
-        self.gained = 0
+        self.shortage: Shortage | None = None
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None

@@ -21,7 +21,7 @@ from pumice.scheduler.model.axis import (
 from pumice.scheduler.model.running import VICTIMS, RunningTable
 from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
 
-__all__ = ["NodeRecord", "NodeTable", "Rows"]
+__all__ = ["NodeRecord", "NodeTable", "Rows", "says_the_same"]
 
 DEFAULT_PODS = 110 * MILLI
 """Milli-pods that fit on a node which reports no limit; kubelet's default."""
@@ -205,7 +205,7 @@ class NodeTable:
         row = record.row
         changed = is_new or not np.array_equal(self._allocatable[row], allocatable)
         self._allocatable[row] = allocatable
-        if old is not None and not _same(old, node):
+        if old is not None and not says_the_same(old, node):
             changed = True
         record.node = node
         if changed:
@@ -323,9 +323,9 @@ class NodeTable:
             array.flags.writeable = False
         return Rows(count, *arrays)
 
-    def free(self, row: int) -> Ints:
-        """What is free on a node once terminating pods are gone, by column; a copy."""
-        found: Ints = self._allocatable[row] - self._used[row] + self._releasing[row]
+    def free(self, rows: int | Ints) -> Ints:
+        """What is free on a node, or on several, once terminating pods are gone, by column; a copy."""
+        found: Ints = self._allocatable[rows] - self._used[rows] + self._releasing[rows]
         return found
 
     def future_idle(self, row: int) -> Ints:
@@ -356,7 +356,8 @@ class NodeTable:
         self._pipelined = np.asfortranarray(change(self._pipelined))
 
 
-def _same(old: Node, new: Node) -> bool:
+def says_the_same(old: Node, new: Node) -> bool:
+    """Whether a node says the same about itself, apart from what it has to give."""
     return (
         old.metadata.labels == new.metadata.labels
         and old.metadata.annotations == new.metadata.annotations

@@ -145,7 +145,7 @@ class NodeGroup:
             name = (found.spec.parent if found else "") or keys.ROOT_QUEUE
         return None
 
-    def _judge(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+    def _judge(self, pods: PodClass, rows: Rows) -> Verdict | None:
         rules = self._rules(pods.queue)
         text = f"node(s) are in no node group that queue {pods.queue} may use"
         if rules is None:
@@ -154,10 +154,10 @@ class NodeGroup:
             refused = np.ones(len(self._session.node_names), dtype=np.int64)
             if not self._is_strict:
                 refused[self._session.facts.label(keys.NODE_GROUP).codes == ABSENT] = 0
-            return Verdict(refused, (text,))
+            return Verdict(refused[rows.index], (text,))
         allows = rules.allows_as_volcano if self._is_volcano else rules.allows
         codes = self._by_group(lambda group: float(not allows(group)), absent=1.0)
-        return Verdict(codes.astype(np.int64), (text,))
+        return Verdict(codes[rows.index].astype(np.int64), (text,))
 
     def _score(self, pods: PodClass, _rows: Rows) -> Floats | None:
         rules = self._rules(pods.queue)

@@ -91,7 +91,7 @@ class Predicates:
                 return Reason("VolumeNotBound", problem, {"claim": key})
         return None
 
-    def _out_of_reach(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+    def _out_of_reach(self, pods: PodClass, rows: Rows) -> Verdict | None:
         claims = self._session.claims
         selectors = [found for key in pods.shape.claims if (found := claims.affinity(key))]
         if not selectors:
@@ -99,10 +99,10 @@ class Predicates:
         matches = np.ones(len(self._session.node_names), dtype=np.bool_)
         for selector in selectors:
             matches &= self._session.matcher.selector(selector)
-        codes: Ints = (~matches).astype(np.int64)
+        codes: Ints = (~matches[rows.index]).astype(np.int64)
         return Verdict(codes, ("node(s) had volume node affinity conflict",))
 
-    def _other_zones(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+    def _other_zones(self, pods: PodClass, rows: Rows) -> Verdict | None:
         claims = self._session.claims
         zones = [zone for key in pods.shape.claims for zone in claims.zones(key)]
         if not zones:
@@ -115,23 +115,23 @@ class Predicates:
             matches &= label(name).where(values.__contains__) | (absent & successor)
         in_no_zone = np.logical_and.reduce([label(name).codes == ABSENT for name in ZONES])
         matches |= in_no_zone
-        codes: Ints = (~matches).astype(np.int64)
+        codes: Ints = (~matches[rows.index]).astype(np.int64)
         return Verdict(codes, ("node(s) had no available volume zone",))
 
-    def _unschedulable(self, pods: PodClass, _rows: Rows) -> Verdict | None:
-        cordoned = self._session.facts.unschedulable
+    def _unschedulable(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        cordoned = self._session.facts.unschedulable[rows.index]
         if not cordoned.any() or tolerates(pods.shape.tolerations, _CORDON):
             return None
         return Verdict(cordoned.astype(np.int64), ("node(s) were unschedulable",))
 
-    def _node_affinity(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+    def _node_affinity(self, pods: PodClass, rows: Rows) -> Verdict | None:
         shape = pods.shape
         if not shape.node_selector and _required(shape) is None:
             return None
         matches = self._session.facts.cached(
-            ("node affinity", shape.key), lambda: self._matches(shape)
+            ("node affinity", shape.key.placement), lambda: self._matches(shape)
         )
-        codes: Ints = (~matches).astype(np.int64)
+        codes: Ints = (~matches[rows.index]).astype(np.int64)
         return Verdict(codes, ("node(s) didn't match Pod's node affinity/selector",))
 
     def _matches(self, shape: PodShape) -> Bools:
@@ -142,7 +142,7 @@ class Predicates:
             mask &= matcher.selector(required)
         return mask
 
-    def _untolerated(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+    def _untolerated(self, pods: PodClass, rows: Rows) -> Verdict | None:
         facts = self._session.facts
         texts: list[str] = []
         answers = np.zeros(len(facts.taint_sets), dtype=np.int64)
@@ -161,7 +161,7 @@ class Predicates:
             if text not in texts:
                 texts.append(text)
             answers[place] = 1 + texts.index(text)
-        return Verdict(answers[facts.taint_codes], tuple(texts)) if texts else None
+        return Verdict(answers[facts.taint_codes[rows.index]], tuple(texts)) if texts else None
 
     def _port_conflicts(self, pods: PodClass, rows: Rows) -> Verdict | None:
         wanted = pods.shape.host_ports

@@ -1,8 +1,8 @@
 """Carrying evictions out.
 
 The state assumes that an evicted pod is about to leave. When the API server refuses, most often because of a
-PodDisruptionBudget, that is taken back at once, so that the next cycle can choose other pods; the refused pod is
-not asked for again before a delay that grows with every refusal.
+PodDisruptionBudget, that is taken back at once, so that the next cycle can choose other pods. The refused pod is spared
+(`SessionView.is_spared`) and not asked for again before a delay that grows with every refusal.
 """
 
 import logging
@@ -131,7 +131,7 @@ class Evictor:
         delay = self._backoff.delay(count - 1, error.retry_after)
         logger.warning("evicting %s: %s; not asked again for %.1f s", key, error, delay)
         eviction.refused = True
-        context.state.forget(key, uid)
+        context.state.spare(key, uid, context.clock.wall() + delay)
         context.wake()
         return delay
 

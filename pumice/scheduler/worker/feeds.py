@@ -16,9 +16,10 @@ from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
-from pumice.cluster.cache import Change, Subscriber, WatchCache, wait_settled
+from pumice.cluster.cache import WatchCache, wait_settled
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
+from pumice.cluster.store import Change, Subscriber
 from pumice.scheduler import ClusterState
 
 __all__ = ["Caches"]

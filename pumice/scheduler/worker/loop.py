@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from pumice.api.kinds import POD, POD_GROUP, QUEUE
 from pumice.api.podgroups import PodGroup
@@ -13,9 +14,11 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.elected import Check, ElectedWorker
 from pumice.cluster.events import Reference
+from pumice.cluster.lifecycle import Eternal
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.conditions import PodConditions
+from pumice.scheduler.worker.configuration import ConfigInForce
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.feeds import Caches
@@ -38,7 +41,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
     decided again.
 
     Attributes:
-        config: How to schedule.
+        config: How to schedule, and the file that says so.
         caches: What it watches.
     """
 
@@ -50,6 +53,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         config: Config,
         settings: WorkerSettings | None = None,
         *,
+        config_file: Path | None = None,
         clock: Clock | None = None,
         metrics: SchedulerMetrics | None = None,
     ) -> None:
@@ -59,29 +63,32 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
             client: Session with the API server.
             config: How to schedule.
             settings: How to work.
+            config_file: File that `config` was read from; its changes are taken up.
             clock: Tells the time and waits.
             metrics: What to count in.
         """
-        self.config = config
+        metrics = metrics or SchedulerMetrics()
+        self.config = ConfigInForce(config, config_file, metrics, clock=clock)
         self._term: _Term | None = None
         self.caches = Caches(client, clock)
         super().__init__(
             client,
             settings or WorkerSettings(),
-            metrics or SchedulerMetrics(),
+            metrics,
             self.caches.all,
             clock=clock,
         )
-        for what in config.missing:
-            logger.error("configuration: %s is not part of this version and does nothing", what)
-            self.metrics.config_missing.labels(what).set(1)
 
     @property
     def notes(self) -> Mapping[str, Check]:
-        """Actions and plugins of the configuration that do nothing."""
-        missing = ", ".join(self.config.missing)
-        problem = f"not part of this version, does nothing: {missing}" if missing else None
-        return {"configuration": lambda: problem}
+        """What is wrong with the configuration."""
+        return {"configuration": lambda: self.config.problem}
+
+    def tasks(self) -> tuple[Eternal, ...]:
+        """Everything that must run, for `run_until_stopped`."""
+        file = self.config.file
+        follows = (Eternal("configuration", file.run),) if file is not None else ()
+        return (*follows, *super().tasks())
 
     @property
     def checks(self) -> Mapping[str, Check]:
@@ -91,10 +98,12 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
     async def term(self) -> None:
         """Schedule until cancelled."""
         self._term = _Term(self)
+        self.config.news = self._term.take_up_config
         try:
             await self._term.run()
         finally:
             self._term = None
+            self.config.news = lambda: None
 
 
 class _Term:
@@ -102,6 +111,7 @@ class _Term:
 
     def __init__(self, worker: SchedulerWorker) -> None:
         self._config = worker.config
+        self._lease = worker.lease
         self._settings = settings = worker.settings
         self._news = asyncio.Event()
         self._context = context = TermContext(
@@ -129,6 +139,18 @@ class _Term:
         """Why cycles do not end, or None when they do."""
         return self._quarantine.problem
 
+    def take_up_config(self) -> None:
+        """Schedule by another configuration from now on, or say why not."""
+        recorder, problem = self._context.recorder, self._config.problem
+        if self._lease is not None and self._config.file is not None:
+            if self._config.file.problem is not None:
+                recorder.record(self._lease, "Warning", "ConfigUnusable", str(problem))
+            else:
+                recorder.record(
+                    self._lease, "Normal", "ConfigLoaded", f"{self._config.file.path} is in force"
+                )
+        self._news.set()
+
     async def run(self) -> None:
         settings, context = self._settings, self._context
         writes = settings.concurrent_writes
@@ -155,7 +177,7 @@ class _Term:
             await self._context.caches.settled()
             self._news.clear()
             started = clock.monotonic()
-            result = run_cycle(self._context.state, self._config, clock.wall())
+            result = run_cycle(self._context.state, self._config.config, clock.wall())
             metrics.cycle_seconds.observe(clock.monotonic() - started)
             metrics.cycles.inc()
             metrics.decided.inc(result.decided)

@@ -24,6 +24,8 @@ class SchedulerMetrics:
         pending: PodGroups that wait, after the last cycle.
         nodes: Nodes known.
         leading: 1 while this process schedules.
+        config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in force.
+        config_reads: Changes of the configuration file, by result: `loaded`, `failed`.
         config_missing: 1 for each action and plugin of the configuration that this version lacks.
     """
 
@@ -69,6 +71,17 @@ class SchedulerMetrics:
         self.nodes = Gauge(f"{name}nodes", "Nodes known.", registry=self.registry)
         self.leading = Gauge(
             f"{name}leading", "1 while this process schedules.", registry=self.registry
+        )
+        self.config_unusable = Gauge(
+            f"{name}config_unusable",
+            "1 while the configuration file cannot be used and an earlier one is in force.",
+            registry=self.registry,
+        )
+        self.config_reads = Counter(
+            f"{name}config_reads",
+            "Changes of the configuration file.",
+            ["result"],
+            registry=self.registry,
         )
         self.config_missing = Gauge(
             f"{name}config_missing",

@@ -38,7 +38,8 @@ class Terms:
     )
     max_pods_per_job: int = _setting(
         DEFAULT_MAX_PODS,
-        "Pods that a Job may ask for. `pumice controller` has an option of this name; the chart sets both.",
+        "Pods that a Job may ask for, and an object of another controller whose pods plugins wire. "
+        "`pumice controller` has an option of this name; the chart sets both.",
         minimum=1,
     )
     strict_upstream: bool = _setting(

@@ -11,9 +11,10 @@ from typing import Any
 
 from pumice.api.kinds import HYPER_NODE, POD_GROUP, QUEUE, Kind
 from pumice.api.queues import Queue
-from pumice.cluster.cache import Change, WatchCache
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
+from pumice.cluster.store import Change
 from pumice.plugins.native import OWNERS, Owner
 from pumice.webhook.view import READ_AS, AdmissionView, GangSighting
 

@@ -9,6 +9,7 @@ from typing import cast
 import msgspec
 import structlog
 from aiohttp import web
+from multidict import CIMultiDict
 
 from pumice.api.durations import parse_nanoseconds
 from pumice.serving.errors import JSON, HttpError
@@ -37,6 +38,7 @@ log = structlog.stdlib.get_logger(_NAME)
 logger = logging.getLogger(_NAME)  # asking it for its level costs less
 
 _TYPE = "application/json"
+_HEADERS = CIMultiDict(JSON)  # aiohttp copies it at once, and a dict key by key
 _CONTINUE = "100-continue"
 
 _MARGIN_SECONDS = 0.5
@@ -108,7 +110,7 @@ class Reviews:
             _log(path, answer, seconds)
         elif logger.isEnabledFor(logging.DEBUG):
             log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
-        return web.Response(body=answer.body, status=answer.malformed or 200, headers=JSON)
+        return web.Response(body=answer.body, status=answer.malformed or 200, headers=_HEADERS)
 
     async def _judge(
         self, request: web.BaseRequest, path: str, body: bytes, started: float

@@ -9,7 +9,10 @@ from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import queue
+from tests.kit.quick_loop import pytest_asyncio_loop_factories, quick_clock
 from tests.kit.stage import quick_cluster
+
+__all__ = ["pytest_asyncio_loop_factories", "quick_clock"]
 
 
 @pytest.fixture

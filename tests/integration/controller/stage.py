@@ -46,14 +46,20 @@ class ControllerStage(Stage):
 
     async def schedule(self) -> None:
         """Let every group enqueue and bind every pod, as they come."""
+        seen = -1
         while True:
-            for group in self.all(POD_GROUP):
-                if (group.get("status") or {}).get("phase") == "Pending":
-                    self.admit(group)
-            for pod in self.all(POD):
-                if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
-                    await self.client.bind(self.namespace, pod["metadata"]["name"], "node1")
+            if self.store.storage.revision != seen:
+                seen = self.store.storage.revision
+                await self._schedule_once()
             await asyncio.sleep(0.003)
+
+    async def _schedule_once(self) -> None:
+        for group in self.all(POD_GROUP):
+            if (group.get("status") or {}).get("phase") == "Pending":
+                self.admit(group)
+        for pod in self.all(POD):
+            if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
+                await self.client.bind(self.namespace, pod["metadata"]["name"], "node1")
 
     def admit(self, group: Raw, phase: str = "Inqueue", **status: Any) -> None:
         group["status"] = {"phase": phase} | status

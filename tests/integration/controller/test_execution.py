@@ -1,5 +1,6 @@
 """Carrying plans out: what is guarded, what is learned, what is refused."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,8 +9,9 @@ from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, EVENT, JOB, POD
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
-from pumice.controller.loop.execution import Executor, Outcome
+from pumice.controller.loop.execution import Executor
 from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.steps import Outcome
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -59,6 +61,27 @@ async def test_it_creates_and_reports_what_the_server_made_of_it(hands: Hands) -
     assert made is not None
     assert made["metadata"]["uid"] == uid
     assert outcome.complete
+
+
+class StumblingClient(Client):
+    """One whose requests are cancelled from inside."""
+
+    async def get(self, *args: Any, **named: Any) -> Raw:
+        raise asyncio.CancelledError
+
+    async def create(self, *args: Any, **named: Any) -> Raw:
+        raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize(
+    "step", [CreateObject(CONFIG_MAP, MAP), RequireAbsent(CONFIG_MAP, "default", "map")]
+)
+async def test_a_request_that_is_cancelled_from_inside_is_not_done(
+    cluster: EmbeddedCluster, hands: Hands, step: Step
+) -> None:
+    async with StumblingClient.connect(server=cluster.url) as client:
+        outcome = await Hands(client, hands.job).do([step])
+    assert not outcome.complete
 
 
 async def test_a_name_that_is_taken_is_looked_at_and_ends_the_plan(hands: Hands) -> None:

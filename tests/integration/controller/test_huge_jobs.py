@@ -56,12 +56,46 @@ async def test_what_happens_meanwhile_is_seen_after_one_window(
     assert empty.all(POD) == []
 
 
-def _abort(made: Raw) -> Raw:
+@pytest.mark.parametrize("what", ["deletion", "command"])
+async def test_what_happens_while_pods_are_removed_is_seen_after_one_window(
+    empty: ControllerStage, what: str
+) -> None:
+    async with recorded(empty.cluster.url) as (client, requests):
+        removed = 0
+
+        def interrupt(request: Request) -> ApiError | None:
+            nonlocal removed
+            if (request.method, request.resource) == ("DELETE", "pods"):
+                removed += 1
+                if removed == 25:
+                    if what == "deletion":
+                        empty.store.delete(JOB, "train", "default")
+                    else:
+                        empty.store.create(_abort(empty.job(), "TerminateJob"))
+            return None
+
+        async with empty.controller(client, window=10):
+            await _admitted(empty, job("train", [task("worker", 80)]))
+            await empty.until(lambda: empty.status("pending") == 80)
+            requests.refuse = interrupt
+            empty.store.create(_abort(empty.job()))
+            await empty.until(lambda: removed >= 25)
+            if what == "command":
+                phases = ("Terminating", "Terminated")
+                await empty.until(lambda: empty.phase() in phases)
+                assert removed <= 25 + 10
+                await empty.until(lambda: empty.phase() == "Terminated")
+            await empty.calm()
+    assert removed == 80 if what == "command" else removed <= 25 + 10
+    assert empty.all(POD) == []
+
+
+def _abort(made: Raw, action: str = "AbortJob") -> Raw:
     return {
         "apiVersion": "bus.volcano.sh/v1alpha1",
         "kind": "Command",
-        "metadata": {"name": "stop", "namespace": "default"},
-        "action": "AbortJob",
+        "metadata": {"name": action.lower(), "namespace": "default"},
+        "action": action,
         "target": {
             "apiVersion": JOB.api_version,
             "kind": "Job",

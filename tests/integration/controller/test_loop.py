@@ -18,6 +18,7 @@ from pumice.api.kinds import (
     POD_GROUP,
     PRIORITY_CLASS,
     SERVICE,
+    Kind,
 )
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
@@ -71,6 +72,53 @@ async def test_what_is_evicted_while_no_controller_lives_is_found_by_the_next(
     noted = stage.job()["status"]["controlledResources"]
     assert noted["pumice.dev/retries"] == "pod/worker/1=1/0"
     assert noted["pumice.dev/pods"] == "worker/0-2"
+
+
+async def test_a_pod_that_succeeds_and_is_removed_at_once_was_not_evicted(
+    played: ControllerStage,
+) -> None:
+    policies = [{"event": "PodEvicted", "action": "AbortJob"}]
+    await played.submit(job("train", [task("worker", 2)], policies=policies))
+    await played.until(lambda: played.status("running") == 2)
+    await played.calm()
+    for name in ("train-worker-0", "train-worker-1"):
+        played.finish(name)
+        played.store.delete(POD, name, played.namespace, grace=0)
+    await played.until(lambda: played.phase() != "Running")
+    await played.calm()
+    assert played.phase() == "Completed"
+    assert played.status("succeeded") == 2
+
+
+class SlowClient(Client):
+    """Takes a while to create a pod."""
+
+    created = 0
+    answered = 0
+
+    async def create(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        if kind == POD:
+            self.created += 1
+            await asyncio.sleep(0.2)
+        made = await super().create(kind, *args, **named)
+        self.answered += kind == POD
+        return made
+
+
+async def test_what_was_sent_is_answered_before_the_controller_ends(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
+    stage = ControllerStage(cluster, client)
+    async with SlowClient.connect(server=cluster.url) as slow:
+        assert isinstance(slow, SlowClient)
+        async with stage.controller(slow) as worker:
+            await stage.submit(job("train", [task("worker", 8)]))
+            await stage.until(lambda: bool(stage.all(POD_GROUP)))
+            stage.admit(stage.all(POD_GROUP)[0])
+            await stage.until(lambda: slow.created > slow.answered > 0)
+        assert slow.answered == slow.created == len(stage.all(POD))
+        counted = worker.metrics.writes.labels("create", "Pod", "done")._value.get()
+        assert counted == slow.created
 
 
 async def test_a_job_of_20_pods_is_noted_by_no_write_of_its_own(

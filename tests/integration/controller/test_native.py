@@ -299,3 +299,17 @@ async def test_without_the_right_to_secrets_none_are_watched(client: Client) -> 
         watched = [each.kind for each in (*worker.caches.all, *worker.natives.all)]
         assert watched.count(SECRET) == (2 if secrets else 0)
         assert watched.count(CONFIG_MAP) == 2
+
+
+async def test_an_owner_may_ask_for_as_many_pods_as_a_job(
+    cluster: EmbeddedCluster, client: Client
+) -> None:
+    stage = ControllerStage(cluster, client)
+    async with stage.controller(max_pods_per_job=3):
+        await submit(client, INDEXED_JOB, indexed_job("svc", "many", completions=4))
+        await submit(client, INDEXED_JOB, indexed_job("svc", "few"))
+        await stage.until(lambda: "few" in stage.names(SERVICE), "a Service")
+        await stage.until(lambda: bool(stage.all(EVENT)), "an event")
+        await stage.calm()
+    assert stage.names(SERVICE) == ["few"]
+    assert "asks for 4 pods, expected at most 3 (max-pods-per-job)" in messages(stage)[0]

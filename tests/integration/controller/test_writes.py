@@ -104,7 +104,7 @@ async def test_an_address_that_changes_starts_no_pass(scheduled: ControllerStage
     async with scheduled.controller() as worker:
         await scheduled.submit(job("train"))
         await scheduled.until(lambda: scheduled.phase() == "Running")
-        await scheduled.still(2 * COUNT_SECONDS)
+        await scheduled.calm(2 * COUNT_SECONDS)
         passes = worker.metrics.pass_seconds._sum.get()
         for number in range(3):
             pod = scheduled.all(POD)[0]

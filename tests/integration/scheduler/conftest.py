@@ -7,7 +7,10 @@ import pytest
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.integration.scheduler.stage import SchedulerStage
+from tests.kit.quick_loop import pytest_asyncio_loop_factories, quick_clock
 from tests.kit.stage import quick_cluster
+
+__all__ = ["pytest_asyncio_loop_factories", "quick_clock"]
 
 
 @pytest.fixture

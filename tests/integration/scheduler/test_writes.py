@@ -319,6 +319,19 @@ async def test_a_refused_eviction_is_taken_back_and_not_asked_again_before_its_d
             await stage.until(lambda before=cycles: state.cycles > before)  # type: ignore[misc]
             await stage.until(lambda: state.tasks["default/victim-0"].status is Status.RUNNING)
         assert hooked.evictions == ["victim-0"]
+        uid = state.tasks["default/victim-0"].uid
+        assert state.spared["default/victim-0"][0] == uid
+
+
+def hold_evictions(hooked: Hooked) -> asyncio.Event:
+    """Send no eviction before the event that is returned is set."""
+    goes_on = asyncio.Event()
+
+    async def hold(_: str) -> None:
+        await goes_on.wait()
+
+    hooked.before_evict = hold
+    return goes_on
 
 
 async def test_a_status_event_does_not_end_an_eviction(
@@ -326,13 +339,7 @@ async def test_a_status_event_does_not_end_an_eviction(
 ) -> None:
     stage.cluster.add_node("node1", cpu="1")
     stage.gang("victim", 1)
-    goes_on = asyncio.Event()
-
-    async def hold(pod: str) -> None:
-        del pod
-        await goes_on.wait()
-
-    hooked.before_evict = hold
+    goes_on = hold_evictions(hooked)
     async with terms(monkeypatch) as begun, stage.scheduler(hooked) as worker:
         await stage.until(lambda: stage.phase("victim") == "Running")
         evict_once(monkeypatch, "default/victim-0")
@@ -357,13 +364,7 @@ async def test_only_some_evictions_are_under_way_at_once(
 ) -> None:
     stage.cluster.add_node("node1", cpu="8")
     stage.gang("victim", 6)
-    goes_on = asyncio.Event()
-
-    async def hold(pod: str) -> None:
-        del pod
-        await goes_on.wait()
-
-    hooked.before_evict = hold
+    goes_on = hold_evictions(hooked)
     async with stage.scheduler(hooked, concurrent_evictions=2):
         await stage.until(lambda: stage.phase("victim") == "Running")
         evict_once(monkeypatch, *(f"default/victim-{number}" for number in range(6)))

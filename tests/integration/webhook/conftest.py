@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -6,7 +7,31 @@ import pytest
 
 from pumice.cluster.client import Client
 from tests.integration.webhook.serving import Pair, offline, running, session
+from tests.kit import quick_loop
+from tests.kit.quick_loop import quick_clock
 from tests.support.controlplane.cluster import ControlPlane
+
+__all__ = ["quick_clock"]
+
+WAITING = (
+    "test_broken_off.py",
+    "test_cached_view.py",
+    "test_cluster.py",
+    "test_connections.py",
+    "test_crowds.py",
+    "test_foreign_pods.py",
+)
+"""Files of tests that wait for timers of the loop, and for no other process."""
+
+
+@pytest.hookimpl
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Idle time passes quickly where tests wait for much of it."""
+    if item.path.name in WAITING:
+        return quick_loop.pytest_asyncio_loop_factories(item)
+    return {"usual": asyncio.new_event_loop}
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pumice.api import keys
 from pumice.webhook.groups.parsing import parse
 from pumice.webhook.registrations import REGISTRATIONS, configuration
 from pumice.webhook.server import FileCertificates, WebhookWorker
@@ -120,5 +121,34 @@ async def test_pods_of_groups_are_asked_about_and_no_others(
             await until(lambda: in_force(worker) == 3)
             found = await asking.created("plain", annotations={"other": "x"})
             assert found["nodeSelector"] == {"class": "lab"}
+    finally:
+        await asking.uninstall()
+
+
+async def test_pods_that_the_controller_leaves_out_are_not_asked_about_where_there_are_no_groups(
+    controlplane: ControlPlane, namespace: str, pair: Pair, tmp_path: Path
+) -> None:
+    """They carry an annotation here that would be acted on, which shows that it is the label that counts."""
+    left_out = {keys.ADMISSION: keys.ADMISSION_UNNEEDED}
+    asking = PodWebhook(controlplane, namespace, pair)
+    certificates = FileCertificates(pair.certificate, pair.key)
+    worker = offline(certificates=certificates, admission=SETTINGS)
+    group = {"object": {"key": "namespace", "value": [namespace]}, "labels": {"class": "lab"}}
+    try:
+        async with running(worker) as address:
+            await asking.install(address, b"")
+            found = await asking.created("one", annotations={GATE: "true"}, labels=left_out)
+            assert "schedulingGates" not in found
+            assert asked(worker) == 0
+            found = await asking.created("two", annotations={GATE: "true"})
+            assert found["schedulingGates"] == [{"name": GATE}]
+            found = await asking.created(
+                "three", annotations={GATE: "true"}, labels={keys.ADMISSION: "needed"}
+            )
+            assert found["schedulingGates"] == [{"name": GATE}]
+
+            await asking.install(address, json.dumps({"resourceGroups": [group]}).encode())
+            found = await asking.created("four", annotations={GATE: "true"}, labels=left_out)
+            assert found["schedulingGates"] == [{"name": GATE}]
     finally:
         await asking.uninstall()

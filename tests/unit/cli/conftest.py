@@ -1,6 +1,7 @@
 """The command, run in this process."""
 
 import io
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,11 @@ class Ran:
 
 
 Pumice = Callable[..., Ran]
+
+
+def texts(*objects: dict[str, Any]) -> str:
+    """Objects as a stream of documents."""
+    return "\n".join(json.dumps(each) for each in objects)
 
 
 @pytest.fixture(autouse=True)

@@ -8,14 +8,10 @@ import pytest
 
 from pumice.cli import jobs
 from tests.kit.builders import job, node, pod, pod_group, queue, task
-from tests.unit.cli.conftest import Pumice, Ran
+from tests.unit.cli.conftest import Pumice, Ran, texts
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SEED_NODES = [node("node1", "2"), node("node2", "1"), node("node3", "4")]
-
-
-def texts(*objects: dict[str, Any]) -> str:
-    return "\n".join(json.dumps(each) for each in objects)
 
 
 def simulate(pumice: Pumice, *objects: dict[str, Any], options: tuple[object, ...] = ()) -> Ran:

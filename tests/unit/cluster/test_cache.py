@@ -2,72 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
 import pytest
 
 from pumice.api.kinds import POD
-from pumice.api.meta import ObjectMeta
-from pumice.cluster.cache import Change, WatchCache, wait_synced
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from tests.kit.clocks import FastClock, ManualClock
+from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
+from tests.unit.cluster.things import PODS, Diary, Thing, running, sizes, thing
 from tests.unit.cluster.tiny import TinyApi, status
-
-PODS = "/api/v1/pods"
-
-
-class Thing(msgspec.Struct, rename="camel"):
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    size: int = 0
-
-
-def thing(name: str, size: Any = 1, namespace: str = "ns") -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": namespace}, "size": size}
-
-
-class Diary:
-    """A subscriber that notes what it is told."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[str, str, int | None, int | None]] = []
-
-    def __call__(self, change: Change, old: Thing | None, new: Thing | None) -> None:
-        either = new or old
-        assert either is not None
-        self.entries.append(
-            (
-                change.value,
-                either.metadata.name,
-                None if old is None else old.size,
-                None if new is None else new.size,
-            )
-        )
-
-
-@asynccontextmanager
-async def running(cache: WatchCache[Any]) -> AsyncIterator[None]:
-    task = asyncio.create_task(cache.run())
-    try:
-        async with asyncio.timeout(60):
-            await wait_synced(cache)
-        yield
-        assert not task.done()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-def sizes(cache: WatchCache[Thing]) -> dict[str, int]:
-    return {each.metadata.name: each.size for each in cache.values()}
-
-
-@pytest.fixture
-def cache(client: Client, fast: FastClock) -> WatchCache[Thing]:
-    return WatchCache(client, POD, Thing, clock=fast)
 
 
 async def test_it_lists_then_follows(cache: WatchCache[Thing], api: TinyApi) -> None:
@@ -352,98 +297,3 @@ async def test_what_is_not_to_be_kept_is_not_there(client: Client, api: TinyApi)
             ("DELETED", "goes", 9, None),
             ("ADDED", "small", None, 8),
         ]
-
-
-async def caught_up(cache: WatchCache[Any]) -> None:
-    async with asyncio.timeout(60):
-        await cache.catch_up()
-
-
-async def test_catching_up_needs_nothing_where_the_picture_is_current(
-    cache: WatchCache[Thing], api: TinyApi
-) -> None:
-    async with running(cache):
-        await caught_up(cache)
-    assert cache.relists == 1
-
-
-async def test_a_small_quiet_kind_catches_up_by_a_list(
-    cache: WatchCache[Thing], api: TinyApi
-) -> None:
-    await api.put(PODS, thing("a"))
-    async with running(cache):
-        await api.put("/api/v1/nodes", thing("other"))
-        await caught_up(cache)
-        assert cache.relists == 2
-        assert int(cache.resource_version) == api.version
-        await api.put(PODS, thing("b"))
-        await until(lambda: set(sizes(cache)) == {"a", "b"})
-
-
-async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
-    client: Client, fast: FastClock, api: TinyApi
-) -> None:
-    cache = WatchCache(client, POD, Thing, clock=fast, page_size=1)
-    await api.put(PODS, thing("a"))
-    await api.put(PODS, thing("b"))
-    async with running(cache):
-        await until(lambda: api.watching)
-        await api.put("/api/v1/nodes", thing("other"))
-        waiting = asyncio.create_task(caught_up(cache))
-        await until(lambda: any(each.query.get("timeoutSeconds") == "3" for each in api.requests))
-        await api.bookmark(PODS)
-        await waiting
-        assert cache.relists == 1
-
-
-async def test_without_a_bookmark_a_large_kind_is_listed(
-    client: Client, fast: FastClock, api: TinyApi
-) -> None:
-    cache = WatchCache(client, POD, Thing, clock=fast, page_size=1)
-    await api.put(PODS, thing("a"))
-    await api.put(PODS, thing("b"))
-    async with running(cache):
-        await until(lambda: api.watching)
-        await api.put("/api/v1/nodes", thing("other"))
-        waiting = asyncio.create_task(caught_up(cache))
-        await until(lambda: any(each.query.get("timeoutSeconds") == "3" for each in api.requests))
-        await until(lambda: api.watching)
-        await api.cut_watches(hard=False)
-        await waiting
-        assert cache.relists == 2
-
-
-async def test_catching_up_replaces_a_silent_watch(cache: WatchCache[Thing], api: TinyApi) -> None:
-    await api.put(PODS, thing("a"))
-    async with running(cache):
-        await until(lambda: api.watching)
-        api.mute_watches()
-        await api.put(PODS, thing("a", 2))
-        await api.put(PODS, thing("b", 3))
-        await caught_up(cache)
-        assert sizes(cache) == {"a": 2, "b": 3}
-
-
-async def test_several_may_wait_for_the_same_cache(cache: WatchCache[Thing], api: TinyApi) -> None:
-    waiting = [asyncio.create_task(caught_up(cache)) for _ in range(3)]
-    api.answer_next(500, status(500, "InternalError"))
-    async with running(cache):
-        await asyncio.gather(*waiting)
-        await api.put("/api/v1/nodes", thing("other"))
-        await asyncio.gather(*(caught_up(cache) for _ in range(3)))
-        assert int(cache.resource_version) == api.version
-
-
-async def test_a_watch_that_is_silent_for_long_is_a_problem(client: Client) -> None:
-    clock = ManualClock()
-    cache = WatchCache(client, POD, Thing, clock=clock)
-    found = [cache.problem]
-    async with running(cache):
-        for seconds in (140, 20):
-            await clock.advance(seconds)
-            found.append(cache.problem)
-    assert found == [
-        "pods: not synced yet",
-        None,
-        "pods: no event or bookmark for 160 s",
-    ]

@@ -149,3 +149,47 @@ async def test_a_server_that_refuses_harms_nobody(recorder: EventRecorder, api: 
     assert not running.done()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_busy_server_gets_the_event_when_it_asks_for_it(
+    recorder: EventRecorder, api: TinyApi, fast: FastClock
+) -> None:
+    api.answer_next(429, status(429, "TooManyRequests"), headers={"Retry-After": "7"})
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    recorder.record(ABOUT, "Normal", "Waiting", "for a queue")
+    await recorder.flush()
+    assert [seen.body["message"] for seen in api.requests] == [
+        "for room",
+        "for room",
+        "for a queue",
+    ]
+    assert recorder.dropped == 0
+    assert 7.0 in fast.slept
+
+
+@pytest.mark.parametrize("asked", ["86400", "nan", "inf"])
+async def test_a_server_that_stays_busy_loses_the_event(
+    recorder: EventRecorder, api: TinyApi, fast: FastClock, asked: str
+) -> None:
+    for _ in range(3):
+        api.answer_next(429, status(429, "TooManyRequests"), headers={"Retry-After": asked})
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    recorder.record(ABOUT, "Normal", "Waiting", "for a queue")
+    await recorder.flush()
+    assert [seen.body["message"] for seen in api.requests] == ["for room"] * 3 + ["for a queue"]
+    assert recorder.dropped == 1
+    assert max(fast.slept) <= 30.0
+
+
+async def test_what_repeats_while_the_server_is_busy_is_one_event(
+    recorder: EventRecorder, api: TinyApi, fast: FastClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def repeated(seconds: float) -> None:
+        assert seconds == 7.0
+        recorder.record(ABOUT, "Normal", "Waiting", "for room")
+
+    monkeypatch.setattr(fast, "sleep", repeated)
+    api.answer_next(429, status(429, "TooManyRequests"), headers={"Retry-After": "7"})
+    recorder.record(ABOUT, "Normal", "Waiting", "for room")
+    await recorder.flush()
+    assert [seen.body["count"] for seen in api.requests] == [1, 2]

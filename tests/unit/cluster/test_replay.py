@@ -17,12 +17,13 @@ from pumice.api.kinds import POD
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.pods import Pod
 from pumice.cluster import slices
-from pumice.cluster.cache import Change, WatchCache, _one_ahead, wait_settled
+from pumice.cluster.cache import WatchCache, _one_ahead, wait_settled
 from pumice.cluster.client import Client
 from pumice.cluster.slices import in_slices
+from pumice.cluster.store import Change
 from tests.kit.clocks import FastClock
 from tests.kit.waiting import until
-from tests.unit.cluster.test_cache import PODS, Diary, Thing, running, sizes, thing
+from tests.unit.cluster.things import PODS, Diary, Thing, running, sizes, thing
 from tests.unit.cluster.tiny import TinyApi
 
 SLICE = 4

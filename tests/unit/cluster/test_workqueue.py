@@ -144,3 +144,24 @@ async def test_a_cancelled_worker_loses_no_key(queue: WorkQueue[str]) -> None:
     first.cancel()
     async with asyncio.timeout(60):
         assert await second == "a"
+
+
+async def test_a_handler_that_is_cancelled_from_inside_has_failed(queue: WorkQueue[str]) -> None:
+    """By a future that somebody else cancelled, say: neither the key nor the worker is lost."""
+    seen: list[str] = []
+
+    async def handle(key: str) -> None:
+        seen.append(key)
+        if len(seen) == 1:
+            cancelled = asyncio.get_running_loop().create_future()
+            cancelled.cancel()
+            await cancelled
+
+    task = asyncio.create_task(queue.work(handle))
+    queue.add("a")
+    await until(lambda: seen == ["a", "a"])
+    queue.add("b")
+    await until(lambda: seen == ["a", "a", "b"])
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()

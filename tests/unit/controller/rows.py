@@ -55,10 +55,11 @@ def a_pod(name: str, given: Raw | None) -> Raw:
             "ownerReferences": [owner] if owner["uid"] else [],
         },
         "spec": {"containers": [{"name": "main", "image": "busybox:1.36"}]},
-        "status": _status(given),
+        "status": _status(given) | given.get("status", {}),
     }
     if given.get("leaving"):
         pod["metadata"]["deletionTimestamp"] = ENDED
+    pod["metadata"] |= given.get("metadata", {})
     return pod
 
 

@@ -11,10 +11,12 @@ from pumice.api.queues import Queue
 from pumice.controller.observed import Observed
 from pumice.controller.phases import Verdict
 from pumice.controller.plan import DeleteObject, RequeueAfter
+from pumice.controller.podsets import Names
 from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
 from pumice.controller.restarts import restart_for
 from pumice.controller.status import compose, count
+from pumice.controller.subject import read
 from pumice.plugins import builtin
 from tests.kit.builders import queue
 from tests.kit.tables import table
@@ -28,7 +30,8 @@ NOW = 1_800_000_000.0
 @pytest.mark.parametrize("case", table("controller/restarts"), ids=lambda case: case["id"])
 def test_what_a_restart_replaces(case: Raw) -> None:
     restart = restart_for(case["action"], **case["about"])
-    assert (restart and restart.note()) == case["note"]
+    names = Names(read(a_job({"tasks": {"task1": 3, "task2": 1}})))
+    assert (restart and restart.note(names)) == case["note"]
     if restart is not None:
         assert [each.metadata.name for each in restart.remaining(pods(case))] == case["goes"]
 

@@ -249,3 +249,46 @@ def test_an_eviction_for_which_a_policy_waits_is_noted_with_its_moment_until_the
     world.settle()
     assert world.phase == "Aborted"
     assert world.reason[1].startswith("pod train-worker-0 was removed and does not run again")
+
+
+def _succeeds_and_goes(world: World, name: str) -> None:
+    """A pod succeeds and is removed between two passes; the loop remembers that."""
+    world.succeed(name)
+    world.succeeded.append(world.pods[name])
+    world.vanish(name)
+
+
+def test_a_pod_that_succeeded_and_was_removed_between_two_passes_was_not_evicted() -> None:
+    world = running(task("worker", 2), policies=[policy("PodEvicted", "TerminateJob")])
+    _succeeds_and_goes(world, "train-worker-0")
+    world.settle()
+    assert (world.phase, list(world.pods)) == ("Running", ["train-worker-1"])
+    assert world.status["succeeded"] == 1
+    assert _noted(world, "pumice.dev/succeeded") == "worker/0"
+    world.succeeded.clear()
+    world.succeed("train-worker-1")
+    world.settle()
+    assert world.phase == "Completed"
+
+
+def test_a_pod_of_an_earlier_incarnation_that_succeeded_runs_again() -> None:
+    world = running(task("worker", 2), policies=[policy("PodFailed", "RestartJob")], maxRetry=9)
+    world.fail("train-worker-1")
+    world.look()
+    _succeeds_and_goes(world, "train-worker-0")
+    world.settle()
+    world.admit()
+    world.settle()
+    assert sorted(world.pods) == ["train-worker-0", "train-worker-1"]
+    assert world.status.get("succeeded", 0) == 0
+
+
+def test_a_restarted_task_forgets_a_pod_that_succeeded_and_was_removed_between_two_passes() -> None:
+    world = running(task("worker", 2), policies=[policy("PodFailed", "RestartTask")], maxRetry=9)
+    _succeeds_and_goes(world, "train-worker-0")
+    world.fail("train-worker-1")
+    world.look()
+    world.succeeded.clear()  # that was written
+    world.settle()
+    assert sorted(world.pods) == ["train-worker-0", "train-worker-1"]
+    assert _noted(world, "pumice.dev/succeeded") == ""

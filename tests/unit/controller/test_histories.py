@@ -29,7 +29,7 @@ from pumice.controller.plan import CreateObject, PatchStatus, Plan
 from pumice.controller.podsets import Names
 from pumice.controller.subject import read
 from tests.kit.builders import job, task
-from tests.unit.controller.world import StoppedError, World
+from tests.unit.controller.world import World
 
 Raw = dict[str, Any]
 
@@ -85,16 +85,8 @@ class History(RuleBasedStateMachine):
     @rule(writes=st.none() | st.integers(0, 4))
     def look(self, writes: int | None) -> None:
         """A pass, after some of whose writes the controller may be killed."""
-        world = self.world
-        plan = world.plan()
-        self.judge(plan)
-        world.stop_before = None if writes is None else world.writes + writes
-        try:
-            world.look()
-        except StoppedError:
-            pass
-        finally:
-            world.stop_before = None
+        self.judge(self.world.plan())
+        self.world.look_until(writes)
 
     def judge(self, plan: Plan) -> None:
         world = self.world
@@ -254,14 +246,7 @@ class Incidents(RuleBasedStateMachine):
 
     @rule(writes=st.none() | st.integers(0, 3))
     def look(self, writes: int | None) -> None:
-        world = self.world
-        world.stop_before = None if writes is None else world.writes + writes
-        try:
-            world.look()
-        except StoppedError:
-            pass
-        finally:
-            world.stop_before = None
+        self.world.look_until(writes)
 
     @rule(number=st.integers(0, 3))
     def start(self, number: int) -> None:

@@ -1,10 +1,94 @@
 """Notes that a user wrote into a Job's status neither stop the controller nor keep it busy."""
 
+from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import Any
 
-from pumice.controller import podsets
-from tests.kit.builders import task
+import pytest
+
+from pumice.controller import podsets, restarts, retries, roster
+from pumice.controller.podsets import Names
+from pumice.controller.subject import read
+from tests.kit.builders import job, task
 from tests.unit.controller.scenes import policy, running
+
+SIZE = 1000
+NAMES = Names(read(job("train", [task("worker", SIZE)])))
+
+
+def _moments(text: str) -> Any:
+    made = read(
+        job("train", [task("worker", SIZE)], status={"controlledResources": {roster.EVICTED: text}})
+    )
+    return roster.read(made, (), 2e9).waiting
+
+
+READERS: dict[str, tuple[str, str, Callable[[str], Any]]] = {
+    "restart": (";", "pods/train-worker/{}", lambda text: restarts.parse(text, NAMES).pods),
+    "restart of what is no task": (
+        ";",
+        "pods/odd/{}",
+        lambda text: restarts.parse(text, NAMES).pods,
+    ),
+    "restart of partitions": (
+        ";",
+        "partitions/worker/{}",
+        lambda text: restarts.parse(text, NAMES).partitions,
+    ),
+    "retries of partitions": (
+        " ",
+        "partition/worker/{}=1/1",
+        lambda text: retries.read(text, NAMES),
+    ),
+    "pods": (" ", "worker/{}", lambda text: podsets.read(text, NAMES)),
+    "retries": (" ", "pod/worker/{}=1/1", lambda text: retries.read(text, NAMES)),
+    "evicted": (" ", "worker/{}@2001-01-01T00:00:00Z", _moments),
+}
+
+
+@pytest.fixture
+def indexes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The indexes that were read out of notes."""
+    found: list[int] = []
+    original = podsets.read_indexes
+
+    def counted(text: str, size: int) -> Iterator[int]:
+        for index in original(text, size):
+            found.append(index)
+            yield index
+
+    monkeypatch.setattr(podsets, "read_indexes", counted)
+    return found
+
+
+@pytest.mark.parametrize("indexes", ["0-199999", "~" + "_" * 4000])
+@pytest.mark.parametrize("reader", READERS)
+def test_a_note_costs_no_more_than_the_pods_of_the_job(
+    reader: str, indexes: str, indexes_read: list[int]
+) -> None:
+    separator, entry, reads = READERS[reader]
+    found = reads(separator.join([entry.format(indexes)] * 500))
+    assert len(found) <= SIZE
+    assert len(indexes_read) <= SIZE
+
+
+def test_a_moment_that_has_not_come_counts_as_now() -> None:
+    world = running(task("worker", 2), policies=[policy("PodEvicted", "RestartPod", timeout="1m")])
+    world.vanish("train-worker-0")
+    world.look()
+    world.status["controlledResources"]["pumice.dev/evicted"] = "worker/0@9000-01-01T00:00:00Z"
+    world.look()
+    assert (
+        world.status["controlledResources"]["pumice.dev/evicted"] == "worker/0@2027-01-15T08:00:00Z"
+    )
+
+
+def test_a_moment_before_all_that_can_be_written_is_left_out() -> None:
+    world = running(task("worker", 2), policies=[policy("PodEvicted", "RestartPod", timeout="1m")])
+    world.status["controlledResources"]["pumice.dev/evicted"] = "worker/0@0001-01-01T00:00:00+23:00"
+    world.fail("train-worker-1")
+    world.look()
+    assert "pumice.dev/evicted" not in world.status["controlledResources"]
 
 
 def test_a_streak_without_end_waits_as_long_as_the_longest() -> None:

@@ -11,6 +11,7 @@ from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.memory import FIND_SECONDS, Memory, Write
 from pumice.controller.plan import PatchStatus
 from tests.kit.builders import pod
+from tests.unit.controller.rows import a_pod
 
 Raw = dict[str, Any]
 
@@ -115,7 +116,33 @@ def test_held_counts_are_never_written_over_a_newer_status() -> None:
     job = memory.of(("default", "train"), "u1")
     running = {"state": {"phase": "Running"}, "running": 2}
     job.hold(PatchStatus(running | {"running": 1}), running)
-    memory.removed(("default", "train"))
+    memory.removed(("default", "train"), msgspec.convert(pod("x"), Pod))
     assert job.due(running) == PatchStatus(running | {"running": 1})
     assert job.due({"state": {"phase": "Aborting"}}) is None
     assert job.due(running) is None, "it is forgotten for good"
+
+
+@pytest.mark.parametrize(
+    ("about", "remembered"),
+    [
+        ({}, True),
+        ({"phase": "Running"}, False),
+        ({"uid": "another"}, False),
+        ({"marked": True}, False),
+        ({"leaving": True}, False),
+    ],
+)
+def test_a_pod_that_succeeded_is_remembered_until_that_is_written(
+    about: Raw, remembered: bool
+) -> None:
+    memory = Memory()
+    job = memory.of(("default", "job1"), "u1")
+    given = {"phase": "Succeeded"} | about
+    gone = msgspec.convert(a_pod("job1-task1-0", given | {"owner": about.get("uid", "u1")}), Pod)
+    memory.removed(("default", "job1"), gone)
+    assert list(job.succeeded.values()) == [gone] * remembered
+    later = msgspec.convert(a_pod("job1-task1-0", given), Pod)
+    job.noted([later])
+    assert list(job.succeeded.values()) == [gone] * remembered, "another pod of that name"
+    job.noted([gone])
+    assert not job.succeeded

@@ -55,12 +55,64 @@ def test_a_set_reads_as_it_was_written(pods: set[str]) -> None:
 @given(st.sets(PODS))
 def test_a_restart_reads_as_it_was_written(pods: set[str]) -> None:
     restart = Restart(tasks=frozenset({"x"}), pods=frozenset(pods))
-    assert parse(restart.note()) == restart
+    assert parse(restart.note(NAMES), NAMES) == restart
 
 
 @given(st.dictionaries(UNITS, st.builds(Tally, st.integers(1, 99), st.integers(0, 6))))
 def test_tallies_read_as_they_were_written(tallies: dict[Unit, Tally]) -> None:
     assert retries.read(retries.write(tallies), NAMES) == tallies
+
+
+def _tallies(most: int, kind: str = "pod", pods: int = 100_000) -> dict[Unit, Tally]:
+    chosen = random.Random(most)
+    return {
+        (kind, "worker", str(at)): Tally(chosen.randint(1, most), chosen.randint(0, 6))
+        for at in range(pods)
+    }
+
+
+@pytest.mark.parametrize(
+    ("most", "kind", "pods"),
+    [(3, "pod", 100_000), (30, "partition", 100_000), (1_000_000, "pod", 20_000)],
+)
+def test_tallies_of_many_are_short_and_never_lower(most: int, kind: str, pods: int) -> None:
+    tallies = _tallies(most, kind, pods)
+    text = retries.write(tallies)
+    assert len(text) <= retries.LONGEST
+    found = retries.read(text, HUGE)
+    assert found.keys() == tallies.keys()
+    assert all(found[unit] >= tally for unit, tally in tallies.items())
+    assert max(found.values()).count == max(tallies.values()).count
+    assert retries.write(found) == text
+
+
+def test_as_many_tallies_as_the_usual_budget_has_are_exact() -> None:
+    levels = [Tally(1, 0), Tally(1, 1), Tally(2, 0), Tally(2, 1), Tally(2, 2)]
+    chosen = random.Random(1)
+    tallies = {("pod", "worker", str(at)): chosen.choice(levels) for at in range(100_000)}
+    assert retries.read(retries.write(tallies), HUGE) == tallies
+
+
+def test_the_highest_tallies_stay_exact() -> None:
+    tallies = _tallies(30)
+    tallies["pod", "worker", "7"] = Tally(31, 2)
+    found = retries.read(retries.write(tallies), HUGE)
+    assert found["pod", "worker", "7"] == Tally(31, 2)
+    raised = [unit for unit, tally in tallies.items() if found[unit] != tally]
+    kept = [tally for unit, tally in tallies.items() if found[unit] == tally]
+    assert max(tallies[unit] for unit in raised) <= min(kept)
+
+
+def test_a_restart_of_many_partitions_is_written_as_ranges() -> None:
+    partitions = frozenset({("worker", str(at)) for at in range(300)} | {("worker", "named")})
+    restart = Restart(partitions=partitions)
+    assert restart.note(NAMES) == "partition/worker/named;partitions/worker/0-299"
+    assert parse(restart.note(NAMES), NAMES) == restart
+
+
+def test_a_partition_that_a_user_gave_a_name_counts_as_its_task() -> None:
+    restart = Restart(partitions=frozenset({("worker", "named"), ("ps", "1")}))
+    assert retries.units(restart, NAMES) == [("task", "worker", ""), ("partition", "ps", "1")]
 
 
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 1.0])
@@ -77,7 +129,7 @@ def test_every_text_can_be_read(text: str) -> None:
     podsets.read(text, NAMES)
     podsets.fits(text, NAMES)
     retries.read(text, NAMES)
-    parse(text)
+    parse(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -118,10 +170,19 @@ def test_a_name_tells_task_and_index(name: str, key: PodKey | None) -> None:
 def test_many_moments_of_evictions_are_told_apart_up_to_a_bound() -> None:
     made = read(job(tasks=[task("worker", 300)]))
     moments = {NAMES.name("worker", at): 1e9 + at for at in range(300)}
-    noted = roster.read(made, ()).living((), moments)
-    again = roster.read(_with(noted), ())
+    noted = roster.read(made, (), 2e9).living((), moments)
+    again = roster.read(_with(noted), (), 2e9)
     assert again.waiting["train-worker-99"] == 1e9 + 99
     assert {again.waiting[f"train-worker-{at}"] for at in range(100, 300)} == {1e9 + 299}
+
+
+def test_many_moments_of_many_evictions_are_short() -> None:
+    made = read(job(tasks=[task("worker", 100_000)]))
+    chosen = random.Random(1)
+    moments = {f"train-worker-{at}": 1e9 + chosen.randint(0, 99) for at in range(100_000)}
+    text = roster.read(made, (), 2e9).living((), moments)[roster.EVICTED]
+    assert len(text) <= roster.LONGEST
+    assert text.count("@") > 1
 
 
 def _with(noted: dict[str, str]) -> Any:

@@ -14,6 +14,7 @@ from pumice.controller.commands import next_order, targets
 from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
 from pumice.controller.patches import contains, difference
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RequeueAfter
+from pumice.controller.podsets import Names
 from pumice.controller.restarts import RESUME, WHOLE, Restart, parse
 from pumice.controller.subject import UnusableError, min_available, read
 from pumice.controller.volumes import wanted_claims
@@ -21,6 +22,7 @@ from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
 META = ObjectMeta(name="train", namespace="default", uid="u1")
+X = Names(read(job("x", [task("a", 10), task("a-2", 1)])))
 
 
 # Merge patches
@@ -179,12 +181,12 @@ def test_claims_are_made_once_and_kept() -> None:
     ],
 )
 def test_a_note_reads_as_it_was_written(restart: Restart) -> None:
-    assert parse(restart.note()) == restart
+    assert parse(restart.note(X), X) == restart
 
 
 @pytest.mark.parametrize("note", ["", "nonsense", "task", "pod/a/b/c"])
 def test_an_unreadable_note_means_the_whole_job(note: str) -> None:
-    assert parse(note) == WHOLE
+    assert parse(note, X) == WHOLE
 
 
 # Commands

@@ -176,7 +176,7 @@ async def test_what_is_known(case: Raw, picture: Picture) -> None:
         assert [each.metadata.name for each in pods if partition.replaces(each)] == names
     if "missing" in case:
         wanted = read(_known(picture))
-        absent = Replicas(wanted, roster.read(wanted, pods)).window(100)
+        absent = Replicas(wanted, roster.read(wanted, pods, 0.0)).window(100)
         assert [each.name for each in absent] == case["missing"]
     if "reads" in case:
         _reads(_known(picture), case["reads"])

@@ -22,7 +22,7 @@ def _job(**sizes: int) -> Job:
 
 
 def _replicas(wanted: Job, pods: Sequence[Pod]) -> Replicas:
-    return Replicas(wanted, roster.read(wanted, pods))
+    return Replicas(wanted, roster.read(wanted, pods, 0.0))
 
 
 def _lacking(wanted: Job, replicas: Replicas) -> list[str]:

@@ -32,6 +32,7 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 from pumice.controller.reconcile import reconcile
+from pumice.controller.situation import LIMITS
 from pumice.plugins import PluginSettings, Registry, builtin
 
 Raw = dict[str, Any]
@@ -49,6 +50,7 @@ class World:
     def __init__(self, job: Raw, *, registry: Registry | None = None, strict: bool = False) -> None:
         self.now = START
         self.settings = PluginSettings(strict_upstream=strict)
+        self.limits = LIMITS
         self.registry = registry or builtin()
         self.objects: dict[tuple[Kind, str], Raw] = {}
         self.events: list[RecordEvent] = []
@@ -56,6 +58,7 @@ class World:
         self.trouble: Trouble | None = None
         self.priorities: dict[str, int] = {}
         self.queue: Queue | None = None
+        self.succeeded: list[Raw] = []
         self.writes = 0
         self.stop_before: int | None = None
         self._numbers = itertools.count(1)
@@ -193,6 +196,7 @@ class World:
                 for pod in self.of(POD)
                 if (pod["metadata"].get("labels") or {}).get("volcano.sh/job-name") == self.job_name
             ),
+            succeeded=tuple(msgspec.convert(pod, Pod) for pod in self.succeeded),
             group=copy.deepcopy(self.group),
             objects=tuple(
                 copy.deepcopy(obj)
@@ -212,7 +216,11 @@ class World:
 
     def plan(self, found: Iterable[Raw] = ()) -> Plan:
         return reconcile(
-            self.observed(found), registry=self.registry, now=self.now, settings=self.settings
+            self.observed(found),
+            registry=self.registry,
+            now=self.now,
+            settings=self.settings,
+            limits=self.limits,
         )
 
     def look(self) -> Plan:
@@ -226,6 +234,16 @@ class World:
         if self.trouble is not None and any(isinstance(s, RequireObject) for s in plan.steps):
             self.trouble = None
         return plan
+
+    def look_until(self, writes: int | None) -> None:
+        """One pass, after some of whose writes the controller may be killed."""
+        self.stop_before = None if writes is None else self.writes + writes
+        try:
+            self.look()
+        except StoppedError:
+            pass
+        finally:
+            self.stop_before = None
 
     def settle(self, limit: int = 20) -> None:
         """Passes until nothing is left to do; pods that are removed are gone at once.

@@ -109,3 +109,14 @@ def test_a_large_job_is_prepared_once(index: int) -> None:
     first = answer(judging, PATH, request(PATH, pod))
     assert first["allowed"]
     assert len(msgspec.json.encode(patched(pod, first))) < 64 * 1024
+
+
+@pytest.mark.parametrize(("most", "allowed"), [(2, False), (3, True)])
+def test_an_owner_may_ask_for_as_many_pods_as_a_job(most: int, allowed: bool) -> None:
+    settings = AdmissionSettings(max_pods_per_job=most)
+    judging = Admission(settings, Snapshot.of([manifest(SHAPE)]), builtin(), on_crash=reraise)
+    pod = pod_of(SHAPE, {"index": 1})
+    assert answer(judging, PATH, request(PATH, pod))["allowed"] is allowed
+    errors = [each.message for each in judge(judging, manifest(SHAPE)).errors]
+    assert bool(errors) is not allowed
+    assert all("expected at most 2 (max-pods-per-job)" in each for each in errors)

@@ -167,6 +167,35 @@ def test_every_pod_that_a_resource_group_could_claim_is_asked_about() -> None:
     assert conditions("/pods/validate", groups=groups) == conditions("/pods/validate")
 
 
+NEEDED = {
+    "matchExpressions": [{"key": keys.ADMISSION, "operator": "NotIn", "values": ["unneeded"]}]
+}
+
+
+def selectors(**options: Any) -> dict[str, Any]:
+    made = configurations(SETTINGS, lambda path: {"url": path}, **options)
+    webhooks = [webhook for each in made for webhook in each["webhooks"]]
+    return {
+        each["clientConfig"]["url"]: each["objectSelector"]
+        for each in webhooks
+        if "objectSelector" in each
+    }
+
+
+def test_pods_that_the_controller_knows_to_be_of_no_concern_are_left_out_without_conditions() -> (
+    None
+):
+    assert selectors() == {"/pods/mutate": NEEDED, "/pods/validate": NEEDED}
+
+
+def test_resource_groups_decide_about_all_pods() -> None:
+    for group in (
+        ResourceGroup(namespaces=("a",)),
+        ResourceGroup(annotations=((keys.QUEUE_NAME, "gpu"),)),  # which the controller writes
+    ):
+        assert selectors(groups=ResourceGroups([group])) == {"/pods/validate": NEEDED}
+
+
 def test_all_configurations_reach_their_own_path() -> None:
     found = configurations(SETTINGS, lambda path: {"url": f"https://h{path}"})
     assert [each["webhooks"][0]["clientConfig"]["url"] for each in found] == [

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.templates import network, resources
-from tests.unit.webhook.template_rows import BASE, judged
+from pumice.webhook.rules.templates import network, pod, resources
+from pumice.webhook.rules.templates.plain import without_usual
+from tests.unit.webhook.shapes import SCALARS
+from tests.unit.webhook.template_rows import BASE, TemplateRow, judged, template_rows
 
 Raw = dict[str, Any]
 
@@ -61,3 +63,77 @@ def test_amounts(limits: Raw, requests: Raw) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(resources, "_are_plain", lambda *_: False)
             assert told({"resources": container}) == glanced
+
+
+ODD = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.just({"name": "a"}))
+CLAIM = st.one_of(
+    st.sampled_from([{"claimName": "c"}, {"claimName": ""}, {"claimName": "c", "readOnly": "x"}]),
+    st.fixed_dictionaries({"claimName": ODD}),
+    ODD,
+)
+VOLUME = st.fixed_dictionaries(
+    {"name": st.one_of(st.sampled_from(["a", "b", "c", "A_B", ""]), ODD)},
+    optional={"persistentVolumeClaim": CLAIM, "emptyDir": st.just({}), "x": ODD},
+)
+MOUNT = st.fixed_dictionaries(
+    {"name": st.one_of(st.sampled_from(["a", "b", "c"]), ODD)},
+    optional={
+        "mountPath": st.one_of(st.sampled_from(["/a", "/b", "/c", "", "/../a"]), ODD),
+        "readOnly": st.one_of(st.booleans(), ODD),
+    },
+)
+LISTED = {
+    "volumeMounts": st.one_of(st.lists(MOUNT, max_size=3), ODD),
+    "volumeDevices": st.just([{"name": "a", "devicePath": "/a"}]),
+    "ports": st.one_of(PORTS, st.lists(st.fixed_dictionaries({"containerPort": ODD}), max_size=2)),
+    "resources": st.one_of(st.fixed_dictionaries({}, optional={"limits": AMOUNTS, "x": ODD}), ODD),
+}
+CONTAINER = st.fixed_dictionaries({}, optional=LISTED)
+
+
+def assert_nothing_is_lost(template: Raw, given_settings: list[str] | None = None) -> None:
+    before = copy.deepcopy(template)
+    glanced = judged(template, given_settings)
+    assert template == before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pod, "without_usual", lambda whole: whole)
+        whole = judged(template, given_settings)
+    assert (glanced.errors, glanced.warnings) == (whole.errors, whole.warnings)
+    assert not glanced.crashes
+
+
+@settings(deadline=None)
+@given(
+    st.one_of(st.lists(st.one_of(VOLUME, ODD), max_size=3), ODD),
+    st.lists(CONTAINER, min_size=1, max_size=2),
+    st.one_of(st.none(), st.lists(CONTAINER, max_size=1)),
+    st.fixed_dictionaries(
+        {}, optional={"hostNetwork": st.booleans(), "resources": st.just({"limits": {"cpu": "1"}})}
+    ),
+)
+def test_rules_say_the_same_of_any_volumes_and_what_uses_them(
+    volumes: Any, containers: list[Raw], init: list[Raw] | None, spec: Raw
+) -> None:
+    named = [{"name": f"c{index}", "image": "i"} | each for index, each in enumerate(containers)]
+    spec = spec | {"volumes": volumes, "containers": named}
+    if init is not None:
+        spec["initContainers"] = [{"name": "init", "image": "i"} | each for each in init]
+    assert_nothing_is_lost({"spec": spec})
+
+
+@pytest.mark.parametrize("row", [*template_rows()], ids=lambda row: row.name)
+def test_rules_say_the_same_of_every_row(row: TemplateRow) -> None:
+    assert_nothing_is_lost(row.template, row.settings)
+
+
+def test_what_is_usual_is_left_out() -> None:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    container = {
+        "name": "main",
+        "image": "busybox",
+        "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
+        "ports": [{"name": "http", "containerPort": 80}],
+        "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "500m"}},
+    }
+    rest = without_usual({"spec": {"volumes": volumes, "containers": [container]}})
+    assert rest == {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}

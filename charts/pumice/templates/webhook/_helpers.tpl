@@ -81,7 +81,7 @@ metadata:
 webhooks:
 {{- range $webhook := $configuration.webhooks }}
 {{- $path := printf "%s/%s" $webhook.clientConfig.service.path (include "pumice.advice" $root) }}
-- {{ omit $webhook "clientConfig" "failurePolicy" "namespaceSelector" "matchConditions" | toYaml | nindent 2 | trim }}
+- {{ omit $webhook "clientConfig" "failurePolicy" "namespaceSelector" "objectSelector" "matchConditions" | toYaml | nindent 2 | trim }}
   clientConfig:
     {{- if $values.url }}
     url: {{ printf "%s%s" (trimSuffix "/" $values.url) $path | quote }}
@@ -103,6 +103,12 @@ webhooks:
   {{- $expression = $expression | replace ", '$groupAnnotations'" (include "pumice.groupAnnotations" $root) }}
   - name: {{ .name }}
     expression: {{ quote $expression }}
+  {{- end }}
+  {{- /* The controller, which labels pods, knows nothing of resource groups; only mutation does. */}}
+  {{- if not (and $values.resourceGroups (eq $configuration.kind "MutatingWebhookConfiguration")) }}
+  {{- with $webhook.objectSelector }}
+  objectSelector: {{- toYaml . | nindent 4 }}
+  {{- end }}
   {{- end }}
   {{- with $webhook.namespaceSelector }}
   namespaceSelector:

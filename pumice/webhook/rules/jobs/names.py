@@ -110,7 +110,7 @@ def names(case: Case, job: Job) -> None:
         elif first != index:
             message = f'"{task.name}" is already the name of spec.tasks[{first}]'
             case.report(JOB_DUP_TASK, f"spec.tasks[{index}].name", message)
-        elif not bad:
+        elif not bad and len(f"{name}-{task.name}-{task.replicas}") > LABEL_LENGTH:
             _last_pod(case, name, task.name, index, task.size)
 
 

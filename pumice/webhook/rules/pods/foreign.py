@@ -123,7 +123,7 @@ def volcano_template(case: Case, path: str, template: Raw) -> None:
 
 
 def _wirings(case: Case) -> NativeWirings:
-    return case.wirings or NativeWirings(case.plugins)
+    return case.wirings or NativeWirings(case.plugins, max_pods=case.settings.max_pods_per_job)
 
 
 def _wired(case: Case, found: Place, namespace: str) -> Wired | None:

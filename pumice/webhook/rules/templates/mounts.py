@@ -1,7 +1,5 @@
 """Mounts of volumes and block devices: of volumes that exist, each at a path of its own."""
 
-from collections.abc import Mapping
-
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.shapes import (
     excludes,
@@ -49,28 +47,6 @@ TPL_DEVICE = refused(
 )
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
-
-
-def _mounts(site: Site, mounts: list[Raw], field: str, container: Raw) -> None:
-    if not _are_plain(mounts, site.pod.volumes):
-        _MOUNTS(site, mounts, field, container)
-
-
-def _are_plain(mounts: list[Raw], volumes: Mapping[str, Raw]) -> bool:
-    """Whether all mounts are of volumes that there are, and at paths of their own, and say no more.
-
-    A single look, since nearly all are so.
-    """
-    try:
-        paths = {
-            mount["mountPath"]
-            for mount in mounts
-            if mount["name"] in volumes
-            and (len(mount) == 2 or (len(mount) == 3 and "readOnly" in mount))
-        }
-    except KeyError:
-        return False
-    return len(paths) == len(mounts) and all(paths)
 
 
 def _volume(site: Site, found: str, field: str, _: Raw) -> None:
@@ -135,7 +111,7 @@ _MOUNTS = compiled(
     )
 )
 ROWS = (
-    Row("volumeMounts", _mounts),
+    Row("volumeMounts", _MOUNTS),
     Row("volumeDevices[].name", required(TPL_DEVICE, message=_NO_VOLUME), ""),
     Row("volumeDevices[].name", _volume),
     Row("volumeDevices[].name", _claim),

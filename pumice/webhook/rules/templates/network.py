@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
+from typing import Any
 
 from pumice.api.names import (
     SUBDOMAIN_LENGTH,
@@ -27,7 +28,7 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS"]
+__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS", "are_usual_ports"]
 
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",
@@ -162,27 +163,41 @@ _OF_THE_POD = {"name", "containerPort", "protocol"}
 _number = within(TPL_PORT, 1, LARGEST_PORT)
 
 
+def are_usual_ports(found: Any) -> bool:
+    """Whether these are ports of a pod's only container, and in order, whatever types their fields have.
+
+    Raises:
+        AttributeError: A port is no object.
+        TypeError: A field has the wrong type.
+    """
+    return type(found) is list and _are_plain(found)
+
+
 def _ports(site: Site, ports: list[Raw], field: str, container: Raw) -> None:
     if not _are_plain(ports):
         _PORTS(site, ports, field, container)
 
 
 def _are_plain(ports: list[Raw]) -> bool:
-    """Whether all ports are of the pod alone and in order, under names of their own.
+    """Whether all ports are of the pod alone and in order, with names and numbers of their own.
 
     A single look, since nearly all are so.
     """
-    names = set()
+    names, numbers = set(), set()
     for port in ports:
-        name = port.get("name", "")
+        name, number = port.get("name", ""), port.get("containerPort")
         if (
             not port.keys() <= _OF_THE_POD
-            or not 1 <= port.get("containerPort", 0) <= LARGEST_PORT
+            or type(number) is not int
+            or not 1 <= number <= LARGEST_PORT
+            or number in numbers
             or port.get("protocol", "TCP") not in _PROTOCOLS
+            or type(name) is not str
             or (name and (name in names or port_name_problem(name)))
         ):
             return False
         names.add(name)
+        numbers.add(number)
     return True
 
 

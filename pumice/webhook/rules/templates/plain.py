@@ -3,15 +3,26 @@
 Most of what a container says are arguments and variables. Of a list of texts there is nothing to say, whatever
 the texts are, nor of variables with good names and texts for values. These are left out before a template is
 judged, and before it is looked for among those that are known: Jobs of a sweep differ in nothing else.
+
+Most of the rest is alike in most templates: volumes that are claims, mounts, ports and resources. These are left
+out before a template is judged that is not known.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from pumice.api.names import env_name_problem
+from pumice.webhook.rules.templates.metadata import label_problem
+from pumice.webhook.rules.templates.network import are_usual_ports
+from pumice.webhook.rules.templates.resources import are_usual_resources
 
-__all__ = ["without_plain"]
+__all__ = ["without_plain", "without_usual"]
 
 Raw = dict[str, Any]
+
+_CLAIM = "persistentVolumeClaim"
+_UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading fields raises that have wrong types, are missing or are no quantities."""
 
 
 def without_plain(template: Raw) -> Raw:
@@ -52,3 +63,69 @@ def _are_variables(found: Any) -> bool:
 
 
 _PLAIN = {"command": _are_texts, "args": _are_texts, "env": _are_variables}
+
+
+def without_usual(template: Raw) -> Raw:
+    """A copy without volumes, mounts, ports and resources of a template, where nothing can be wrong with them.
+
+    The template may be any object. What is left has to be judged beside all volumes of the template.
+    """
+    spec = template.get("spec")
+    if type(spec) is not dict or type(found := spec.get("containers")) is not list:
+        return template
+    rest = {**spec}
+    try:
+        names = {volume["name"] for volume in spec.get("volumes", ())}
+        if names and _are_claims(spec["volumes"], names):
+            del rest["volumes"]
+        # Ports of several containers may clash, and resources of a pod depend on those of its containers.
+        ports = len(found) == 1 and "hostNetwork" not in spec
+        resources = "resources" not in spec
+        rest["containers"] = [_without_usual(each, names, ports, resources) for each in found]
+        if "initContainers" in spec:
+            found = spec["initContainers"]
+            rest["initContainers"] = [_without_usual(x, names, False, resources) for x in found]
+    except _UNREADABLE:
+        return template
+    return {**template, "spec": rest}
+
+
+def _without_usual(container: Raw, names: Collection[str], ports: bool, resources: bool) -> Raw:
+    rest = {**container}
+    # Devices are compared with mounts.
+    mounts = "volumeMounts" in rest and "volumeDevices" not in rest
+    if mounts and _are_mounts(rest["volumeMounts"], names):
+        del rest["volumeMounts"]
+    if ports and "ports" in rest and are_usual_ports(rest["ports"]):
+        del rest["ports"]
+    if resources and "resources" in rest and are_usual_resources(rest["resources"]):
+        del rest["resources"]
+    return rest
+
+
+def _are_claims(volumes: list[Raw], names: Collection[str]) -> bool:
+    """Whether all volumes are claims by name, under good names of their own."""
+    named = [
+        claim["claimName"]
+        for volume in volumes
+        if len(volume) == 2 and _CLAIM in volume and len(claim := volume[_CLAIM]) == 1
+    ]
+    "".join(named)
+    return (
+        len(names) == len(volumes) == len(named)
+        and type(volumes) is list
+        and all(named)
+        and not any(map(label_problem, names))
+    )
+
+
+def _are_mounts(mounts: list[Raw], names: Collection[str]) -> bool:
+    """Whether all mounts are of volumes that there are, and at paths of their own, and say no more."""
+    paths = {
+        mount["mountPath"]
+        for mount in mounts
+        if mount["name"] in names
+        and (len(mount) == 2 or (len(mount) == 3 and type(mount.get("readOnly")) is bool))
+    }
+    "".join(paths)
+    return len(paths) == len(mounts) and type(mounts) is list and "" not in paths

@@ -27,6 +27,7 @@ from pumice.webhook.rules.templates import (
     types,
     volumes,
 )
+from pumice.webhook.rules.templates.plain import without_usual
 from pumice.webhook.rules.templates.site import Pod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
@@ -78,15 +79,16 @@ _OF_ITS_OWN = re.compile(
 
 def pod_template(site: Site, template: Raw) -> None:
     """Say all that the API server would refuse about a pod made of a template, which may be any object."""
-    if types.fits(template):
-        _judge(site, template)
+    rest = without_usual(template)
+    if types.fits(rest):
+        _judge(site, template, rest)
         return
     readable, unreadable = types.read(site, template)
     if not unreadable:
-        _judge(site, readable)
+        _judge(site, readable, readable)
         return
     aside = site.case.sibling()
-    _judge(Site(aside, site.path), readable)
+    _judge(Site(aside, site.path), readable, readable)
     dropped = {_may_differ(path) for path in unreadable}
     site.case.errors += unaffected(aside.errors, dropped, _COMPARING)
     site.case.warnings += unaffected(aside.warnings, dropped, _COMPARING)
@@ -100,16 +102,17 @@ def _may_differ(path: str) -> str:
     return path if _OF_ITS_OWN.search(path) else path.rpartition(".")[0]
 
 
-def _judge(site: Site, template: Raw) -> None:
-    """Judge a template whose fields all have the right types."""
-    meta, spec = template.get("metadata", {}), template.get("spec", {})
-    at_spec = Site(site.case, f"{site.path}.spec", Pod(spec, meta.get("labels", ())))
+def _judge(site: Site, template: Raw, rest: Raw) -> None:
+    """Judge the rest of a template whose fields all have the right types."""
+    meta, spec = template.get("metadata", {}), rest.get("spec", {})
+    pod = Pod(template.get("spec", {}), meta.get("labels", ()))
+    at_spec = Site(site.case, f"{site.path}.spec", pod)
     if meta:
         metadata.METADATA(site, meta, "metadata", template)
         if meta.get("annotations"):
-            at_annotations = Site(site.case, f"{site.path}.metadata.annotations", at_spec.pod)
+            at_annotations = Site(site.case, f"{site.path}.metadata.annotations", pod)
             annotations.annotations(at_annotations, meta["annotations"], spec)
     if "volumes" in spec:
-        volumes.volumes(at_spec, spec["volumes"])
+        volumes.VOLUMES(at_spec, spec["volumes"], "volumes", spec)
     containers.containers(at_spec, spec)
     _SPEC(at_spec, spec, "", template)

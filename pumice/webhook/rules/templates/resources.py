@@ -40,6 +40,7 @@ __all__ = [
     "Amounts",
     "Problem",
     "amounts",
+    "are_usual_resources",
     "conflicts",
     "judge_by",
     "milli",
@@ -101,6 +102,7 @@ TPL_POD_CLAIM = refused(
 )
 
 _NONE: Raw = {}
+_AMOUNTS = {"limits", "requests"}
 _MOST_COUNTED = 2**63 - 1
 """The largest count, in milli-units; of a larger one Kubernetes cannot tell whether it is a whole number."""
 _MOST_BINARY = _MOST_COUNTED * MILLI
@@ -212,6 +214,19 @@ def _are_plain(limits: Written, requests: Written) -> bool:
             return False
         readable.append({name: amount for name, (amount, _) in judged.items()})
     return next(conflicts(*readable), None) is None
+
+
+def are_usual_resources(found: Raw) -> bool:
+    """Whether these are limits and requests of a container, all of them strings, and in order.
+
+    Raises:
+        AttributeError: One of them is no object.
+        TypeError: A value is no string.
+        ValueError: A value is no quantity.
+    """
+    limits, requests = found.get("limits", _NONE), found.get("requests", _NONE)
+    "".join((*limits.values(), *requests.values()))
+    return found.keys() <= _AMOUNTS and _are_plain(tuple(limits.items()), tuple(requests.items()))
 
 
 def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:

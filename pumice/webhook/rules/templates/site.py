@@ -39,7 +39,6 @@ class Pod:
 
     Attributes:
         spec: The pod's.
-        volumes: Declared volumes by name.
         host_network: Whether the pod is in the network of its node.
         windows_options: Whether a security context seen so far has options of Windows.
         host_ports: Ports on the node that regular containers have taken so far: who took each, and
@@ -50,29 +49,33 @@ class Pod:
 
     __slots__ = (
         "_labels",
+        "_volumes",
         "host_network",
         "host_ports",
         "port_names",
         "ports",
         "spec",
-        "volumes",
         "windows_options",
     )
 
     def __init__(self, spec: Raw, labels: Iterable[str] | None = None) -> None:
         """Look at a pod; `labels` are the keys of the template's, or None if no Job makes the pod."""
         self.spec = spec
-        self.volumes: Mapping[str, Raw] = (
-            {volume.get("name", ""): volume for volume in reversed(spec["volumes"])}
-            if "volumes" in spec
-            else {}
-        )
         self.host_network: bool = spec.get("hostNetwork", False)
         self.windows_options = "windowsOptions" in spec.get("securityContext", ())
         self.host_ports: dict[HostPort, tuple[str, bool]] = {}
         self.ports: dict[tuple[int, str], PodPort] = {}
         self.port_names: dict[str, PodPort] = {}
         self._labels = labels
+        self._volumes: Mapping[str, Raw] | None = None
+
+    @property
+    def volumes(self) -> Mapping[str, Raw]:
+        """Declared volumes by name."""
+        if self._volumes is None:
+            found = reversed(self.spec.get("volumes", ()))
+            self._volumes = {volume.get("name", ""): volume for volume in found}
+        return self._volumes
 
     @property
     def labels(self) -> frozenset[str]:

@@ -5,7 +5,6 @@ A volume without a source is an empty directory; one whose source is not known i
 """
 
 import re
-from collections.abc import Mapping
 
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import parse_milli
@@ -32,7 +31,7 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
 
-__all__ = ["volumes"]
+__all__ = ["VOLUMES"]
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",
@@ -66,8 +65,6 @@ TPL_VOLUME_SOURCE = refused(
     "volumes: [{name: data, nfs: {server: nas}}]",
 )
 
-_CLAIM = "persistentVolumeClaim"
-_NO_MORE = {2}
 _LONGEST_PORTAL = 64
 _HOST_PATHS = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
@@ -102,26 +99,6 @@ _REPLACED = {
     "vsphereVolume": f"{_CSI}csi.vsphere.vmware.com",
 }
 """Sources of volumes, with what has become of them and what there is instead."""
-
-
-def volumes(site: Site, found: list[Raw]) -> None:
-    """Check `volumes` of a pod's spec, where the site is."""
-    if not _are_claims(found, site.pod.volumes):
-        _VOLUMES(site, found, "volumes", {})
-
-
-def _are_claims(found: list[Raw], named: Mapping[str, Raw]) -> bool:
-    """Whether all volumes are claims by name, under names of their own: a single look, since many are so."""
-    try:
-        claims = [volume[_CLAIM]["claimName"] for volume in found]
-    except KeyError:
-        return False
-    return (
-        len(named) == len(found)
-        and set(map(len, found)) == _NO_MORE
-        and all(claims)
-        and not any(map(label_problem, named))
-    )
 
 
 def _one_source(site: Site, volume: Raw, field: str, _: Raw) -> None:
@@ -268,4 +245,5 @@ _VOLUME = compiled(
         Row("", _one_source),
     )
 )
-_VOLUMES = unique(TPL_VOLUME_DUP, "name", then=_VOLUME)
+VOLUMES = unique(TPL_VOLUME_DUP, "name", then=_VOLUME)
+"""Checks `volumes` of a pod's spec."""

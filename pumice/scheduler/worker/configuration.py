@@ -1,0 +1,113 @@
+"""The scheduler's configuration while it runs: the file is followed, and what can be used is in force.
+
+A file that cannot be used leaves the last good one in force. That is said in the log, in a metric, in `/readyz?verbose`, and
+by the leader in an event of its Lease.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from pumice.cluster.clock import Clock
+from pumice.cluster.files import FollowedFile, UnusableFileError
+from pumice.scheduler import Config, ConfigError, load_config
+from pumice.scheduler.worker.metrics import SchedulerMetrics
+
+__all__ = ["ConfigInForce"]
+
+logger = logging.getLogger(__name__)
+
+
+class ConfigInForce:
+    """The configuration of a running scheduler.
+
+    Attributes:
+        config: What is in force.
+        file: The file that is followed, if there is one.
+        news: Called in the event loop when the configuration has changed, or cannot be used.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        path: Path | None,
+        metrics: SchedulerMetrics,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """Begin with a configuration that was read already.
+
+        Args:
+            config: What is in force.
+            path: The file that it came from and that is followed; None for none.
+            metrics: Where to count.
+            clock: Waits between two looks at the file.
+        """
+        self.config = config
+        self.news: Callable[[], None] = lambda: None
+        self._metrics = metrics
+        self.file = _ConfigFile(path, self, metrics, clock) if path is not None else None
+        self.use(config)
+
+    @property
+    def problem(self) -> str | None:
+        """What an administrator should look at: a file that cannot be used, or what this version lacks."""
+        if self.file is not None and self.file.problem is not None:
+            return self.file.problem
+        missing = ", ".join(self.config.missing)
+        return f"not part of this version, does nothing: {missing}" if missing else None
+
+    def use(self, config: Config) -> None:
+        """Put a configuration into force."""
+        for warning in config.warnings:
+            logger.warning("configuration: %s", warning)
+        for what in config.missing:
+            logger.error("configuration: %s is not part of this version and does nothing", what)
+        self._metrics.config_missing.clear()
+        for what in config.missing:
+            self._metrics.config_missing.labels(what).set(1)
+        self.config = config
+
+
+class _ConfigFile(FollowedFile):
+    kept = "the configuration read before stays in force"
+    none = "the defaults are in force"
+
+    def __init__(
+        self, path: Path, in_force: ConfigInForce, metrics: SchedulerMetrics, clock: Clock | None
+    ) -> None:
+        super().__init__(path, is_loaded=True, clock=clock)
+        self._in_force = in_force
+        self._metrics = metrics
+        self._is_first = True
+
+    def take(self, raw: bytes) -> None:
+        is_first, self._is_first = self._is_first, False
+        try:
+            config = load_config(raw.decode())
+        except UnicodeDecodeError:
+            self._refuse("must be UTF-8 text")
+        except ConfigError as error:
+            for problem in error.errors:
+                logger.error("%s: %s", self.path, problem)
+            more = len(error.errors) - 1
+            rest = f" (and {more} more, see the log)" if more else ""
+            self._refuse(f"{error.errors[0]}{rest}")
+        else:
+            self._metrics.config_unusable.set(0)
+            if is_first:
+                return  # the process began with it
+            self._in_force.use(config)
+            self._metrics.config_reads.labels("loaded").inc()
+            logger.info("configuration of %s in force", self.path)
+
+    def hold(self, why: str) -> None:
+        super().hold(why)
+        self._metrics.config_unusable.set(1)
+
+    def changed(self) -> None:
+        self._in_force.news()
+
+    def _refuse(self, why: str) -> None:
+        self._metrics.config_reads.labels("failed").inc()
+        raise UnusableFileError(why)

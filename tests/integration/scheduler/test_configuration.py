@@ -1,0 +1,121 @@
+"""The configuration file of a running scheduler: changes are taken up, and a bad file changes nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from pumice.api.kinds import EVENT
+from pumice.scheduler import load_config
+from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
+from pumice.scheduler.worker.configuration import ConfigInForce
+from pumice.scheduler.worker.metrics import SchedulerMetrics
+from tests.integration.scheduler.stage import PERIOD, SchedulerStage
+from tests.kit.builders import node
+
+PACKED = "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: binpack}]}]\n"
+STOPPED = "actions: enqueue\ntiers: [{plugins: [{name: gang}]}]\n"
+BAD = "actions: enqueue, alocate\ntiers: [{plugins: [{name: gnag}]}]\n"
+LACKING = "actions: enqueue, allocate, gangpreempt\ntiers: [{plugins: [{name: numa-aware}]}]\n"
+
+
+class InForce:
+    """A configuration that follows a file, and what is counted."""
+
+    def __init__(self, file: Path, text: str) -> None:
+        file.write_text(text)
+        self.metrics = SchedulerMetrics()
+        self.config = ConfigInForce(load_config(text), file, self.metrics)
+        self.file = file
+        assert self.config.file is not None
+        self.follower = self.config.file
+        assert not self.look(), "the process began with it"
+
+    def look(self, text: str | None = None) -> bool:
+        if text is not None:
+            self.file.write_text(text)
+        before = self.config.config
+        self.follower.look()
+        return self.config.config is not before
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"pumice_scheduler_{name}", labels)
+
+
+@pytest.fixture
+def in_force(tmp_path: Path) -> InForce:
+    return InForce(tmp_path / "volcano-scheduler.conf", PACKED)
+
+
+def test_a_change_is_in_force(in_force: InForce) -> None:
+    assert in_force.look(STOPPED)
+    assert [spec.name for spec, _ in in_force.config.config.actions] == ["enqueue"]
+    assert in_force.value("config_reads_total", result="loaded") == 1
+    assert not in_force.look(), "nothing has changed"
+
+
+def test_a_file_that_cannot_be_used_leaves_the_last_good_one_in_force(
+    in_force: InForce, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_force.look(STOPPED)
+    assert not in_force.look(BAD)
+    assert [spec.name for spec, _ in in_force.config.config.actions] == ["enqueue"]
+    problem = str(in_force.config.problem)
+    assert "unknown action 'alocate'" in problem
+    assert problem.endswith(
+        "(and 1 more, see the log); the configuration read before stays in force"
+    )
+    assert in_force.value("config_unusable") == 1
+    assert in_force.value("config_reads_total", result="failed") == 1
+    assert len([each for each in caplog.records if each.levelname == "ERROR"]) == 2
+    assert in_force.look(PACKED)
+    assert in_force.config.problem is None
+    assert in_force.value("config_unusable") == 0
+
+
+def test_a_file_that_goes_or_is_no_text_changes_nothing(in_force: InForce) -> None:
+    in_force.file.write_bytes(b"\xff\xfe")
+    assert not in_force.look()
+    assert "must be UTF-8 text" in str(in_force.config.problem)
+    in_force.file.unlink()
+    assert not in_force.look()
+    assert "is gone" in str(in_force.config.problem)
+
+
+def test_what_this_version_lacks_is_said_for_as_long_as_the_file_names_it(
+    in_force: InForce,
+) -> None:
+    in_force.look(LACKING)
+    assert in_force.value("config_missing", what="action gangpreempt") == 1
+    assert in_force.value("config_missing", what="plugin numa-aware") == 1
+    assert "does nothing: action gangpreempt, plugin numa-aware" in str(in_force.config.problem)
+    in_force.look(PACKED)
+    assert in_force.value("config_missing", what="action gangpreempt") is None
+    assert in_force.config.problem is None
+
+
+async def test_a_running_scheduler_takes_up_a_change_and_tells_of_a_bad_one(
+    stage: SchedulerStage, tmp_path: Path
+) -> None:
+    file = tmp_path / "scheduler.conf"
+    file.write_text(STOPPED)
+    settings = WorkerSettings(period=PERIOD, leader_elect=True, identity="a")
+    worker = SchedulerWorker(stage.client, load_config(STOPPED), settings, config_file=file)
+    stage.store.create(node("n"))
+    stage.gang("g", 1)
+    async with stage.alive(worker):
+        await stage.until(lambda: stage.phase("g") == "Inqueue")
+        file.write_text(BAD)
+        await stage.until(lambda: stage.events("ConfigUnusable"))
+        assert "unknown action 'alocate'" in worker.notes["configuration"]()  # type: ignore[operator]
+        assert stage.nodes_of("g") == [""]
+        file.write_text(PACKED)
+        await stage.until(lambda: stage.nodes_of("g") == ["n"])
+        assert worker.notes["configuration"]() is None
+        await stage.until(lambda: stage.events("ConfigLoaded"))
+    (event,) = stage.events("ConfigUnusable")
+    assert event["involvedObject"]["kind"] == "Lease"
+    assert event["involvedObject"]["name"] == "pumice-scheduler"
+    assert {each["type"] for each in stage.all(EVENT) if "Config" in each["reason"]} == {
+        "Normal",
+        "Warning",
+    }

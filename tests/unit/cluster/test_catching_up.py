@@ -1,0 +1,139 @@
+"""How a watch cache makes sure that it shows what the server has now."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pumice.api.kinds import POD
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.client import Client
+from tests.kit.clocks import FastClock, ManualClock
+from tests.kit.waiting import until
+from tests.unit.cluster.things import PODS, Thing, running, sizes, thing
+from tests.unit.cluster.tiny import TinyApi, status
+
+
+async def caught_up(cache: WatchCache[Any]) -> None:
+    async with asyncio.timeout(60):
+        await cache.catch_up()
+
+
+async def test_catching_up_needs_nothing_where_the_picture_is_current(
+    cache: WatchCache[Thing], api: TinyApi
+) -> None:
+    async with running(cache):
+        await caught_up(cache)
+    assert cache.relists == 1
+
+
+async def test_a_small_quiet_kind_catches_up_by_a_list(
+    cache: WatchCache[Thing], api: TinyApi
+) -> None:
+    await api.put(PODS, thing("a"))
+    async with running(cache):
+        await api.put("/api/v1/nodes", thing("other"))
+        await caught_up(cache)
+        assert cache.relists == 2
+        assert int(cache.resource_version) == api.version
+        await api.put(PODS, thing("b"))
+        await until(lambda: set(sizes(cache)) == {"a", "b"})
+
+
+@asynccontextmanager
+async def behind(
+    client: Client, fast: FastClock, api: TinyApi
+) -> AsyncIterator[tuple[WatchCache[Thing], asyncio.Task[None]]]:
+    """A cache of more objects than a page has, and how it catches up: it has begun a short watch."""
+    cache = WatchCache(client, POD, Thing, clock=fast, page_size=1)
+    await api.put(PODS, thing("a"))
+    await api.put(PODS, thing("b"))
+    async with running(cache):
+        await until(lambda: api.watching)
+        await api.put("/api/v1/nodes", thing("other"))
+        waiting = asyncio.create_task(caught_up(cache))
+        await until(lambda: any(each.query.get("timeoutSeconds") == "3" for each in api.requests))
+        yield cache, waiting
+
+
+async def test_catching_up_while_another_does_takes_no_longer(
+    cache: WatchCache[Thing], api: TinyApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a leader does that has lost its lease and gets it back at once."""
+    read_list, read, go_on = cache._read_list, asyncio.Event(), asyncio.Event()
+
+    async def slowly(limit: int) -> Any:
+        found = await read_list(limit)
+        read.set()
+        await go_on.wait()
+        return found
+
+    async with running(cache):
+        monkeypatch.setattr(cache, "_read_list", slowly)
+        await api.put("/api/v1/nodes", thing("other"))
+        first = asyncio.create_task(cache.catch_up())
+        await read.wait()
+        await api.put("/api/v1/nodes", thing("another"))
+        second = asyncio.create_task(cache.catch_up())
+        await until(lambda: len(cache._awaited) == 2)
+        go_on.set()
+        async with asyncio.timeout(5):
+            await asyncio.gather(first, second)
+    assert int(cache.resource_version) == api.version
+
+
+async def test_a_large_quiet_kind_catches_up_by_the_bookmark_of_a_short_watch(
+    client: Client, fast: FastClock, api: TinyApi
+) -> None:
+    async with behind(client, fast, api) as (cache, waiting):
+        await api.bookmark(PODS)
+        await waiting
+        assert cache.relists == 1
+
+
+async def test_without_a_bookmark_a_large_kind_is_listed(
+    client: Client, fast: FastClock, api: TinyApi
+) -> None:
+    async with behind(client, fast, api) as (cache, waiting):
+        await until(lambda: api.watching)
+        await api.cut_watches(hard=False)
+        await waiting
+        assert cache.relists == 2
+
+
+async def test_catching_up_replaces_a_silent_watch(cache: WatchCache[Thing], api: TinyApi) -> None:
+    await api.put(PODS, thing("a"))
+    async with running(cache):
+        await until(lambda: api.watching)
+        api.mute_watches()
+        await api.put(PODS, thing("a", 2))
+        await api.put(PODS, thing("b", 3))
+        await caught_up(cache)
+        assert sizes(cache) == {"a": 2, "b": 3}
+
+
+async def test_several_may_wait_for_the_same_cache(cache: WatchCache[Thing], api: TinyApi) -> None:
+    waiting = [asyncio.create_task(caught_up(cache)) for _ in range(3)]
+    api.answer_next(500, status(500, "InternalError"))
+    async with running(cache):
+        await asyncio.gather(*waiting)
+        await api.put("/api/v1/nodes", thing("other"))
+        await asyncio.gather(*(caught_up(cache) for _ in range(3)))
+        assert int(cache.resource_version) == api.version
+
+
+async def test_a_watch_that_is_silent_for_long_is_a_problem(client: Client) -> None:
+    clock = ManualClock()
+    cache = WatchCache(client, POD, Thing, clock=clock)
+    found = [cache.problem]
+    async with running(cache):
+        for seconds in (140, 20):
+            await clock.advance(seconds)
+            found.append(cache.problem)
+    assert found == [
+        "pods: not synced yet",
+        None,
+        "pods: no event or bookmark for 160 s",
+    ]

@@ -1,0 +1,63 @@
+"""Requests that were sent are waited for at the end, for a bounded time."""
+
+import asyncio
+
+import pytest
+
+from pumice.cluster import sent
+from pumice.cluster.sent import SentRequests
+
+
+class Server:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.answers = asyncio.Event()
+        self.answered: list[str] = []
+
+    async def request(self, name: str, error: Exception | None = None) -> str:
+        await self.answers.wait()
+        self.answered.append(name)
+        if error is not None:
+            raise error
+        return name
+
+
+async def test_who_asks_gets_the_answer() -> None:
+    server, requests = Server(), SentRequests()
+    server.answers.set()
+    assert await requests.send(server.request("a")) == "a"
+    with pytest.raises(ValueError, match="no"):
+        await requests.send(server.request("b", ValueError("no")))
+    await requests.answered()
+
+
+async def test_what_was_sent_is_answered_although_the_caller_is_cancelled() -> None:
+    server, requests = Server(), SentRequests()
+    callers = [
+        asyncio.create_task(requests.send(server.request("a"))),
+        asyncio.create_task(requests.send(server.request("b", ValueError("refused")))),
+    ]
+    await asyncio.sleep(0)
+    for caller in callers:
+        caller.cancel()
+    await asyncio.gather(*callers, return_exceptions=True)
+    waiting = asyncio.create_task(requests.answered())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    server.answers.set()
+    await waiting
+    assert server.answered == ["a", "b"]
+
+
+async def test_an_answer_that_does_not_come_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sent, "ANSWER_SECONDS", 0.01)
+    server, requests = Server(), SentRequests()
+    caller = asyncio.create_task(requests.send(server.request("a")))
+    await asyncio.sleep(0)
+    await requests.answered()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert server.answered == []
