@@ -5,12 +5,14 @@
 Placing: 500 gangs of 20 equal pods on empty nodes with the default configuration, one cycle. Two harder
 mixes are shown beside it: every gang of another shape, and gangs with task topology. Idle: 5,000 nodes
 that carry 50,000 running pods, after no event, after the heartbeat of a node, and after the end of a pod.
+Preemption: full nodes and 50 more important gangs; 1,000 pods go for them, with priority and gang.
 Waiting: full nodes for which 500 gangs wait, and one event that helps none of them, or a pod that ends; with what is
 written because of it. The gangs are equal or each of another size. The first cycle after the event counts.
 CPU time of the cycle (and of the event) alone; median and range over the runs.
 """
 
 import argparse
+import gc
 import resource
 import statistics
 import time
@@ -23,7 +25,7 @@ import msgspec
 from benchmarks.report import MACHINE, write
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Node, NodeSpec, NodeStatus, Taint
+from pumice.api.nodes import Node, NodeSpec, NodeStatus, PriorityClass, Taint
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
 from pumice.api.pods import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from pumice.api.queues import Queue, QueueSpec
@@ -32,6 +34,12 @@ from pumice.scheduler.worker.settings import PACE
 
 GANGS, SIZE = 500, 20
 NAMESPACE = "bench"
+VICTIMS = """
+actions: enqueue, allocate, preempt
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}, {name: binpack}]
+"""
 TOPOLOGY = {keys.TOPOLOGY_AFFINITY: "ps,worker", keys.TOPOLOGY_ANTI_AFFINITY: "ps"}
 
 
@@ -97,13 +105,15 @@ def pod(gang: str, role: str, index: int, cpu: str, node: str = "") -> Pod:
     )
 
 
-def add_gang(state: ClusterState, name: str, size: int, phase: str = "") -> None:
+def add_gang(
+    state: ClusterState, name: str, size: int, phase: str = "", priority: str = ""
+) -> None:
     """A gang without its pods."""
     annotations = TOPOLOGY if name.startswith("topology") else None
     state.set_pod_group(
         PodGroup(
             metadata=ObjectMeta(name=name, namespace=NAMESPACE, annotations=annotations),
-            spec=PodGroupSpec(min_member=size),
+            spec=PodGroupSpec(min_member=size, priority_class_name=priority),
             status=PodGroupStatus(phase=phase),
         )
     )
@@ -275,6 +285,40 @@ def measure_waiting(
     return Row(name, nodes, nodes * 16, middle, min(times), max(times), max(writes))
 
 
+def measure_preempting(nodes: int, runs: int) -> Row:
+    """Full nodes, and 50 more important gangs of 20 pods, for each of which a pod has to go."""
+    config = load_config(VICTIMS)
+    times = []
+    evicted = 0
+    for _ in range(runs):
+        state = full_of_less_important(nodes)
+        gc.collect()
+        gc.freeze()  # as the worker does with what it has listed (`cluster/slices.py`)
+        start = time.process_time()
+        result = run_cycle(state, config, 0.0)
+        times.append((time.process_time() - start) * 1000)
+        evicted = len(result.evicted)
+        gc.unfreeze()
+    return Row("preemption", nodes, evicted, statistics.median(times), min(times), max(times))
+
+
+def full_of_less_important(nodes: int) -> ClusterState:
+    """10 pods of 3 cpu on every node, and 50 gangs of 20 such pods with a higher priority."""
+    state = cluster(nodes)
+    for name, value in (("low", 10), ("high", 1000)):
+        state.set_priority_class(PriorityClass(metadata=ObjectMeta(name=name), value=value))
+    for gang in range(nodes * 10 // SIZE):
+        add_gang(state, f"low-{gang}", 1, "Running", "low")
+        for index in range(SIZE):
+            node = f"node-{(gang * SIZE + index) % nodes:05}"
+            state.set_pod(pod(f"low-{gang}", "worker", index, "3", node=node))
+    for gang in range(50):
+        add_gang(state, f"high-{gang}", SIZE, "Inqueue", "high")
+        for index in range(SIZE):
+            state.set_pod(pod(f"high-{gang}", "worker", index, "3"))
+    return state
+
+
 def heartbeat(state: ClusterState, row: int = 0) -> Node:
     """A node that reports itself once more."""
     node = state.nodes.order[row].node
@@ -311,6 +355,7 @@ def main() -> None:
         )
         for nodes in (1000, 5000)
     ]
+    rows += [measure_preempting(nodes, options.runs) for nodes in (1000, 5000)]
     rows += measure_idle(5000, 50_000, options.runs)
     rows += [
         measure_waiting(what, nodes, size, cpu, happens, options.runs)

@@ -101,6 +101,9 @@ PERSISTENT_VOLUME_CLAIM = Kind(
 PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), True)
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", True, ("quota",), True)
+POD_DISRUPTION_BUDGET = Kind(
+    "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("pdb",), True
+)
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 CRD = Kind(
     "apiextensions.k8s.io",
@@ -159,6 +162,7 @@ ALL: tuple[Kind, ...] = (
     PERSISTENT_VOLUME_CLAIM,
     PERSISTENT_VOLUME,
     RESOURCE_QUOTA,
+    POD_DISRUPTION_BUDGET,
     LEASE,
     CRD,
     MUTATING_WEBHOOKS,

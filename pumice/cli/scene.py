@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pumice.api import kinds
+from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.fields import plain
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
@@ -69,6 +70,8 @@ class Scene:
                     world.volumes.append(decode(manifest, PersistentVolume))
                 case kinds.RESOURCE_QUOTA:
                     world.quotas.append(decode(manifest, ResourceQuota))
+                case kinds.POD_DISRUPTION_BUDGET:
+                    world.budgets.append(decode(manifest, PodDisruptionBudget))
                 case kinds.JOB:
                     jobs.append(manifest)
                 case _:

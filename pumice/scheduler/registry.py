@@ -9,13 +9,24 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
-from pumice.scheduler.actions import allocate, backfill, elect, enqueue, reserve
+from pumice.scheduler.actions import (
+    allocate,
+    backfill,
+    elect,
+    enqueue,
+    preempt,
+    reclaim,
+    reserve,
+    shuffle,
+)
 from pumice.scheduler.plugins import (
     binpack,
+    conformance,
     gang,
     nodegroup,
     nodeorder,
     overcommit,
+    pdb,
     predicates,
     priority,
     proportion,
@@ -38,13 +49,11 @@ PLANNED_PLUGINS = frozenset(
     {
         "capacity",
         "cdp",
-        "conformance",
         "deviceshare",
         "drf",
         "extender",
         "network-topology-aware",
         "numa-aware",
-        "pdb",
         "rescheduling",
         "resource-strategy-fit",
         "tdm",
@@ -57,9 +66,6 @@ PLANNED_ACTIONS = frozenset(
     {
         "gangpreempt",
         "gangreclaim",
-        "preempt",
-        "reclaim",
-        "shuffle",
     }
 )
 """The same for actions."""
@@ -99,6 +105,8 @@ def builtin_registry() -> Registry:
         plugins=(
             priority.SPEC,
             gang.SPEC,
+            conformance.SPEC,
+            pdb.SPEC,
             predicates.SPEC,
             nodeorder.SPEC,
             binpack.SPEC,
@@ -110,7 +118,16 @@ def builtin_registry() -> Registry:
             resourcequota.SPEC,
             reservation.SPEC,
         ),
-        actions=(enqueue.SPEC, allocate.SPEC, backfill.SPEC, elect.SPEC, reserve.SPEC),
+        actions=(
+            enqueue.SPEC,
+            allocate.SPEC,
+            backfill.SPEC,
+            elect.SPEC,
+            reserve.SPEC,
+            preempt.SPEC,
+            reclaim.SPEC,
+            shuffle.SPEC,
+        ),
     )
 
 

@@ -23,6 +23,7 @@ from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.nominations import Nominations
 from pumice.scheduler.points import (
     Extension,
     Extensions,
@@ -43,6 +44,9 @@ from pumice.scheduler.view import SessionView
 __all__ = ["JobError", "Outcome", "Session"]
 
 T = TypeVar("T")
+
+_LISTED = 5
+"""Resources that a reason names at most."""
 
 _OUTDATED = 3
 """Gangs that a session tries only because their reasons tell of nodes that have changed."""
@@ -111,6 +115,8 @@ class Session:
         outbox: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
+        nominations: Room that is held for pods for which others were evicted in earlier cycles.
+        nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were placed, promised a place or refused.
         ended: Why the reservation of a job has ended, by its key.
@@ -142,6 +148,10 @@ class Session:
         self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
         self.ledger = Ledger(releases=bool(state.nodes.rows().releasing.any()))
+        self.nominations = Nominations(
+            state.nominees.values(), state.jobs, state.nodes, self.ledger
+        )
+        self.nominated: set[str] = set()
         self.extensions = Extensions()
         gains, state.gains = state.gains, Gains(state.nodes)
         self._changes_reasons = gains.any_gang or gains.changes_reasons
@@ -197,11 +207,18 @@ class Session:
         Raises:
             JobError: A plugin failed; orders are also asked for outside of the job's turn.
         """
+        return (*self.job_rank(job), job.created, job.key)
+
+    def job_rank(self, job: Job) -> SortKey:
+        """What plugins say about the place of a job; equal for jobs of which only the older and the name go first.
+
+        Raises:
+            JobError: A plugin failed.
+        """
         try:
-            keys = [each.call(job) for each in self.extensions.job_order]
+            return tuple([each.call(job) for each in self.extensions.job_order])
         except Exception as error:
             raise JobError(job.key, error) from error
-        return (*keys, job.created, job.key)
 
     def task_key(self, task: Task) -> SortKey:
         """Place of a pod among the pods of its job."""
@@ -215,7 +232,12 @@ class Session:
         return _first(each.call(job) for each in self.extensions.job_valid)
 
     def why_not_enqueueable(self, job: Job) -> Reason | None:
-        """Why a job may not enter its queue, by votes."""
+        """Why a job may not enter its queue, by votes; what no node and no pod has named, the cluster lacks."""
+        if self.extensions.job_enqueueable and not self.state.axis.has_all(job.min_resources):
+            unknown = sorted(each for each in job.min_resources if self.state.axis.find(each) is None)
+            listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
+            message = f"resource in cluster is overused: no node has {listed}"
+            return Reason("NotEnoughResources", message, {"resources": unknown[:_LISTED]})
         for _, tier in _tiers(self.extensions.job_enqueueable):
             permitted = False
             for each in tier:
@@ -440,8 +462,13 @@ class Session:
             del self.state.outdated[key]
         return keys
 
-    def close(self) -> None:
-        """Undo what must not outlive the session."""
+    def close(self) -> dict[str, str]:
+        """Undo what must not outlive the session.
+
+        Returns:
+            Nominations that changed: pod to node, empty for none.
+        """
+        changed = self.nominations.close(self.pipelined, self.nominated)
         for statement in reversed([*self._kept, *self._statements]):
             statement.abandon()
         self._kept.clear()
@@ -450,6 +477,7 @@ class Session:
             if task.job:
                 self.state.jobs[task.job].move(task, Status.PENDING)
         self.outbox.promises.clear()
+        return changed
 
     def _suiting(self, shape: PodShape, queue: str, rows: Rows) -> Bools:
         """Which rows the filters leave to pods whose answers no placement changes."""

@@ -5,9 +5,10 @@ looks at, and moves just that. `version` stands still when nothing did, which is
 cycle free.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pumice.api import keys
+from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
@@ -17,6 +18,7 @@ from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
@@ -66,6 +68,9 @@ class ClusterState:
         spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
+        budgets: PodDisruptionBudgets.
+        nominees: Waiting pods of gangs that are nominated for a node, by key.
+        sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
 
     def __init__(
@@ -119,6 +124,9 @@ class ClusterState:
         self.spared: dict[str, tuple[str, float]] = {}
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
+        self.budgets = BudgetTable()
+        self.nominees: dict[str, Task] = {}
+        self.sought: dict[str, tuple[int, float]] = {}
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -160,9 +168,10 @@ class ClusterState:
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
             return False
         node = self.assumed.correct_pod(task, pod.spec.node_name)
+        self.assumed.correct_nomination(task)
         if old is not None:
             if self._is_same(old, task, gang, node):
-                old.version, old.shown = task.version, task.shown
+                old.version, old.shown, old.labels = task.version, task.shown, task.labels
                 return False
             task.verdict = old.verdict
         self._widen()
@@ -177,6 +186,7 @@ class ClusterState:
             self.nodes.add(task, self.nodes.record(node))
         if gang:
             self._touch(self.jobs[gang])
+        self._index_nominee(task)
         return self._changed(True)
 
     def remove_pod(self, namespace: str, name: str) -> bool:
@@ -185,6 +195,7 @@ class ClusterState:
         if task is None:
             return False
         self.assumed.end_pod(task.key)
+        self.assumed.end_nomination(task.key)
         self.spared.pop(task.key, None)
         self.gains.about_to_change(task, None, "")
         self._drop(task)
@@ -212,6 +223,7 @@ class ClusterState:
             self.nodes.add(task, record)
         else:
             self.nodes.drop_if_unused(record)
+        self._index_nominee(task)
         return self._changed(True)
 
     def spare(self, key: str, uid: str, until: float) -> None:
@@ -372,6 +384,16 @@ class ClusterState:
             self.quotas.pop(namespace, None)
         return self._changed(known)
 
+    # -- budgets -----------------------------------------------------------------------------
+
+    def set_budget(self, budget: PodDisruptionBudget) -> bool:
+        """Take in a PodDisruptionBudget."""
+        return self._changed(self.budgets.set(budget))
+
+    def remove_budget(self, namespace: str, name: str) -> bool:
+        """Forget a PodDisruptionBudget."""
+        return self._changed(self.budgets.remove(namespace, name))
+
     # -- for cycles --------------------------------------------------------------------------
 
     def is_settled(self, config: object, now: float) -> bool:
@@ -430,12 +452,23 @@ class ClusterState:
         self.statuses[job.key] = status
         self._index(job)
 
+    def assume_nominations(self, nominations: Mapping[str, str]) -> None:
+        """Count pods as nominated for a node as a cycle decided, or for none any more."""
+        for key, node in nominations.items():
+            task = self.tasks[key]
+            task.nominated = node
+            self.assumed.assume_nomination(task, node)
+            self._index_nominee(task)
+            self.gains.any_gang |= not node
+        self._changed(bool(nominations))
+
     def assume_pods(self, pods: Iterable[str]) -> None:
         """Count pods as a cycle decided about them: bound or evicted."""
         tasks = [self.tasks[pod] for pod in pods]
         for task in tasks:
             task.verdict = None
             self.assumed.assume_pod(task)
+            self._index_nominee(task)
             if task.status is Status.RELEASING:
                 self.gains.evicted(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
@@ -462,6 +495,12 @@ class ClusterState:
         name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
         return f"{meta.namespace}/{name}" if name else ""
 
+    def _index_nominee(self, task: Task) -> None:
+        if task.nominated and task.job and task.status is Status.PENDING:
+            self.nominees[task.key] = task
+        else:
+            self.nominees.pop(task.key, None)
+
     def _is_same(self, old: Task, new: Task, gang: str, node: str) -> bool:
         return (
             old.uid == new.uid
@@ -481,6 +520,7 @@ class ClusterState:
     def _drop(self, task: Task) -> None:
         del self.tasks[task.key]
         self._leave_node(task)
+        self.nominees.pop(task.key, None)
         if task.job:
             job = self.jobs[task.job]
             job.discard(task)

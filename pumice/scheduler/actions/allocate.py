@@ -58,8 +58,11 @@ def run(session: Session, _arguments: Arguments) -> None:
             waiting = tasks.get(job.key)
             if waiting is None and not _is_not_worth_it(session, queue, job):
                 waiting = tasks[job.key] = _Tasks(session, _candidates(session, job))
-            if waiting and _turn(session, queue, job, waiting) and waiting:
-                line.push(job)
+            if waiting:
+                with session.nominations.lifted(job):
+                    has_more = _turn(session, queue, job, waiting) and waiting
+                if has_more:
+                    line.push(job)
         queues.push(queue)
 
 
@@ -203,12 +206,19 @@ def _place(
 ) -> bool:
     board = session.board(task, queue.metadata.name)
     nodes = session.state.nodes.order
-    row = board.best(task)
+    row = NOWHERE
+    if task.nominated:
+        row = board.only(session.nominations.row(task))
+    if row == NOWHERE:
+        row = board.best(task)
     if row != NOWHERE:
         statement.allocate(task, nodes[row])
         board.taken(row)
         return True
-    row = board.best_later(task)
+    if task.nominated:
+        row = board.only(session.nominations.row(task), later=True)
+    if row == NOWHERE:
+        row = board.best_later(task)
     if row != NOWHERE:
         statement.pipeline(task, nodes[row])
         return True

@@ -63,8 +63,6 @@ class ConfigInForce:
 
     def use(self, config: Config) -> None:
         """Put a configuration into force."""
-        for warning in config.warnings:
-            logger.warning("configuration: %s", warning)
         for what in config.missing:
             logger.error("configuration: %s is not part of this version and does nothing", what)
         self._metrics.config_missing.clear()
@@ -97,6 +95,8 @@ class _ConfigFile(FollowedFile):
             self._refuse(f"{error.errors[0]}{rest}")
         else:
             self._metrics.config_unusable.set(0)
+            for warning in config.warnings:
+                logger.warning("%s: %s", self.path, warning)
             self._in_force.use(config)
             self._metrics.config_reads.labels("loaded").inc()
             logger.info("configuration of %s in force", self.path)

@@ -7,6 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from pumice.api import kinds
+from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.kinds import Kind
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, PriorityClass
@@ -47,6 +48,7 @@ class Caches:
         claims: Claims to volumes.
         volumes: Persistent volumes.
         quotas: Quotas of namespaces.
+        budgets: PodDisruptionBudgets.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
@@ -61,6 +63,9 @@ class Caches:
         )
         self.volumes = WatchCache(client, kinds.PERSISTENT_VOLUME, PersistentVolume, clock=clock)
         self.quotas = WatchCache(client, kinds.RESOURCE_QUOTA, ResourceQuota, clock=clock)
+        self.budgets = WatchCache(
+            client, kinds.POD_DISRUPTION_BUDGET, PodDisruptionBudget, clock=clock
+        )
 
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:
@@ -72,6 +77,7 @@ class Caches:
             self.claims,
             self.volumes,
             self.quotas,
+            self.budgets,
             self.pod_groups,
             self.pods,
         )
@@ -113,6 +119,7 @@ class Caches:
             await feed(self.claims, state.set_claim, by_both(state.remove_claim))
             await feed(self.volumes, state.set_volume, by_name(state.remove_volume))
             await feed(self.quotas, state.set_quota, by_both(state.remove_quota))
+            await feed(self.budgets, state.set_budget, by_both(state.remove_budget))
             await feed(self.nodes, state.set_node, by_name(state.remove_node))
             await feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group))
             await feed(self.pods, state.set_pod, by_both(state.remove_pod))

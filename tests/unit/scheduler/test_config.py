@@ -53,13 +53,9 @@ def test_volcanos_own_file_is_accepted_with_warnings() -> None:
     config = load_config(VOLCANO_DEFAULT)
     assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate", "backfill"]
     assert config.warnings == (
-        "tiers[0].plugins[2]: plugin conformance is not part of this version, ignored",
         "tiers[1].plugins[1]: plugin drf is not part of this version, ignored",
     )
-    assert config.missing == (
-        "plugin conformance",
-        "plugin drf",
-    )
+    assert config.missing == ("plugin drf",)
 
 
 def test_switches_have_volcanos_defaults() -> None:

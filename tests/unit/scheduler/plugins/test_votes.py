@@ -107,6 +107,17 @@ def _at(seconds: int) -> str:
     return format_time(NOW + seconds)
 
 
+def test_a_gang_that_needs_what_no_node_has_does_not_enter() -> None:
+    case = {
+        "nodes": [["n", 8, "8Gi"]],
+        "podgroups": [["ns", "g", "default", 1, "", {"minRes": {"cpu": 1, "example.com/x": 1}}]],
+    }
+    scene = Scene(case, config_text([["overcommit"]], ["enqueue"]))
+    result = scene.cycle()
+    assert scene.phase("ns/g") == "Pending"
+    assert "no node has example.com/x" in result.pending["ns/g"].message
+
+
 @pytest.mark.parametrize("case", load_cases("votes.yaml", "elastic"), ids=case_id)
 def test_what_pods_hold_beyond_the_minimum(case: dict[str, Any]) -> None:
     minimum = {"cpu": 1, "memory": "1G", "nvidia.com/gpu": 1, "pods": 1}
@@ -127,7 +138,8 @@ def test_what_a_gang_in_its_queue_may_still_take(case: dict[str, Any]) -> None:
     cpu, memory = holds.pop("cpu", 0), holds.pop("memory", 0)
     pods = [["ns", "g-0", "n", "Running", cpu, memory, "g", {"resources": holds}]]
     group = ["ns", "g", "default", 1, "Inqueue", {"minRes": case["minRes"]}]
-    scene = Scene({"podgroups": [group], "pods": pods if case["holds"] else []})
+    nodes = [["n", 8, "8Gi", {"resources": {"gpu": 8}}]]
+    scene = Scene({"nodes": nodes, "podgroups": [group], "pods": pods if case["holds"] else []})
     assert _amounts(scene, "reserved") == _milli(case["expect"])
 
 
