@@ -164,6 +164,14 @@ class Simulation:
         """
         _take_in(self._state.set_pod_group, group)
 
+    def settle(self, now: float) -> None:
+        """Take in all objects without running a cycle, so that `line` and `sums` tell of them.
+
+        Args:
+            now: The moment, in UNIX seconds.
+        """
+        self._state.settle(now)
+
     def line(self, queue: str, now: float) -> list[str]:
         """Gangs of a queue that wait, in the order in which they are tried.
 
