@@ -116,8 +116,6 @@ def _smaller(
 ) -> int | None:
     """The largest smaller minimum with which pods are placed; found by halving."""
     low, high = 0, group.spec.min_member
-    if group.spec.min_task_member:
-        return None  # its tasks have minimums of their own
     while high - low > 1:
         middle = (low + high) // 2
         changed = replace(group, spec=replace(group.spec, min_member=middle, min_resources=None))
