@@ -1,28 +1,53 @@
-"""`pumice explain`: why a live Job waits, or where it went."""
+"""`pumice explain`: why a live Job, gang or pod waits, what a queue has, and what would be enough."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pumice.api.fields import plain
+from pumice.cli.configuration import read_config
 from pumice.cli.exits import UserError
 from pumice.cli.options import Kubeconfig, Output, Server
-from pumice.cli.output import Format, paint, table, write, write_json
+from pumice.cli.output import Format, json_line, write, write_document, write_json
+
+if TYPE_CHECKING:
+    from pumice.api.kinds import Kind
+    from pumice.cli.observed import Observed
+    from pumice.cluster.client import Client
+    from pumice.scheduler import Config
 
 __all__ = ["EXAMPLES", "explain"]
 
 EXAMPLES = (
-    "pumice explain job/mnist",
+    "pumice explain job mnist",
     "pumice explain job/mnist -n research -o json",
+    "pumice explain queue research",
+    "pumice explain pod mnist-worker-0 --watch",
+    "pumice explain -A",
 )
 
-JOB_WORDS = frozenset({"job", "jobs", "vcjob", "vj", "jobs.batch.volcano.sh"})
-"""What may stand before the slash."""
+_WORDS = {
+    "job": ("job", "jobs", "vcjob", "vj", "jobs.batch.volcano.sh"),
+    "queue": ("queue", "queues", "q", "queues.scheduling.volcano.sh"),
+    "pod": ("pod", "pods", "po"),
+}
+"""What may stand before the name."""
+
+_EXPECTED = "expected job/NAME, queue/NAME or pod/NAME"
+
+Target = tuple[str, str]
 
 
 def explain(
-    target: Annotated[str, typer.Argument(metavar="job/NAME", help="The Job.", show_default=False)],
+    target: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[job|queue|pod NAME]",
+            help="What to explain, also as KIND/NAME; a name alone is a Job. Without it, all gangs that wait.",
+            show_default=False,
+        ),
+    ] = None,
     namespace: Annotated[
         str | None,
         typer.Option(
@@ -32,180 +57,153 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("-A", "--all-namespaces", help="Waiting gangs of all namespaces.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("-w", "--watch", help="Print again whenever something changed.")
+    ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="SCHED",
+            help="The scheduler's configuration; numbers are computed with Pumice's defaults otherwise.",
+            show_default=False,
+        ),
+    ] = None,
     output: Output = Format.TEXT,
     kubeconfig: Kubeconfig = None,
     server: Server = None,
 ) -> None:
-    """Say why a live Job waits, or where it went.
+    """Say why a live Job, gang or pod waits, or what a queue holds.
 
-    One sentence first, then what it follows from: PodGroup, pods and events.
+    For a queue: what it holds and asks for by resource, and which gangs wait in it, in order. For a Job or pod: one sentence first, then numbers and what would be enough, computed by a scheduling cycle on what you may read; then
+    PodGroup, pods and events. What you may not read is named. Exit code 0, also when it waits.
     """
     import asyncio
 
     from pumice.cluster.connection import ConfigurationError
     from pumice.cluster.errors import ApiError
 
-    kind, slash, name = target.rpartition("/")
-    if not name or (slash and kind not in JOB_WORDS):
-        raise UserError(f"{target!r}: expected job/NAME")
+    asked = _target(target or [])
+    if everywhere and (asked is not None or namespace is not None):
+        what = "--namespace" if asked is None else f"{asked[0]}/{asked[1]}"
+        raise UserError(f"-A lists the gangs of all namespaces that wait; leave out {what}")
+    scheduling = read_config(config)
     try:
-        found = asyncio.run(_find(name, namespace, str(kubeconfig) if kubeconfig else None, server))
+        asyncio.run(
+            _Run(asked, scheduling, output, watch).run(
+                str(kubeconfig) if kubeconfig else None, server, namespace, everywhere
+            )
+        )
     except (ConfigurationError, ApiError) as error:
         raise UserError(str(error)) from None
-    if output is Format.JSON:
-        write_json(found.as_json())
+
+
+def _target(words: list[str]) -> Target | None:
+    """The kind and name that the arguments say."""
+    if not words:
+        return None
+    shown = " ".join(words)
+    if len(words) == 1:
+        word, slash, name = words[0].rpartition("/")
+        word = word if slash else "job"
+    elif len(words) == 2 and "/" not in shown:
+        word, name = words
     else:
-        _write_text(found)
+        raise UserError(f"{shown!r}: {_EXPECTED}")
+    for kind, spellings in _WORDS.items():
+        if word.lower() in spellings and name:
+            return kind, name
+    raise UserError(f"{shown!r}: {_EXPECTED}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A Job and everything that tells of it, as structs (`Any` keeps imports lazy)."""
+class _Run:
+    """One explanation, or one after each change."""
 
-    job: Any
-    group: Any
-    pods: list[Any]
-    events: list[dict[str, Any]]
+    def __init__(
+        self, target: Target | None, config: "Config", output: Format, watch: bool
+    ) -> None:
+        self._target = target
+        self._config = config
+        self._output = output
+        self._watch = watch
+        self._printed: str | None = None
 
-    @property
-    def sentence(self) -> str:
-        from pumice.cli.story import sentence
+    async def run(
+        self, kubeconfig: str | None, server: str | None, namespace: str | None, everywhere: bool
+    ) -> None:
+        from pumice.cli.observed import change
+        from pumice.cluster.client import Client
 
-        return sentence(self.job, self.group, self.pods)
+        async with Client.connect(kubeconfig, server) as client:
+            where = None if everywhere else namespace or client.connection.namespace
+            while True:
+                seen, found = await self._look(client, where)
+                self._print(found)
+                if not self._watch:
+                    return
+                await change(client, seen)
 
-    def as_json(self) -> dict[str, Any]:
-        from pumice.cli.story import is_waiting
+    async def _look(self, client: "Client", where: str | None) -> "tuple[Observed, Any]":
+        """Read the cluster and explain; the object that was asked for first, so that a wrong name is said at once."""
+        import time
 
-        group = self.group
-        state = self.job.status.state
-        return {
-            "job": f"{self.job.metadata.namespace}/{self.job.metadata.name}",
-            "phase": state.phase,
-            "waiting": is_waiting(self.job),
-            "message": self.sentence,
-            "podGroup": group
-            and {
-                "name": group.metadata.name,
-                "queue": group.spec.queue,
-                "phase": group.status.phase,
-                "conditions": group.status.conditions or [],
-            },
-            "pods": [
-                {
-                    "name": pod.metadata.name,
-                    "phase": pod.status.phase,
-                    "node": pod.spec.node_name,
-                    "reason": _condition(pod).reason,
-                    "message": _condition(pod).message,
-                }
-                for pod in self.pods
-            ],
-            "events": self.events,
-        }
+        import msgspec
+
+        from pumice.api.jobs import Job
+        from pumice.api.kinds import JOB, POD, QUEUE
+        from pumice.api.pods import Pod
+        from pumice.api.queues import Queue
+        from pumice.cli import accounts
+        from pumice.cli.observed import observe
+
+        kind, name = self._target or ("", "")
+        raw = None
+        if kind:
+            resource = {"job": JOB, "pod": POD, "queue": QUEUE}[kind]
+            raw = await _get(client, resource, name, where)
+        seen = await observe(client, where)
+        now, config = time.time(), self._config
+        found: Any
+        if kind == "job":
+            found = accounts.of_job(msgspec.convert(raw, Job), seen, config, now)
+        elif kind == "pod":
+            found = accounts.of_pod(msgspec.convert(raw, Pod), seen, config, now)
+        elif kind == "queue":
+            found = accounts.of_queue(msgspec.convert(raw, Queue), seen, config, now)
+        else:
+            found = {
+                "waiting": accounts.waiting_gangs(seen, config, now),
+                "notAllowed": seen.forbidden,
+            }
+        return seen, found
+
+    def _print(self, found: Any) -> None:
+        """Print what was found, unless it is what was printed last."""
+        from pumice.cli.explain_text import list_text, text_of
+
+        line = json_line(found)
+        if line == self._printed:
+            return
+        if self._output is Format.JSON:
+            # One document a line, so that a program can read them as they come.
+            write_document(line) if self._watch else write_json(found)
+        else:
+            again = "" if self._printed is None else "\n"
+            write(again + (text_of(found) if self._target else list_text(found)))
+        sys.stdout.flush()
+        self._printed = line
 
 
-async def _find(
-    name: str, namespace: str | None, kubeconfig: str | None, server: str | None
-) -> _Found:
-    import msgspec
-
-    from pumice.api import keys
-    from pumice.api.jobs import Job
-    from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP
-    from pumice.api.names import pod_group_name
-    from pumice.api.podgroups import PodGroup
-    from pumice.api.pods import Pod
-    from pumice.cluster.client import Client
+async def _get(client: "Client", kind: "Kind", name: str, namespace: str | None) -> Any:
     from pumice.cluster.errors import NotFound
 
-    async with Client.connect(kubeconfig, server) as client:
-        where = namespace or client.connection.namespace
-        try:
-            job = msgspec.convert(await client.get(JOB, name, where), Job)
-        except NotFound:
-            raise UserError(f"job/{name}: there is no such Job in namespace {where}") from None
-        group: PodGroup | None = None
-        try:
-            group_name = pod_group_name(name, job.metadata.uid)
-            group = msgspec.convert(await client.get(POD_GROUP, group_name, where), PodGroup)
-        except NotFound:
-            pass
-        listed = await client.list(POD, where, label_selector=f"{keys.JOB_NAME}={name}")
-        pods = [msgspec.convert(each, Pod) for each in listed["items"]]
-        pods.sort(key=_position)
-        uids = {job.metadata.uid, *(pod.metadata.uid for pod in pods)}
-        if group is not None:
-            uids.add(group.metadata.uid)
-        events = (await client.list(EVENT, where))["items"]
-        return _Found(job, group, pods, _told(events, uids))
-
-
-def _position(pod: Any) -> tuple[str, int, str]:
-    from pumice.api import keys
-    from pumice.plugins.native.places import number_in
-
-    index = pod.metadata.label(keys.TASK_INDEX) or pod.metadata.annotation(keys.TASK_INDEX)
-    task = pod.metadata.annotation(keys.TASK_SPEC)
-    return task, number_in(index) or 0, pod.metadata.name
-
-
-def _told(events: list[dict[str, Any]], uids: set[str]) -> list[dict[str, Any]]:
-    """Events about the Job, its PodGroup and its pods, oldest first."""
-    told = []
-    for event in events:
-        about = event.get("involvedObject") or {}
-        if about.get("uid") in uids:
-            told.append(
-                {
-                    "time": event.get("lastTimestamp") or event.get("eventTime") or "",
-                    "type": event.get("type", ""),
-                    "object": f"{about.get('kind', '')}/{about.get('name', '')}",
-                    "reason": event.get("reason", ""),
-                    "message": event.get("message", ""),
-                    "count": event.get("count", 1),
-                }
-            )
-    return sorted(told, key=lambda each: (each["time"], each["object"]))
-
-
-def _condition(pod: Any) -> Any:
-    """The condition that says why a pod has no place."""
-    from pumice.api.pods import PodCondition
-
-    for condition in pod.status.conditions or ():
-        if condition.type == "PodScheduled" and condition.status == "False":
-            return condition
-    return PodCondition()
-
-
-def _why(pod: Any) -> str:
-    """Why a pod has no node; where no cause is its own, it waits for its gang."""
-    waits = pod.status.phase == "Pending" and not pod.spec.node_name
-    return _condition(pod).message or ("waits for its gang" if waits else "")
-
-
-def _write_text(found: _Found) -> None:
-    write(paint(found.sentence, "bold"))
-    if found.group is not None:
-        status = found.group.status
-        write(
-            f"\nPodGroup {found.group.metadata.name}: {status.phase or 'Pending'}, queue "
-            f"{found.group.spec.queue or 'default'}, at least {found.group.spec.min_member} pods"
-        )
-        for condition in status.conditions or ():
-            said = f"{condition.type}={condition.status} {condition.reason}: {condition.message}"
-            write(f"  {plain(said)}")
-    if found.pods:
-        rows = [
-            (
-                pod.metadata.name,
-                pod.status.phase,
-                pod.spec.node_name or "-",
-                _why(pod),
-            )
-            for pod in found.pods
-        ]
-        write("\n" + table(("pod", "phase", "node", "why"), rows))
-    if found.events:
-        rows = [(e["time"], e["object"], e["reason"], e["message"]) for e in found.events[-10:]]
-        write("\n" + table(("time", "object", "event", "message"), rows))
+    where = namespace if kind.namespaced else None
+    try:
+        return await client.get(kind, name, where)
+    except NotFound:
+        place = f" in namespace {where}" if where else ""
+        word = kind.kind.lower()
+        raise UserError(f"{word}/{name}: there is no such {kind.kind}{place}") from None

@@ -169,8 +169,8 @@ def _as_json(
             for key, status in groups.items()
         },
         "pending": {
-            key: {"reason": reason.reason, "message": reason.message}
-            | ({"details": reason.details} if explain else {})
+            key: {"reason": reason.reason, "message": reason.message, "summary": reason.summary}
+            | ({"details": reason.details | {"numbers": reason.numbers}} if explain else {})
             for key, reason in simulation.pending.items()
         },
     }
@@ -192,7 +192,8 @@ def _write_text(simulation: "Simulation", cycles: list[dict[str, Any]], explain:
         write("no PodGroups")
     if explain:
         for key, reason in simulation.pending.items():
-            write(f"\n{plain(f'{key}: {reason.reason}')}\n  {json_line(reason.details)}")
+            write(f"\n{plain(f'{key}: {reason.reason}: {reason.summary}')}")
+            write(f"  {json_line(reason.details | {'numbers': reason.numbers})}")
 
 
 def _group_rows(groups: dict[str, Any], pending: "dict[str, Reason]") -> list[tuple[str, str, str]]:

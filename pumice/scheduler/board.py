@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pumice.scheduler.explain import FitFailure, histogram
+from pumice.scheduler.explain import INSUFFICIENT, FitFailure, histogram
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.nearest import nearest
 from pumice.scheduler.points import (
     Extensions,
     FilterPoint,
@@ -260,10 +261,11 @@ class Board:
             shifted = np.where(verdict.codes > 0, verdict.codes + len(texts), 0)
             codes = np.where(codes > 0, codes, shifted)
             texts.extend(verdict.texts)
+        near = nearest(self._rows, self._shape.needs, self._names, codes > 0)
         for need in self._shape.needs:
             lacking = self._rows.future_idle(need.column) < need.amount
-            texts.append(f"Insufficient {need.name}")
+            texts.append(f"{INSUFFICIENT}{need.name}")
             codes = np.where((codes == 0) & lacking, len(texts), codes)
-        failure = histogram(codes, texts, self._names)
+        failure = histogram(codes, texts, self._names, near)
         self._failure = (len(self._log), failure)
         return failure

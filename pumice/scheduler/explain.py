@@ -9,15 +9,21 @@ import numpy as np
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import TITLES
+from pumice.scheduler.nearest import Nearest
 
 __all__ = [
+    "INSUFFICIENT",
     "FitFailure",
     "counted",
+    "fit_summary",
     "gang_message",
     "group_message",
     "histogram",
     "unavailable",
 ]
+
+INSUFFICIENT = "Insufficient "
+"""How a reason begins that is only a matter of room."""
 
 _EXAMPLES = 3
 
@@ -30,11 +36,13 @@ class FitFailure:
         nodes: Nodes there are.
         counts: How many were refused for which reason.
         examples: The first few of them by name.
+        nearest: How near the pod came to a place; None where this was not computed.
     """
 
     nodes: int
     counts: Mapping[str, int]
     examples: Mapping[str, Sequence[str]]
+    nearest: Nearest | None = None
 
     @property
     def message(self) -> str:
@@ -53,7 +61,9 @@ class FitFailure:
         }
 
 
-def histogram(codes: Ints, texts: Sequence[str], names: Sequence[str]) -> FitFailure:
+def histogram(
+    codes: Ints, texts: Sequence[str], names: Sequence[str], near: Nearest | None = None
+) -> FitFailure:
     """Count reasons: `codes` holds for each node 1 + the place of its reason in `texts`."""
     counts: dict[str, int] = {}
     examples: dict[str, list[str]] = {}
@@ -63,7 +73,7 @@ def histogram(codes: Ints, texts: Sequence[str], names: Sequence[str]) -> FitFai
             counts[text] = counts.get(text, 0) + count
             rows = np.flatnonzero(codes == code)[:_EXAMPLES].tolist()
             examples.setdefault(text, []).extend(names[row] for row in rows)
-    return FitFailure(len(names), counts, examples)
+    return FitFailure(len(names), counts, examples, near)
 
 
 def counted(counts: Mapping[str, int]) -> list[str]:
@@ -106,3 +116,37 @@ def group_message(
 def gang_message(unschedulable: int, total: int, why: str) -> str:
     """`2/6 tasks in gang unschedulable: …`."""
     return f"{unschedulable}/{total} tasks in gang unschedulable: {why}"
+
+
+def fit_summary(failure: FitFailure, pods: int, placed: int = 0) -> str:
+    """For people: `needs 4 × 3 cpu; the largest free place is 1 cpu (node-1); 3 nodes are too small`.
+
+    Args:
+        failure: Why no node would do.
+        pods: Pods of this kind that the gang needs.
+        placed: How many pods of the gang would have had a place.
+    """
+    near = failure.nearest
+    if near is None:
+        return failure.message
+    parts = [f"needs {pods} × {near.request}" if pods > 1 else f"needs {near.request}"]
+    if placed:
+        parts.append(f"{placed} {'pod has' if placed == 1 else 'pods have'} a place")
+    if near.node:
+        parts.append(near.place(is_left=placed > 0))
+    elif not near.nodes:
+        parts.append("the cluster has no nodes")
+    ruled_out = near.nodes - near.candidates
+    if ruled_out:
+        rules = {
+            text: count
+            for text, count in failure.counts.items()
+            if not text.startswith(INSUFFICIENT)
+        }
+        listed = ", ".join(counted(rules))
+        if near.node:
+            kind = "other node is" if ruled_out == 1 else "other nodes are"
+            parts.append(f"{ruled_out} {kind} excluded: {listed}")
+        else:
+            parts.append(f"all nodes are excluded: {listed}")
+    return "; ".join(parts)

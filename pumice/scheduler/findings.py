@@ -1,8 +1,9 @@
 """Why a gang waits, as a session found out: one reason for the gang, and verdicts on pods with a cause of their own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from pumice.scheduler.explain import gang_message, group_message
+from pumice.scheduler.explain import fit_summary, gang_message, group_message
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.phases import is_releasing, next_phase
@@ -110,7 +111,31 @@ def _gang(job: Job, outcome: Outcome) -> Reason:
         details["gates"] = {task.key: task.gates for task in gated}
     why = group_message(job, ready=False, pending=pending, origin=origin)
     short = max(job.min_member - schedulable, 0)
-    return Reason(reason, gang_message(short, total, why), details, causes)
+    message = gang_message(short, total, why)
+    return Reason(reason, message, details, causes, *_for_people(job, outcome, gated))
+
+
+def _for_people(
+    job: Job, outcome: Outcome, gated: Sequence[Task] = ()
+) -> tuple[str, dict[str, Any]]:
+    """The sentence for people about a gang that was tried, and its numbers as data."""
+    if outcome.failed is not None:
+        task, failure = outcome.failed
+        waiting = [each for each in job.tasks.values() if each.status is Status.PENDING]
+        alike = sum(each.shape is task.shape and not each.gates for each in waiting)
+        lacking = job.min_member - job.ready
+        pods = min(alike, lacking) if lacking > 0 else alike
+        numbers = failure.nearest.details if failure.nearest else {}
+        placed = outcome.schedulable
+        return fit_summary(failure, pods, placed), {"pods": pods, "placed": placed} | numbers
+    if outcome.refused is not None:
+        return outcome.refused.summary, outcome.refused.numbers
+    if gated:
+        gates = ", ".join(sorted({task.gates for task in gated}))
+        what = "pod waits" if len(gated) == 1 else "pods wait"
+        text = f"{len(gated)} {what} for scheduling gates to be removed: {gates}"
+        return text, {"gated": len(gated)}
+    return "", {}
 
 
 def _remainder(session: Session, job: Job, outcome: Outcome) -> Reason:
@@ -125,11 +150,14 @@ def _remainder(session: Session, job: Job, outcome: Outcome) -> Reason:
         task, failure = outcome.failed
         details |= {"pod": task.key} | failure.details
         message = f"{start}: {task.name}: {failure.message}"
-        return Reason("NotEnoughResources", message, details, tuple(sorted(failure.counts)))
+        plain, numbers = _for_people(job, outcome)
+        causes = tuple(sorted(failure.counts))
+        return Reason("NotEnoughResources", message, details, causes, f"{start}: {plain}", numbers)
     if outcome.refused is not None:
         why = outcome.refused
         message = f"{start}: {why.message}"
-        return Reason(why.reason, message, details | why.details, why.causes)
+        plain = f"{start}: {why.summary}"
+        return Reason(why.reason, message, details | why.details, why.causes, plain, why.numbers)
     gated = {task.key: task.gates for task in _in_order(job) if task.gates}
     if gated:
         listed = ", ".join(sorted(set(gated.values())))

@@ -19,12 +19,21 @@ class Reason:
         details: The same as data, ready for JSON.
         causes: What it names besides numbers: resources, rules, queues; reasons that differ in numbers only
             have the same.
+        plain: One sentence for people, where `message` follows Volcano's wording; see `summary`.
+        numbers: The numbers of that sentence as data, ready for JSON: asked, free, too small.
     """
 
     reason: str
     message: str
     details: dict[str, Any] = field(default_factory=dict)
     causes: tuple[str, ...] = field(default=(), compare=False)
+    plain: str = field(default="", compare=False)
+    numbers: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def summary(self) -> str:
+        """One sentence for people; the message where it is written for them."""
+        return self.plain or self.message
 
     @property
     def cause(self) -> tuple[str, ...]:

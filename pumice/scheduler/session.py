@@ -234,7 +234,9 @@ class Session:
     def why_not_enqueueable(self, job: Job) -> Reason | None:
         """Why a job may not enter its queue, by votes; what no node and no pod has named, the cluster lacks."""
         if self.extensions.job_enqueueable and not self.state.axis.has_all(job.min_resources):
-            unknown = sorted(each for each in job.min_resources if self.state.axis.find(each) is None)
+            unknown = sorted(
+                each for each in job.min_resources if self.state.axis.find(each) is None
+            )
             listed = ", ".join(unknown[:_LISTED]) + (", …" if len(unknown) > _LISTED else "")
             message = f"resource in cluster is overused: no node has {listed}"
             return Reason("NotEnoughResources", message, {"resources": unknown[:_LISTED]})

@@ -20,9 +20,11 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodStatus
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
+from pumice.api.requests import Amounts
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
+from pumice.scheduler.opening import open_session
 
 __all__ = ["Simulation", "World", "WorldError", "with_priorities"]
 
@@ -180,6 +182,42 @@ class Simulation:
             WorldError: A quantity cannot be read.
         """
         _take_in(self._state.set_pod_group, group)
+
+    def settle(self, now: float) -> None:
+        """Take in all objects without running a cycle, so that `line` and `sums` tell of them.
+
+        Args:
+            now: The moment, in UNIX seconds.
+        """
+        self._state.settle(now)
+
+    def line(self, queue: str, now: float) -> list[str]:
+        """Gangs of a queue that wait, in the order in which they are tried.
+
+        Args:
+            queue: Name of the queue.
+            now: The moment, in UNIX seconds.
+        """
+        self._state.settle(now)
+        session = open_session(self._state, self._config, now)
+        waiting = [job for job in self._state.waiting.values() if job.queue == queue and job.group]
+        line = [job.key for job in sorted(waiting, key=session.job_key)]
+        session.close()
+        return line
+
+    def gang_of(self, pod: str) -> str:
+        """Key of the gang of a pod, empty for a pod without one."""
+        task = self._state.tasks.get(pod)
+        return task.job if task else ""
+
+    def sums(self, queue: str) -> tuple[Amounts, Amounts]:
+        """What pods of a queue and of those below it hold and ask for, milli-units by resource."""
+        shares = self._state.shares
+        row = shares.rows.get(queue)
+        if row is None:
+            return {}, {}
+        axis = self._state.axis
+        return axis.amounts(shares.tree[row]), axis.amounts(shares.below(shares.pending)[row])
 
     @property
     def nodes(self) -> int:

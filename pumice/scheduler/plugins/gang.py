@@ -60,12 +60,14 @@ def why_invalid(job: Job) -> Reason | None:
                 "NotEnoughPodsOfTask",
                 f"Not enough valid pods of each task for gang-scheduling, {listed}",
                 {"tasks": {role: {"valid": v, "min": m} for role, (v, m) in lacking.items()}},
+                plain=f"waits for pods of its tasks to be created: it has {listed}",
             )
     if job.valid < job.min_member:
         return Reason(
             "NotEnoughTasks",
             f"Not enough valid tasks for gang-scheduling, valid: {job.valid}, min: {job.min_member}",
             {"valid": job.valid, "min": job.min_member},
+            plain=f"needs {job.min_member} pods and has {job.valid}; the others must be created first",
         )
     return None
 

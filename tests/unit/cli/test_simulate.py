@@ -38,13 +38,26 @@ def test_a_gang_that_does_not_fit_waits_with_a_reason(pumice: Pumice) -> None:
     assert ran.code == 1
     assert ran.json["cycles"][0]["binds"] == {}
     waits = ran.json["pending"]["default/pg"]
-    assert set(waits) == {"reason", "message"}
+    assert set(waits) == {"reason", "message", "summary"}
+    assert (
+        waits["summary"]
+        == "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (n)"
+    )
     assert waits["reason"] == "NotEnoughResources"
     assert "Insufficient cpu" in waits["message"]
     explained = simulate(
         pumice, node("n", "4"), queue(), pod_group("pg", 2), *pods, options=("--explain",)
     )
-    assert explained.json["pending"]["default/pg"]["details"]["nodes"] == 1
+    details = explained.json["pending"]["default/pg"]["details"]
+    assert details["nodes"] == 1
+    assert details["numbers"] == {
+        "pods": 2,
+        "placed": 1,
+        "asked": {"cpu": "3", "pods": "1"},
+        "largestFree": {"node": "n", "resource": "cpu", "free": "1"},
+        "candidates": 1,
+        "tooSmall": 0,
+    }
 
 
 def test_jobs_of_one_generated_name_are_several(pumice: Pumice) -> None:

@@ -1,0 +1,162 @@
+"""What a user may read of a cluster, for `pumice explain`.
+
+A user of a namespace may read what is in it, but not nodes, queues, or pods of other namespaces. What is forbidden
+is left out and named, so that an answer says what it does not know.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from pumice.api import keys
+from pumice.api.kinds import (
+    EVENT,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import Node, PriorityClass
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.cluster.client import Client
+from pumice.cluster.errors import Forbidden, Gone, NotFound, Unavailable
+from pumice.scheduler.simulate import World
+
+__all__ = ["Observed", "change", "observe"]
+
+T = TypeVar("T")
+
+_SETTLING = 1.0
+"""Seconds after a change in which further changes are awaited, so that they are shown together."""
+_LONGEST_WATCH = 290.0
+
+
+@dataclass(slots=True)
+class Observed:
+    """Objects of a cluster as far as the user may read them.
+
+    Attributes:
+        namespace: The namespace that was asked about; None for all.
+        world: What the scheduler looks at: of the whole cluster, where that is allowed.
+        events: Events of the namespace.
+        forbidden: What the user may not read, in words.
+        versions: What was read and can be watched: kind, namespace and resourceVersion.
+        sees_queues: Whether the queues of `world` are the cluster's; otherwise they are those that PodGroups name.
+        sees_cluster: Whether the nodes, and the PodGroups and pods of all namespaces, were read.
+    """
+
+    namespace: str | None
+    world: World = field(default_factory=World)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    forbidden: list[str] = field(default_factory=list)
+    versions: list[tuple[Kind, str | None, str]] = field(default_factory=list)
+    sees_queues: bool = True
+    sees_cluster: bool = True
+
+    def group(self, namespace: str, name: str) -> PodGroup | None:
+        """A PodGroup by name; None when it does not exist."""
+        for group in self.world.pod_groups:
+            if (group.metadata.namespace, group.metadata.name) == (namespace, name):
+                return group
+        return None
+
+
+async def observe(client: Client, namespace: str | None) -> Observed:
+    """Read what the user may read.
+
+    Args:
+        client: The connection.
+        namespace: What must be readable; None for all namespaces.
+
+    Raises:
+        Forbidden: The user may not read PodGroups and pods even of the namespace.
+    """
+    found = Observed(namespace)
+    world = found.world
+    world.nodes = await _everywhere(client, found, NODE, Node) or []
+    found.sees_cluster = "nodes" not in found.forbidden
+    world.pod_groups = await _widely(client, found, POD_GROUP, PodGroup)
+    world.pods = await _widely(client, found, POD, Pod)
+    queues = await _everywhere(client, found, QUEUE, Queue)
+    found.sees_queues = queues is not None
+    names = {group.spec.queue for group in world.pod_groups} | {keys.DEFAULT_QUEUE}
+    world.queues = queues or [
+        Queue(metadata=ObjectMeta(name=name)) for name in sorted(names - {""}) if queues is None
+    ]
+    world.priority_classes = await _everywhere(client, found, PRIORITY_CLASS, PriorityClass) or []
+    if found.sees_cluster and any(each.spec.volumes for each in world.pods):
+        claims = await _everywhere(client, found, PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim)
+        volumes = await _everywhere(client, found, PERSISTENT_VOLUME, PersistentVolume)
+        world.claims, world.volumes = claims or [], volumes or []
+    try:
+        found.events = (await client.list(EVENT, namespace))["items"]
+    except Forbidden:
+        found.forbidden.append("events")
+    return found
+
+
+async def _widely(client: Client, found: Observed, kind: Kind, type_: type[T]) -> list[T]:
+    """All objects of a kind where that serves; otherwise those of the namespace that was asked about."""
+    items = await _everywhere(client, found, kind, type_) if found.sees_cluster else None
+    if items is None:
+        found.sees_cluster = False
+        items = await _read(client, found, kind, found.namespace, type_)
+    return items
+
+
+async def _everywhere(
+    client: Client, found: Observed, kind: Kind, type_: type[T]
+) -> list[T] | None:
+    """All objects of a kind; None, and noted, when the user may not read them."""
+    try:
+        return await _read(client, found, kind, None, type_)
+    except Forbidden:
+        scope = " of all namespaces" if kind.namespaced else ""
+        found.forbidden.append(f"{kind.plural}{scope}")
+        return None
+    except NotFound:
+        return []  # the kind is not installed
+
+
+async def _read(
+    client: Client, found: Observed, kind: Kind, namespace: str | None, type_: type[T]
+) -> list[T]:
+    listed = await client.list(kind, namespace)
+    version = (listed.get("metadata") or {}).get("resourceVersion", "")
+    if kind in (NODE, POD_GROUP, POD, QUEUE):
+        found.versions.append((kind, namespace, version))
+    return [msgspec.convert(each, type_) for each in listed["items"]]
+
+
+async def change(client: Client, seen: Observed) -> None:
+    """Wait until something that was read has changed, or a watch has ended."""
+    tasks = [asyncio.create_task(_first_change(client, *each)) for each in seen.versions]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(_SETTLING)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _first_change(client: Client, kind: Kind, namespace: str | None, version: str) -> None:
+    try:
+        events = client.watch(kind, namespace, resource_version=version, timeout=_LONGEST_WATCH)
+        async for event, _ in events:
+            if event != "BOOKMARK":
+                return
+    except (Gone, Unavailable):
+        return
+    except Forbidden:
+        await asyncio.sleep(_LONGEST_WATCH)  # it may be read, but not watched

@@ -1,0 +1,176 @@
+"""What would be enough for a gang that waits: a cycle each on changed copies of a cluster.
+
+A change that is named here has been tried, with the other gangs in line as they are; the number of tries is bounded. Pure:
+the same objects give the same advice.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from pumice.api import keys
+from pumice.api.nodes import Node
+from pumice.api.podgroups import PodGroup
+from pumice.api.queues import Queue
+from pumice.scheduler import Config, Reason
+from pumice.scheduler.simulate import Simulation, World
+
+__all__ = ["Advice", "advise"]
+
+_KINDS = 4
+"""Kinds of nodes that are tried, the most frequent ones first."""
+_QUEUES = 4
+"""Other queues that are tried, in the order of their names."""
+_HOSTNAME = "kubernetes.io/hostname"
+_SCARCE = ("cpu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a cycle on a copy of the cluster says about a gang.
+
+    Attributes:
+        reason: Why it waits; None when it does not.
+        fits: Whether that cycle places pods of it.
+        ahead: Gangs that wait before it in its queue.
+        enough: Changes each of which would be enough, as a sentence and as data.
+    """
+
+    reason: Reason | None
+    fits: bool
+    ahead: tuple[str, ...] = ()
+    enough: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+def advise(
+    world: World,
+    config: Config,
+    group: PodGroup,
+    now: float,
+    *,
+    names: tuple[str, ...],
+    other_queues: bool = True,
+) -> Advice:
+    """Run a cycle on what was read and, for a gang that waits, one on each changed copy.
+
+    Args:
+        world: The cluster.
+        config: How to schedule.
+        group: The gang, one of `world`.
+        now: The moment, UNIX seconds.
+        names: Scheduler names whose pods are placed.
+        other_queues: Whether the queues of `world` are the cluster's, so that another one may be recommended.
+    """
+    key = f"{group.metadata.namespace}/{group.metadata.name}"
+    simulation = Simulation(world, config, scheduler_names=names)
+    fits = _places(simulation, key, now)
+    reason = simulation.pending.get(key)
+    if fits or reason is None:
+        return Advice(reason, fits)
+    line = simulation.line(group.spec.queue or keys.DEFAULT_QUEUE, now)
+    ahead = tuple(line[: line.index(key)]) if key in line else ()
+    enough: list[tuple[str, dict[str, Any]]] = []
+    for text, data, changed in _changes(world, group, other_queues=other_queues):
+        if _places(Simulation(changed, config, scheduler_names=names), key, now):
+            enough.append((text, data))
+    smaller = _smaller(world, config, group, now, names)
+    if smaller is not None:
+        text = f"minAvailable {smaller} instead of {group.spec.min_member}"
+        enough.append((text, {"minAvailable": smaller}))
+    return Advice(reason, fits, ahead, tuple(enough))
+
+
+def _places(simulation: Simulation, key: str, now: float) -> bool:
+    """Whether a cycle places pods of a gang, or promises them a place."""
+    result = simulation.cycle(now)
+    placed = result.binds.keys() | result.pipelined.keys()
+    return any(simulation.gang_of(pod) == key for pod in sorted(placed))
+
+
+def _changes(
+    world: World, group: PodGroup, *, other_queues: bool
+) -> Iterator[tuple[str, dict[str, Any], World]]:
+    """Copies of a cluster, each with one change, as a sentence and as data."""
+    for node in _kinds(world.nodes):
+        name = node.metadata.name
+        copy = _copy(node, {each.metadata.name for each in world.nodes})
+        has = _has(node)
+        data = {"addNode": {"like": name, "allocatable": has}}
+        listed = ", ".join(f"{amount} {resource}" for resource, amount in has.items())
+        text = f"one more node like {name} ({listed})"
+        yield text, data, dataclasses.replace(world, nodes=[*world.nodes, copy])
+    if not other_queues:
+        return
+    own = group.spec.queue or keys.DEFAULT_QUEUE
+    for queue in _leaves(world.queues, own):
+        name = queue.metadata.name
+        moved = replace(group, spec=replace(group.spec, queue=name))
+        yield f"queue {name} instead of {own}", {"queue": name}, _with_group(world, moved)
+
+
+def _smaller(
+    world: World, config: Config, group: PodGroup, now: float, names: tuple[str, ...]
+) -> int | None:
+    """The largest smaller minimum with which pods are placed; found by halving."""
+    low, high = 0, group.spec.min_member
+    while high - low > 1:
+        middle = (low + high) // 2
+        changed = replace(group, spec=replace(group.spec, min_member=middle, min_resources=None))
+        simulation = Simulation(_with_group(world, changed), config, scheduler_names=names)
+        if _places(simulation, f"{group.metadata.namespace}/{group.metadata.name}", now):
+            low = middle
+        else:
+            high = middle
+    return low or None
+
+
+def _kinds(nodes: list[Node]) -> list[Node]:
+    """One ready node of each kind, the first by name; the most frequent kinds first."""
+    kinds: dict[str, list[Node]] = {}
+    for node in sorted(nodes, key=lambda each: each.metadata.name):
+        is_ready = all(
+            each.status == "True" for each in node.status.conditions or () if each.type == "Ready"
+        )
+        if is_ready and not node.spec.unschedulable:
+            labels = {k: v for k, v in (node.metadata.labels or {}).items() if k != _HOSTNAME}
+            kind = repr((sorted(_has(node).items()), sorted(labels.items()), node.spec.taints))
+            kinds.setdefault(kind, []).append(node)
+    frequent = sorted(kinds.values(), key=lambda each: (-len(each), each[0].metadata.name))
+    return [each[0] for each in frequent[:_KINDS]]
+
+
+def _has(node: Node) -> dict[str, str]:
+    """What a node has to give, CPU and memory first, without pod slots."""
+    reported = node.status.allocatable or node.status.capacity or {}
+    others = sorted(name for name in reported if name not in (*_SCARCE, "pods"))
+    return {name: str(reported[name]) for name in (*_SCARCE, *others) if name in reported}
+
+
+def _copy(node: Node, taken: set[str]) -> Node:
+    """A node of the same kind under a name that is not taken."""
+    name = f"{node.metadata.name}-copy"
+    while name in taken:
+        name += "-copy"
+    labels = dict(node.metadata.labels or {})
+    if _HOSTNAME in labels:
+        labels[_HOSTNAME] = name
+    return replace(node, metadata=replace(node.metadata, name=name, labels=labels))
+
+
+def _leaves(queues: list[Queue], own: str) -> list[Queue]:
+    """Open queues without queues below them, other than the gang's own."""
+    above = {queue.spec.parent for queue in queues} | {own, keys.ROOT_QUEUE}
+    found = [each for each in queues if each.is_open and each.metadata.name not in above]
+    return sorted(found, key=lambda each: each.metadata.name)[:_QUEUES]
+
+
+def _with_group(world: World, group: PodGroup) -> World:
+    identity = (group.metadata.namespace, group.metadata.name)
+    groups = [
+        group if (each.metadata.namespace, each.metadata.name) == identity else each
+        for each in world.pod_groups
+    ]
+    return dataclasses.replace(world, pod_groups=groups)

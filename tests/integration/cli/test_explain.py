@@ -1,0 +1,171 @@
+"""`pumice explain` against the embedded server: with all rights, and with those of a namespace's user."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from pumice.api.crds import all_crds
+from pumice.api.kinds import NODE, POD, POD_GROUP, QUEUE
+from pumice.cluster.client import Client
+from pumice.embedded import EmbeddedCluster, NodeTimings
+from tests.integration.cli.running import pumice, running
+from tests.kit.builders import node, pod, pod_group, queue
+
+_NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1)"
+
+
+class Server:
+    """An embedded cluster, and a way to it that lets only namespace `default` through."""
+
+    url: str
+    limited: str
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._ready, self._end = threading.Event(), asyncio.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
+
+    def __enter__(self) -> "Server":
+        self._thread.start()
+        assert self._ready.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+        self._loop.close()
+
+    async def _run(self) -> None:
+        timings = NodeTimings(start=0.0, stop=0.0)
+        async with (
+            EmbeddedCluster(all_crds(), timings=timings) as cluster,
+            aiohttp.ClientSession(cluster.url) as self._session,
+        ):
+            cluster.add_node("node1", cpu="4")
+            self.url = cluster.url
+            runner = web.ServerRunner(web.Server(self._forward))
+            await runner.setup()
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            self.limited = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            self._ready.set()
+            await self._end.wait()
+            await runner.cleanup()
+
+    async def _forward(self, request: web.BaseRequest) -> web.StreamResponse:
+        if "/namespaces/default/" not in request.path:
+            resource = request.path.rpartition("/")[2]
+            status = {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "status": "Failure",
+                "reason": "Forbidden",
+                "message": f'{resource} is forbidden: User "ann" cannot list it at the cluster scope',
+                "code": 403,
+            }
+            return web.json_response(status, status=403)
+        async with self._session.get(
+            request.path_qs, headers={"Accept": "application/json"}
+        ) as got:
+            body = await got.read()
+            return web.Response(body=body, status=got.status, content_type="application/json")
+
+
+async def fill(url: str) -> None:
+    async with Client.connect(server=url) as client:
+        await client.create(QUEUE, queue("default"))
+        raw = pod_group("big", 2, phase="Inqueue")
+        raw["status"] = {
+            "phase": "Inqueue",
+            "conditions": [
+                {
+                    "type": "Unschedulable",
+                    "status": "True",
+                    "reason": "NotEnoughResources",
+                    "message": "2/2 tasks in gang unschedulable",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }
+            ],
+        }
+        await client.create(POD_GROUP, raw, "default")
+        for number in range(2):
+            await client.create(POD, pod(f"big-{number}", group="big", cpu="3"), "default")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server() as found:
+        asyncio.run(fill(found.url))
+        yield found
+
+
+def explained(url: str, *arguments: str) -> dict[str, Any]:
+    ran = pumice("explain", *arguments, "--master", url, "-o", "json")
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def test_a_pod_with_all_rights(server: Server) -> None:
+    found = explained(server.url, "pod", "big-0")
+    assert found["summary"] == _NUMBERS
+    assert found["notAllowed"] == []
+    assert found["numbers"]["largestFree"] == {"node": "node1", "resource": "cpu", "free": "1"}
+    assert [each["change"] for each in found["enough"]][-1] == {"minAvailable": 1}
+    assert "addNode" in found["enough"][0]["change"]
+
+
+def test_a_pod_with_the_rights_of_a_namespace(server: Server) -> None:
+    found = explained(server.limited, "pod/big-0")
+    assert found["podGroup"]["conditions"][0]["message"] == "2/2 tasks in gang unschedulable"
+    assert (found["summary"], found["enough"]) == ("", [])
+    assert "nodes" in found["notAllowed"]
+    assert "queues" in found["notAllowed"]
+    ran = pumice("explain", "pod/big-0", "--master", server.limited)
+    assert ran.stdout.startswith("Pod default/big-0 waits")
+    assert "Not allowed to read: nodes, " in ran.stdout
+
+
+def test_waiting_gangs(server: Server) -> None:
+    [gang] = explained(server.url, "-A")["waiting"]
+    assert (gang["podGroup"], gang["summary"]) == ("default/big", _NUMBERS)
+    [limited] = explained(server.limited)["waiting"]
+    assert limited["summary"] == "2/2 tasks in gang unschedulable"
+    refused = pumice("explain", "-A", "--master", server.limited)
+    assert refused.returncode == 2
+    assert "podgroups is forbidden" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_queue(server: Server) -> None:
+    found = explained(server.url, "queue", "default")
+    assert found["resources"]["cpu"]["asked"] == "6"
+    assert [each["podGroup"] for each in found["waiting"]] == ["default/big"]
+    missing = pumice("explain", "queue/none", "--master", server.url)
+    assert missing.returncode == 2
+    assert "queue/none: there is no such Queue" in missing.stderr
+    refused = pumice("explain", "queue", "default", "--master", server.limited)
+    assert "is forbidden" in refused.stderr
+
+
+def test_it_prints_again_after_a_change() -> None:
+    async def add_node(url: str) -> None:
+        async with Client.connect(server=url) as client:
+            await client.create(NODE, node("node2", "2"))
+
+    with Server() as own:
+        asyncio.run(fill(own.url))
+        with running(
+            "explain", "pod", "big-0", "--watch", "-o", "json", "--master", own.url
+        ) as process:
+            assert json.loads(process.line("{"))["summary"] == _NUMBERS
+            asyncio.run(add_node(own.url))
+            assert "2 cpu (node2)" in json.loads(process.line("{"))["summary"]
+            code, said = process.stop()
+    assert (code, said) == (130, "")

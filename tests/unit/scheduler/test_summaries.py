@@ -1,0 +1,37 @@
+"""The sentence for people, and that it costs the API server nothing."""
+
+from typing import Any
+
+import pytest
+
+from pumice.scheduler import Reason
+from tests.unit.scheduler.scenes import NOW, Scene, case_id, load_cases, node
+
+
+def scene_of(case: dict[str, Any]) -> Scene:
+    group = ["ns", "g", case.get("queue", "default"), case["min"], "Inqueue"]
+    return Scene({"queues": [["default"]], "podgroups": [group]} | case)
+
+
+@pytest.mark.parametrize("case", load_cases("summaries.yaml"), ids=case_id)
+def test_summaries(case: dict[str, Any]) -> None:
+    reason = scene_of(case).cycle().pending["ns/g"]
+    assert reason.summary == case["expect"]
+    if "numbers" in case:
+        assert reason.numbers == case["numbers"]
+
+
+def test_without_a_sentence_of_its_own_the_message_is_the_summary() -> None:
+    assert Reason("No", "no").summary == "no"
+    assert Reason("No", "no", plain="not now").summary == "not now"
+
+
+def test_a_change_of_the_sentence_alone_writes_nothing() -> None:
+    """Its numbers are not in the PodGroup's condition, so a larger free place is no reason for a write."""
+    case = {"nodes": [["a", 1, "8Gi"]], "min": 1, "pod_sets": [{"pg": "g", "count": 1, "cpu": 3}]}
+    scene = scene_of(case)
+    assert "1 cpu (a)" in scene.cycle().pending["ns/g"].summary
+    scene.state.set_node(node(["a", 2, "8Gi"]))
+    result = scene.cycle(NOW + 60)
+    assert "2 cpu (a)" in result.pending["ns/g"].summary
+    assert (result.pod_groups, result.pods, result.events) == ({}, {}, [])
