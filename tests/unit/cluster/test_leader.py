@@ -263,7 +263,7 @@ async def test_a_short_lease_is_looked_at_more_often(
 async def test_after_a_standstill_it_does_not_lead_by_its_own_clock(stage: Election) -> None:
     """A stopped process goes on with what it was about to write before its renewal notices."""
     a = stage.enter("a")
-    await until(a.leads)
+    await until(lambda: a.leads() and a.log == ["leads"])
     stage.clock.now += 11
     assert a.log == ["leads"], "the work was not cancelled yet"
     assert not a.leads()
