@@ -98,11 +98,17 @@ def waiting_tasks(session: Session, job: Job) -> list[Task]:
 
 
 def finish(session: Session, search: Search, statement: Statement, job: Job, reason: str) -> bool:
-    """Commit what was found for a gang if that is enough for it; otherwise undo it."""
+    """Commit what was found for a gang if that is enough for it; otherwise undo it.
+
+    A gang that needs no victims is left to `allocate`, whether that comes before or after.
+    """
     if not len(statement) or not session.is_pipelined(job):
         search.discard(statement)
         return False
     victims = statement.victims
+    if not victims and "allocate" in session.view.actions:
+        search.discard(statement)  # there is room already, and promises bind nothing
+        return False
     if victims:
         session.nominated.update(statement.promises)
     for task in victims:

@@ -119,3 +119,16 @@ def test_filters_are_asked_again_after_an_eviction(*, preemptable: bool) -> None
     )
     scene = Scene(case, load_config(config_text(tiers, ["preempt"]), registry))
     assert scene.cycle().evicted == (["c1/preemptee"] if preemptable else [])
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_a_gang_for_which_there_is_room_is_bound_in_whatever_order_the_actions_come(
+    action: str,
+) -> None:
+    case = {
+        "nodes": [["n", 8, "8Gi"]],
+        "podgroups": [["ns", "g", "default", 2, "", {}]],
+        "pod_sets": [{"pg": "g", "count": 2}],
+    }
+    scene = Scene(case, config_text([["gang", "priority"]], ["enqueue", action, "allocate"]))
+    assert sorted(scene.cycle().binds) == ["ns/g-0", "ns/g-1"]
