@@ -97,6 +97,7 @@ class CycleResult:
         pending: Why each waiting gang waits; valid until the state is touched again.
         pods: Conditions of waiting pods that changed.
         events: What to tell the owners.
+        started: Keys of gangs whose minimum of pods is bound since the last cycle.
         decided: Pods that were looked at: placed, promised a place or refused.
         errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
             until `ClusterState.release`.
@@ -114,5 +115,6 @@ class CycleResult:
     pods: dict[str, PodVerdict]
     events: list[Event]
     decided: int
+    started: list[str] = field(default_factory=list)
     errors: Mapping[str, Exception] = field(default_factory=dict)
     error: Exception | None = None

@@ -15,7 +15,7 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
-from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.axis import Axis, Floats, Ints
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
@@ -61,6 +61,7 @@ class ClusterState:
         reservation: The gang for which nodes are reserved, and the nodes.
         spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
+        figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         warned: What the owners of a gang have been warned about, so that they hear it once.
     """
 
@@ -112,6 +113,7 @@ class ClusterState:
         self.reservation: Reservation | None = None
         self.spared: dict[str, tuple[str, float]] = {}
         self.quarantined: dict[str, Reason] = {}
+        self.figures: dict[str, Ints | Floats] = {}
         self.warned: dict[str, set[str]] = {}
 
     # -- nodes -------------------------------------------------------------------------------
@@ -362,6 +364,7 @@ class ClusterState:
             now: The moment, UNIX seconds.
         """
         self.wakes.clear()
+        self.figures.clear()
         for key in [key for key, (_, until) in self.spared.items() if until <= now]:
             del self.spared[key]
         self._widen()
