@@ -1,5 +1,6 @@
 # Two stages: the first builds the wheel and installs it, the second holds Python and that alone.
-FROM python:3.13-slim AS build
+# The digest of the tag, as of September 2026; `docker buildx imagetools inspect python:3.13-slim` shows the one of today.
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN pip install uv==0.13.9
 WORKDIR /source
@@ -13,7 +14,7 @@ RUN uv export --locked --no-default-groups --no-emit-project --output-file requi
  && /opt/pumice/bin/pip install --no-deps dist/*.whl \
  && /opt/pumice/bin/python -m compileall -q /opt/pumice
 
-FROM python:3.13-slim
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 LABEL org.opencontainers.image.title="Pumice" \
       org.opencontainers.image.description="A Volcano-compatible batch stack for Kubernetes" \
       org.opencontainers.image.licenses="Apache-2.0"
