@@ -58,9 +58,7 @@ class QueueStatuses:
             }
         self._names, self._seen = table.names, amounts
         for row in rows:
-            queue = self._queues.get(table.names[row])
-            if queue is not None and self._patch(queue) is not None:
-                self._queue.add(queue.metadata.name, SECONDS)
+            self._queue.add(table.names[row], SECONDS)
 
     async def run(self, workers: int) -> None:
         """Write until cancelled."""

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from pumice.api.kinds import POD, QUEUE
 from tests.integration.scheduler.stage import Raw, SchedulerStage
 from tests.kit.builders import queue
@@ -103,6 +105,29 @@ async def test_a_queue_that_changed_meanwhile_is_written_again(stage: SchedulerS
         assert count(name, {"kind": "queue", "result": "conflict"})
 
 
+async def test_a_watch_that_has_yet_to_show_a_write_does_not_hide_a_change(
+    stage: SchedulerStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A queue that holds nothing comes to hold two pods, and then nothing again, before the watch shows the two."""
+    stage.cluster.add_node("node1", cpu="64")
+    async with stage.scheduler() as worker:
+        await stage.until(lambda: worker.caches.queues.get("default"))
+        before = worker.caches.queues.get("default")
+        with monkeypatch.context() as late:
+            get = worker.caches.queues.get
+            late.setattr(
+                worker.caches.queues, "get", lambda name: before if name == "default" else get(name)
+            )
+            stage.gang("train", 2)
+            await until_pods(stage, "2", "default", "root")
+            for number in range(2):
+                stage.store.delete(POD, f"train-{number}", "default")
+            await until_pods(stage, "0", "root")
+            await asyncio.sleep(2.5)
+            assert allocated(stage, "default")["pods"] == "2"
+        await until_pods(stage, "0", "default")
+
+
 async def test_a_queue_that_is_gone_is_not_written(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="64")
     stage.store.create(queue("team"))
@@ -116,3 +141,41 @@ async def test_a_queue_that_is_gone_is_not_written(stage: SchedulerStage) -> Non
         metrics = worker.metrics.registry.get_sample_value
         assert metrics("volcano_queue_weight", {"queue_name": "team"}) is None
         assert metrics("volcano_queue_weight", {"queue_name": "default"}) == 1
+
+
+async def test_a_scheduler_at_work_fills_volcanos_metrics(
+    stage: SchedulerStage,
+) -> None:
+    stage.cluster.add_node("node1", cpu="4")
+    async with stage.scheduler() as worker:
+        stage.gang("train", 2)
+        stage.gang("waits", 4)
+        await stage.until(lambda: stage.phase("train") == "Running")
+        await stage.until(lambda: stage.conditions("waits").get("Unschedulable"))
+        metrics = worker.metrics.registry
+        shown = {
+            sample.name: sample.value
+            for metric in metrics.collect()
+            for sample in metric.samples
+            if metric.name.startswith("volcano_") and sample.value
+        }
+        queue_name = {"queue_name": "default"}
+        assert metrics.get_sample_value("volcano_queue_allocated_milli_cpu", queue_name) == 2000
+        assert metrics.get_sample_value("volcano_queue_request_milli_cpu", queue_name) == 6000
+    for name in (
+        "e2e_scheduling_latency_milliseconds_count",
+        "open_session_duration_milliseconds_count",
+        "action_scheduling_latency_milliseconds_count",
+        "plugin_scheduling_latency_milliseconds_count",
+        "e2e_job_scheduling_latency_milliseconds_count",
+        "task_scheduling_latency_milliseconds_count",
+        "schedule_attempts_total",
+        "unschedule_job_count",
+    ):
+        assert f"volcano_{name}" in shown
+    assert not [
+        sample
+        for metric in metrics.collect()
+        for sample in metric.samples
+        if "queue_name" in sample.labels
+    ], "this process schedules no more"
