@@ -25,6 +25,23 @@ At `/metrics` on the metrics port of each component, in Prometheus' text format.
 """
 
 
+VOLCANO = """\
+
+Metrics named `volcano_…` have Volcano's names, labels and units, so that dashboards and alerts keep working. Gauges by queue exist for the queues that exist, in the process
+that schedules; amounts of a queue include those of the queues below it. Those that a plugin computes are there if it is configured; they are as of the
+beginning of the last cycle.
+
+These metrics of Volcano's scheduler are not there:
+
+| metric | why |
+|---|---|
+| `volcano_e2e_job_scheduling_duration`, `…_start_time`, `…_last_time`, `volcano_unschedule_task_count`, `volcano_job_retry_counts`, `volcano_job_share` | They have a series for each Job. The histograms show the durations of all; conditions of a PodGroup say why it waits. |
+| `volcano_scheduling_stage_duration_milliseconds` | Filters and scores are computed for all nodes at once and kept between pods; they are not stages of a pod's turn. |
+| `volcano_total_preemption_attempts`, `volcano_eviction_transactions_total` | `pumice_scheduler_evictions_total` counts evictions by result. |
+| `volcano_goroutines` | A Python process has none. |
+"""
+
+
 def components() -> dict[str, CollectorRegistry]:
     """The registry of each component, with nothing counted yet."""
     return {
@@ -37,7 +54,7 @@ def components() -> dict[str, CollectorRegistry]:
 def page() -> str:
     """The whole page."""
     sections = [_section(name, registry) for name, registry in components().items()]
-    return "\n".join([HEAD, *sections])
+    return "\n".join([HEAD, *sections]) + VOLCANO
 
 
 def _section(name: str, registry: CollectorRegistry) -> str:

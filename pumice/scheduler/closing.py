@@ -48,6 +48,7 @@ class Closing:
         self._judges = bool(session.extensions.job_ready)
         self._is_wide = any(each.call.scope == "all" for each in session.extensions.filters)
         self.statuses: dict[str, PodGroupStatus] = {}
+        self.started: list[str] = []
         self.urgent: set[str] = set()
         self.pods: dict[str, PodVerdict] = {}
         self.events: list[Event] = session.events
@@ -180,6 +181,8 @@ class Closing:
         if event is not None and after.conditions != before.conditions:
             self.events.append(event)
         self.statuses[job.key] = after
+        if after.phase == "Running" and before.phase in ("", "Pending", "Inqueue"):
+            self.started.append(job.key)
         if is_urgent:
             self.urgent.add(job.key)
         self._state.assume_status(job, after)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pumice.scheduler.closing import Closing, unenforced
-from pumice.scheduler.opening import open_session
+from pumice.scheduler.opening import Measure, open_session, unmeasured
 from pumice.scheduler.options import Config
 from pumice.scheduler.results import CycleResult
 from pumice.scheduler.session import JobError, Session
@@ -21,7 +21,9 @@ from pumice.scheduler.statement import Outbox
 __all__ = ["run_cycle"]
 
 
-def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
+def run_cycle(
+    state: ClusterState, config: Config, now: float, measure: Measure = unmeasured
+) -> CycleResult:
     """Decide about everything that waits.
 
     What is decided is assumed in the state (see `ClusterState`). A cycle after which nothing has changed,
@@ -31,9 +33,15 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
         state: The cluster; between cycles nothing tentative is left in it.
         config: What is configured.
         now: The moment, UNIX seconds; it stamps conditions and says which of them are due.
+        measure: Measures how long the steps of a cycle take; nothing by default.
     """
     if state.is_settled(config, now):
         return _result(state, Outbox())
+    with measure("cycle", ""):
+        return _run(state, config, now, measure)
+
+
+def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> CycleResult:
     state.settle(now)
     state.cycles += 1
     if state.config is not config:
@@ -42,11 +50,12 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
             state.set_reservation(None)  # nothing would end it
         state.gains.any_gang = True
     try:
-        session = open_session(state, config, now)
+        with measure("opening", ""):
+            session = open_session(state, config, now, measure)
     except Exception as failure:
         state.gains.any_gang = True
         return _result(state, Outbox(), error=failure)
-    error = _act(session, config)
+    error = _act(session, config, measure)
     nominations = session.close()
     outbox = session.outbox
     state.assume_pods([*outbox.binds, *outbox.evicted])
@@ -64,11 +73,12 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     return _result(state, outbox, session, closing, nominations)
 
 
-def _act(session: Session, config: Config) -> Exception | None:
+def _act(session: Session, config: Config, measure: Measure) -> Exception | None:
     """Run the actions; an exception that ended them and concerns no single gang."""
     try:
         for spec, arguments in config.actions:
-            spec.run(session, arguments)
+            with measure("action", spec.name):
+                spec.run(session, arguments)
     except JobError as error:
         session.fail(error.key, error)
     except Exception as error:
@@ -104,6 +114,7 @@ def _result(
         all_pod_groups=MappingProxyType(state.statuses),
         pending=MappingProxyType(state.pending),
         pods=closing.pods if closing else {},
+        started=closing.started if closing else [],
         events=session.events if session else [],
         decided=session.decided if session else 0,
         errors=session.errors if session else {},

@@ -108,6 +108,7 @@ class CycleResult:
         pending: Why each waiting gang waits; valid until the state is touched again.
         pods: Conditions of waiting pods that changed.
         events: What to tell the owners.
+        started: Keys of gangs whose minimum of pods is bound since the last cycle.
         decided: Pods that were looked at: placed, promised a place or refused.
         errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
             until `ClusterState.release`.
@@ -126,5 +127,6 @@ class CycleResult:
     events: list[Event]
     decided: int
     nominations: Mapping[str, str] = field(default_factory=dict)
+    started: list[str] = field(default_factory=list)
     errors: Mapping[str, Exception] = field(default_factory=dict)
     error: Exception | None = None

@@ -17,7 +17,7 @@ from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
-from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.axis import Axis, Floats, Ints
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
@@ -67,6 +67,7 @@ class ClusterState:
         has_restored: Whether what PodGroups tell of reservations was looked at.
         spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
+        figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         budgets: PodDisruptionBudgets.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
@@ -123,6 +124,7 @@ class ClusterState:
         self.has_restored = False
         self.spared: dict[str, tuple[str, float]] = {}
         self.quarantined: dict[str, Reason] = {}
+        self.figures: dict[str, Ints | Floats] = {}
         self.warned: dict[str, set[str]] = {}
         self.budgets = BudgetTable()
         self.nominees: dict[str, Task] = {}
@@ -413,6 +415,7 @@ class ClusterState:
             now: The moment, UNIX seconds.
         """
         self.wakes.clear()
+        self.figures.clear()
         for key in [key for key, (_, until) in self.spared.items() if until <= now]:
             del self.spared[key]
         self._widen()

@@ -3,12 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.scheduler.model.axis import Axis, Ints, in_units
+from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
@@ -22,7 +23,10 @@ from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event
 from pumice.scheduler.state import ClusterState
 
-__all__ = ["SessionView"]
+__all__ = ["Figure", "SessionView"]
+
+Figure = Literal["deserved", "capacity", "real_capacity", "share", "overused"]
+"""What plugins compute about queues: amounts by row and column for the first three, a number by row for the others."""
 
 
 class SessionView:
@@ -152,6 +156,16 @@ class SessionView:
     def wake_at(self, moment: float) -> None:
         """Have a cycle run at a moment, UNIX seconds, even if nothing changes until then."""
         self._wakes.append(moment)
+
+    def publish(self, figure: Figure, values: Ints | Floats) -> None:
+        """Let metrics show what a plugin has computed about queues, until the next session; the last one counts.
+
+        Args:
+            figure: What it is.
+            values: Amounts of each queue in the units of the columns, or a number for each queue, by the rows of `shares`.
+                They are kept as they are: give a copy of what changes during the session.
+        """
+        self._state.figures[figure] = values
 
     @property
     def reservation(self) -> Reservation | None:

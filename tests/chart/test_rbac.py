@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
+from pumice.cluster.client import Client
 from pumice.controller.loop.settings import ControllerSettings
+from pumice.scheduler.worker.feeds import Caches
 from pumice.scheduler.worker.settings import WorkerSettings
 from tests.chart.manifests import Manifest, Render, arguments_of, component, of_kind, one
 
@@ -46,6 +49,7 @@ MAY_WRITE = {
     "scheduler": {
         "podgroups",
         "queues",
+        "queues/status",
         "pods/binding",
         "pods/eviction",
         "pods/status",
@@ -126,6 +130,21 @@ def test_a_lease_is_bound_to_its_name(manifests: list[Manifest]) -> None:
     assert not [
         rule for _, rule in rules(manifests, "ClusterRole") if "leases" in rule["resources"]
     ]
+
+
+def test_the_scheduler_sees_the_whole_cluster_whatever_namespaces_are_named(render: Render) -> None:
+    needed = {each.kind for each in Caches(cast("Client", None)).all}
+    resources = {(kind.group, kind.plural) for kind in needed}
+    resources |= {("policy", "poddisruptionbudgets"), ("", "resourcequotas")}
+    for settings in ((), ("rbac.namespaces={research,vision}",)):
+        seen = {
+            (group, resource)
+            for name, rule in rules(render(None, *settings), "ClusterRole")
+            if name == "scheduler" and set(rule["verbs"]) >= READING
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+        }
+        assert seen == resources
 
 
 WHERE_JOBS_RUN = {"pods", "secrets", "pods/binding", "pods/eviction", "pods/status", "configmaps"}

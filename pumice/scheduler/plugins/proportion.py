@@ -73,6 +73,11 @@ class Proportion:
         self._entered: Ints = np.zeros_like(self._ceilings)
         self._limits: list[list[int]] = self._whole.tolist()
         self._parts = [_parts(row.tolist()) for row in self.deserved]
+        self._session.publish("deserved", self.deserved)
+        self._session.publish("real_capacity", self._ceilings)
+        self._session.publish("capacity", limits.capability)
+        held = [self.share(queue) for queue in shares.queues]
+        self._session.publish("share", np.array(held, dtype=np.float64))
 
     # -- orders ------------------------------------------------------------------------------
 

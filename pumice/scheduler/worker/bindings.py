@@ -125,10 +125,12 @@ class Binder:
         context = self._context
         self._count("bound")
         context.metrics.bind_seconds.observe(context.clock.monotonic() - binding.decided)
+        context.metrics.volcano.bound(binding.pod.metadata, context.clock.wall())
         self._failures.pop(key, None)
         self._settle(key, binding)
 
     def _failed(self, key: str, binding: _Binding, error: ApiError) -> float:
+        self._context.metrics.volcano.attempts.labels("error").inc()
         # Failures of pods that are gone are forgotten here, with those of earlier pods of the same name.
         known = {
             each: found for each, found in self._failures.items() if self._is_there(each, found[0])

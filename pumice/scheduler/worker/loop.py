@@ -24,6 +24,7 @@ from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.feeds import Caches
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.quarantine import Quarantine
+from pumice.scheduler.worker.queue_statuses import QueueStatuses
 from pumice.scheduler.worker.queues import ensure_queues
 from pumice.scheduler.worker.settings import WorkerSettings
 from pumice.scheduler.worker.statuses import PodGroupStatuses
@@ -134,6 +135,7 @@ class _Term:
         self._evictor = Evictor(context)
         self._quarantine = Quarantine(context)
         self._statuses = PodGroupStatuses(context)
+        self._queue_statuses = QueueStatuses(context)
         self._conditions = PodConditions(context, self._binder.is_binding)
 
     @property
@@ -156,6 +158,7 @@ class _Term:
     async def run(self) -> None:
         settings, context = self._settings, self._context
         writes = settings.concurrent_writes
+        context.metrics.volcano.queues.state = context.state
         try:
             async with (
                 context.caches.feeding(context.state, self._news),
@@ -168,21 +171,25 @@ class _Term:
                 group.create_task(evictions, name="evictions")
                 group.create_task(self._quarantine.run(), name="quarantine")
                 group.create_task(self._statuses.run(writes), name="statuses")
+                group.create_task(self._queue_statuses.run(writes), name="queue statuses")
                 group.create_task(self._conditions.run(writes), name="conditions")
                 group.create_task(self._cycles(), name="cycles")
         finally:
+            context.metrics.volcano.queues.state = None
             await context.drain()
 
     async def _cycles(self) -> None:
         clock, metrics = self._context.clock, self._context.metrics
+        measure = metrics.volcano.measure(clock)
         while True:
             await self._context.caches.settled()
             self._news.clear()
             started = clock.monotonic()
-            result = run_cycle(self._context.state, self._config.config, clock.wall())
+            result = run_cycle(self._context.state, self._config.config, clock.wall(), measure)
             metrics.cycle_seconds.observe(clock.monotonic() - started)
             metrics.cycles.inc()
             metrics.decided.inc(result.decided)
+            metrics.volcano.decided(result)
             metrics.pending.set(len(result.pending))
             metrics.nodes.set(len(self._context.caches.nodes))
             self._hand_on(result)
@@ -209,6 +216,12 @@ class _Term:
         self._statuses.put(result.pod_groups, result.urgent)
         self._conditions.put(result.pods)
         self._conditions.nominate(result.nominations)
+        self._queue_statuses.put()
+        for key in result.started:
+            namespace, _, name = key.partition("/")
+            group = self._context.caches.pod_groups.get(name, namespace)
+            if group is not None:
+                self._context.metrics.volcano.started(group.metadata, self._context.clock.wall())
 
     def _record(self, event: Event) -> None:
         caches = self._context.caches

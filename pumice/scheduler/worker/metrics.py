@@ -2,6 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
+
 __all__ = ["SchedulerMetrics"]
 
 _CYCLE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -27,6 +29,7 @@ class SchedulerMetrics:
         config_unusable: 1 while the configuration file says what cannot be used, and an earlier one is in force.
         config_reads: Changes of the configuration file, by result: `loaded`, `failed`.
         config_missing: 1 for each action and plugin of the configuration that this version lacks.
+        volcano: Volcano's metrics, under their names.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -89,3 +92,4 @@ class SchedulerMetrics:
             ["what"],
             registry=self.registry,
         )
+        self.volcano = VolcanoMetrics(self.registry)

@@ -21,7 +21,10 @@ def _besides(writes: Counter[str]) -> Counter[str]:
 async def test_twenty_pods_from_submission_to_completed(
     stage: SchedulerStage, cluster: EmbeddedCluster
 ) -> None:
-    """Without the binding of each pod, all components together write thirty times at most."""
+    """Without the binding of each pod, all components together write thirty times at most.
+
+    What queues hold is written beside that, once a second and queue at most, however many Jobs there are.
+    """
     jobs = ControllerStage(cluster, stage.client)
     cluster.add_node("node1", cpu="64")
     async with (
@@ -39,10 +42,13 @@ async def test_twenty_pods_from_submission_to_completed(
             await stage.until(lambda: jobs.phase() == "Completed")
             await stage.calm()
     writes = controller.writes + scheduler.writes
+    queues = writes.pop("PATCH queues/status")
+    assert queues <= 4, "`default` and `root`: when pods got nodes, and when they ended"
     assert writes["POST pods"] == 20
     assert writes["POST pods/binding"] == 20
     assert sum(writes.values()) - 20 <= 30, writes
-    assert _besides(scheduler.writes).keys() == {"PATCH podgroups"}, scheduler.writes
+    expected = {"PATCH podgroups", "PATCH queues/status"}
+    assert _besides(scheduler.writes).keys() == expected, scheduler.writes
 
 
 async def test_pods_that_are_bound_soon_get_no_condition_and_no_event(

@@ -1,0 +1,113 @@
+"""Keeping `status.allocated` of queues: what their pods hold, with those of the queues below them.
+
+An amount is compared with what the API server shows, so that a restart writes nothing that is there already. A queue is
+written at most once a second, and only if its amounts have changed.
+"""
+
+from collections.abc import Mapping
+
+from pumice.api.kinds import QUEUE
+from pumice.api.meta import Raw
+from pumice.api.quantities import QuantityError, format_milli, parse_milli
+from pumice.api.queues import Queue
+from pumice.cluster.errors import NotFound
+from pumice.scheduler.assumptions import is_older
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.worker.context import TermContext
+from pumice.scheduler.worker.writing import WriteQueue
+
+__all__ = ["QueueStatuses"]
+
+SECONDS = 1.0
+"""Least time between two writes of a queue."""
+
+_ALWAYS = ("cpu", "memory", "pods")
+"""Resources that are written even if there is nothing of them."""
+
+
+class QueueStatuses:
+    """Writes what queues hold."""
+
+    def __init__(self, context: TermContext) -> None:
+        """Make a writer; `run` must run."""
+        self._client = context.client
+        self._queues = context.caches.queues
+        self._state = context.state
+        self._queue = WriteQueue("queue", self._write, context.metrics)
+        self._names: tuple[str, ...] = ()
+        self._seen: Ints | None = None
+        self._versions: dict[str, tuple[str, str]] = {}
+        self._cycle = -1
+
+    def put(self) -> None:
+        """Have the queues written whose amounts have changed since the last call; after a cycle."""
+        if self._state.cycles == self._cycle:
+            return
+        self._cycle = self._state.cycles
+        table = self._state.shares
+        amounts = table.tree.copy()
+        if self._names is table.names and self._seen is not None:
+            seen = self._seen
+            width = seen.shape[1]
+            changed = (amounts[:, :width] != seen).any(axis=1) | amounts[:, width:].any(axis=1)
+            rows = changed.nonzero()[0].tolist()
+        else:
+            rows = list(range(len(table.names)))
+            self._versions = {
+                name: known for name, known in self._versions.items() if name in table.rows
+            }
+        self._names, self._seen = table.names, amounts
+        for row in rows:
+            self._queue.add(table.names[row], SECONDS)
+
+    async def run(self, workers: int) -> None:
+        """Write until cancelled."""
+        await self._queue.run(workers)
+
+    def _patch(self, queue: Queue) -> Raw | None:
+        """What is to be written of a queue; None when the API server shows it already."""
+        table = self._state.shares
+        row = table.rows.get(queue.metadata.name)
+        if row is None:
+            return None
+        held = self._state.axis.amounts(table.tree[row])
+        shown = queue.status.allocated or {}
+        if _shown(shown) == held:
+            return None
+        gone: dict[str, str | None] = dict.fromkeys(shown)
+        amounts = {name: format_milli(held.get(name, 0)) for name in (*_ALWAYS, *held)}
+        return gone | amounts
+
+    async def _write(self, name: str) -> None:
+        queue = self._queues.get(name)
+        if queue is None:
+            return
+        meta = queue.metadata
+        uid, version = self._versions.get(name, ("", ""))
+        if uid == meta.uid and is_older(meta.resource_version, version):
+            self._queue.add(name, SECONDS)  # the watch has yet to show the last write
+            return
+        allocated = self._patch(queue)
+        if allocated is None:
+            return
+        patch = {
+            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
+            "status": {"allocated": allocated},
+        }
+        try:
+            written = await self._client.patch(
+                QUEUE, name, None, patch, subresource="status", metadata_only=True
+            )
+        except NotFound:
+            return
+        self._queue.count("written")
+        self._versions[name] = (meta.uid, written["metadata"]["resourceVersion"])
+
+
+def _shown(amounts: Mapping[str, str | int]) -> dict[str, int] | None:
+    """Milli-units by resource name, without zeros; None if they cannot be read."""
+    try:
+        read = {name: parse_milli(value) for name, value in amounts.items()}
+    except QuantityError:
+        return None
+    return {name: milli for name, milli in read.items() if milli}

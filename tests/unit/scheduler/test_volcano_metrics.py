@@ -1,0 +1,251 @@
+"""Volcano's metrics: what a cycle measures, and gauges by queue."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from prometheus_client import CollectorRegistry, generate_latest
+
+from pumice.api.meta import ObjectMeta
+from pumice.scheduler import ClusterState, builtin_registry, load_config, run_cycle
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.axis import CPU
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
+from tests.unit.scheduler.scenes import NOW, Scene, config_text, with_plugins
+
+CLUSTER: dict[str, Any] = {
+    "nodes": [["n1", 4, "8Gi", {"resources": {"nvidia.com/gpu": 8}}]],
+    "queues": [["root"], ["team", {"weight": 3}], ["night", {"parent": "team"}]],
+    "podgroups": [
+        ["ns", "runs", "night", 2, "Inqueue", {"minRes": {"cpu": 2}}],
+        ["ns", "waits", "team", 3, "Inqueue", {"minRes": {"cpu": 3}}],
+    ],
+    "pod_sets": [
+        {
+            "pg": "runs",
+            "count": 2,
+            "cpu": 1,
+            "memory": "1Gi",
+            "resources": {"nvidia.com/gpu": 2},
+        },
+        {"pg": "waits", "count": 3, "cpu": 1, "memory": "1Gi"},
+    ],
+}
+
+
+class Steps:
+    """Steps in the order in which they ended."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[str, str]] = []
+
+    @contextmanager
+    def __call__(self, step: str, name: str) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.ended.append((step, name))
+
+
+class Ticks:
+    """A clock that moves on by a quarter of a second whenever it is asked."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 0.25
+        return self.now
+
+    def wall(self) -> float:
+        return NOW
+
+    async def sleep(self, seconds: float) -> None:
+        raise AssertionError(seconds)
+
+
+def read(metrics: CollectorRegistry, family: str, label: str = "queue_name") -> dict[str, float]:
+    """Samples of a gauge by one label."""
+    return {
+        sample.labels[label]: sample.value
+        for metric in metrics.collect()
+        for sample in metric.samples
+        if sample.name == f"volcano_queue_{family}"
+    }
+
+
+def gauges(state: ClusterState | None) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    VolcanoMetrics(registry).queues.state = state
+    return registry
+
+
+# -- steps -------------------------------------------------------------------------------
+
+
+def test_a_cycle_measures_each_plugin_each_action_the_beginning_and_the_whole() -> None:
+    scene, steps = Scene(CLUSTER), Steps()
+    config = load_config(config_text([["gang"], ["binpack"]]))
+    run_cycle(scene.state, config, NOW, steps)
+    assert steps.ended == [
+        ("plugin", "gang"),
+        ("plugin", "binpack"),
+        ("opening", ""),
+        ("action", "enqueue"),
+        ("action", "allocate"),
+        ("cycle", ""),
+    ]
+
+
+def test_a_cycle_that_is_not_run_measures_nothing() -> None:
+    scene, steps = Scene({"nodes": [["n1", 4, "8Gi"]]}), Steps()
+    for _ in range(2):
+        run_cycle(scene.state, scene.config, NOW)
+    run_cycle(scene.state, scene.config, NOW, steps)
+    assert steps.ended == []
+
+
+def test_a_step_that_fails_is_measured() -> None:
+    class Failing:
+        def __init__(self, _arguments: Arguments) -> None: ...
+
+        def open(self, session: SessionView, register: Registrar) -> None:
+            raise ValueError(session, register)
+
+    spec = PluginSpec(name="failing", summary="Fails.", build=Failing)
+    config = load_config(config_text([["failing"]]), with_plugins(builtin_registry(), spec))
+    steps = Steps()
+    assert run_cycle(Scene(CLUSTER).state, config, NOW, steps).error is not None
+    assert steps.ended == [("plugin", "failing"), ("opening", ""), ("cycle", "")]
+
+
+def test_measured_steps_are_milliseconds_by_volcanos_labels() -> None:
+    registry = CollectorRegistry()
+    metrics = VolcanoMetrics(registry)
+    measure = metrics.measure(Ticks())
+    with measure("cycle", ""), measure("opening", ""), measure("plugin", "gang"):
+        pass
+    with measure("action", "allocate"):
+        pass
+
+    def total(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"volcano_{name}_milliseconds_sum", labels)
+
+    assert total("plugin_scheduling_latency", plugin="gang", OnSession="OnSessionOpen") == 250
+    assert total("open_session_duration") == 750
+    assert total("e2e_scheduling_latency") == 1250
+    assert total("action_scheduling_latency", action="allocate") == 250
+
+
+def test_what_a_cycle_decided_is_counted() -> None:
+    scene, registry = Scene(CLUSTER), CollectorRegistry()
+    metrics = VolcanoMetrics(registry)
+    result = scene.cycle()
+    metrics.decided(result)
+    assert result.started == []
+    scene.start(result)
+    assert scene.cycle().started == ["ns/runs"]
+    value = registry.get_sample_value
+    assert value("volcano_unschedule_job_count") == 1
+    assert value("volcano_schedule_attempts_total", {"result": "unschedulable"}) == 3
+    assert value("volcano_pod_preemption_victims") == 0
+    assert scene.cycle().started == []
+
+
+def test_ages_of_pods_and_gangs_are_milliseconds_and_never_below_zero() -> None:
+    registry = CollectorRegistry()
+    metrics = VolcanoMetrics(registry)
+    created = ObjectMeta(name="p", creation_timestamp="2023-11-14T22:13:15Z")
+    metrics.bound(created, NOW)
+    metrics.bound(created, NOW - 60)
+    metrics.started(created, NOW)
+    metrics.started(ObjectMeta(name="p"), NOW)
+    value = registry.get_sample_value
+    assert value("volcano_task_scheduling_latency_milliseconds_sum") == 5000
+    assert value("volcano_task_scheduling_latency_milliseconds_count") == 2
+    assert value("volcano_e2e_job_scheduling_latency_milliseconds_count") == 1
+    assert value("volcano_schedule_attempts_total", {"result": "scheduled"}) == 2
+
+
+# -- queues --------------------------------------------------------------------------------
+
+
+def test_what_queues_hold_ask_for_and_reserve_with_those_below_them() -> None:
+    scene = Scene(CLUSTER)
+    scene.cycle()
+    registry = gauges(scene.state)
+    assert read(registry, "allocated_milli_cpu") == {
+        "default": 0,
+        "night": 2000,
+        "root": 2000,
+        "team": 2000,
+    }
+    assert read(registry, "allocated_memory_bytes")["team"] == 2 << 30
+    scalars = "volcano_queue_allocated_scalar_resources"
+    labels = {"queue_name": "root", "resource": "nvidia.com/gpu"}
+    assert registry.get_sample_value(scalars, labels) == 4000
+    assert registry.get_sample_value(scalars, labels | {"queue_name": "default"}) is None
+    assert registry.get_sample_value(scalars, labels | {"resource": "pods"}) == 2000
+    assert read(registry, "request_milli_cpu") == {
+        "default": 0,
+        "night": 2000,
+        "root": 5000,
+        "team": 5000,
+    }
+    assert read(registry, "inqueue_milli_cpu")["team"] == 3000
+    assert read(registry, "weight") == {"default": 1, "night": 1, "root": 1, "team": 3}
+    assert not read(registry, "deserved_milli_cpu")
+    assert not read(registry, "share")
+
+
+def test_a_queue_that_is_gone_has_no_series() -> None:
+    scene = Scene(CLUSTER)
+    scene.cycle()
+    registry = gauges(scene.state)
+    scene.state.remove_queue("night")
+    scene.cycle()
+    assert "night" not in generate_latest(registry).decode()
+    assert "team" in generate_latest(registry).decode()
+
+
+def test_a_process_that_does_not_schedule_shows_no_queue() -> None:
+    assert "queue_name=" not in generate_latest(gauges(None)).decode()
+
+
+class Publishing:
+    """A plugin that publishes; what it has published is not shown after it was taken out of the configuration."""
+
+    def __init__(self, _arguments: Arguments) -> None: ...
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        del register
+        shares = session.shares
+        deserved = np.zeros(shares.allocated.shape)
+        deserved[shares.rows["team"], CPU] = 1500.5
+        session.publish("deserved", deserved)
+        session.publish("real_capacity", np.full(shares.allocated.shape, 1 << 62))
+        session.publish("share", np.arange(len(shares.names)) / 4)
+        session.publish("overused", np.arange(len(shares.names)) // 3)
+
+
+SPEC = PluginSpec(name="publishing", summary="Publishes.", build=Publishing)
+
+
+def test_plugins_publish_what_they_compute_until_the_next_session() -> None:
+    scene = Scene(CLUSTER)
+    config = load_config(config_text([["publishing"]]), with_plugins(builtin_registry(), SPEC))
+    run_cycle(scene.state, config, NOW)
+    registry = gauges(scene.state)
+    scene.state.axis.column("example.com/new")  # a resource that was named since
+    assert read(registry, "deserved_milli_cpu")["team"] == 1500.5
+    assert not read(registry, "real_capacity_milli_cpu"), "no limit is no number"
+    assert not read(registry, "real_capacity_scalar_resources")
+    assert read(registry, "share") == {"default": 0, "night": 0.25, "root": 0.5, "team": 0.75}
+    assert read(registry, "overused") == {"default": 0, "night": 0, "root": 0, "team": 1}
+    run_cycle(scene.state, load_config(None, builtin_registry()), NOW)
+    assert not read(registry, "deserved_milli_cpu")
+    assert not read(registry, "share")
