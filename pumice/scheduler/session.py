@@ -4,7 +4,7 @@ How answers are combined is Volcano's: orders are decided by the first plugin
 that sees a difference, checks must all agree, votes count tier by tier.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, islice
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ import numpy as np
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
-from pumice.scheduler.board import Board
+from pumice.scheduler.board import Board, FixedPart
 from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Bools, Ints
@@ -43,6 +43,12 @@ from pumice.scheduler.view import SessionView
 __all__ = ["JobError", "Outcome", "Session"]
 
 T = TypeVar("T")
+
+_BOARDS = 128
+"""Boards that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
+
+A board that others have been used after so often has to be computed anew anyway.
+"""
 
 _OUTDATED = 3
 """Gangs that a session tries only because their reasons tell of nodes that have changed."""
@@ -135,7 +141,10 @@ class Session:
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
-        self._boards: dict[tuple[int, str, str], Board] = {}
+        self._boards: dict[tuple[int, tuple[Hashable, ...], str], Board] = {}
+        self._last_board: Board | None = None
+        self._fixed: dict[Hashable, FixedPart] = {}
+        self._kinds: dict[str, tuple[Hashable, ...]] = {}
         self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
         self.ledger = Ledger(releases=bool(state.nodes.rows().releasing.any()))
@@ -147,7 +156,9 @@ class Session:
         self._anew = self._outdated(free)
         waiting = self.prospects.to_try(free, self._anew)
         self.view = SessionView(state, now, actions, self.events, waiting)
-        self.extensions.filters.append(Extension(-1, "", FilterPoint(self._readiness, "fixed")))
+        self.extensions.filters.append(
+            Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
+        )
 
     def outcome(self, job: Job) -> Outcome:
         """What happened to a job so far."""
@@ -296,20 +307,47 @@ class Session:
 
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
-        gang = task.job if self.is_target(task.job) else ""
-        key = (task.shape.number, queue, gang)
+        gang = task.job if self.state.reservation is not None and self.is_target(task.job) else ""
+        kind = self._kinds.get(queue)
+        if kind is None:
+            kind = self._kinds[queue] = self._kind(queue)
+        key = (task.shape.number, kind, gang)
         board = self._boards.get(key)
         if board is None:
-            board = self._boards[key] = Board(
-                task.shape,
-                queue,
-                self.view.rows,
-                self.extensions,
-                self.ledger,
-                self.view.node_names,
-                gang,
-            )
+            if len(self._boards) >= _BOARDS:
+                del self._boards[next(iter(self._boards))]
+            self._boards[key] = board = self._new_board(task.shape, queue, kind, gang)
+        elif self._last_board is not board:
+            self._boards[key] = self._boards.pop(key)
+        self._last_board = board
         return board
+
+    def _kind(self, queue: str) -> tuple[Hashable, ...]:
+        """What sets pods of a queue apart to the filters and scores of nodes."""
+        filters, scores = self.extensions.filters, self.extensions.scores
+        plugins = dict.fromkeys(
+            [each.plugin for each in filters] + [each.plugin for each in scores]
+        )
+        kinds = self.extensions.queue_kinds
+        return tuple(kinds[name](queue) if name in kinds else queue for name in plugins if name)
+
+    def _new_board(
+        self, shape: PodShape, queue: str, kind: tuple[Hashable, ...], gang: str
+    ) -> Board:
+        extensions, rows = self.extensions, self.view.rows
+        filters = [each.call.by_rules for each in extensions.filters if each.call.scope == "fixed"]
+        scores = [each.call.by_rules for each in extensions.scores if each.call.scope == "fixed"]
+        by_rules = all(filters) and all(scores)
+        key = (shape.rules if by_rules else shape.number, kind, gang)
+        fixed = self._fixed.get(key)
+        if fixed is None:
+            if len(self._fixed) >= _BOARDS:
+                del self._fixed[next(iter(self._fixed))]
+            allowed = np.ones(len(rows), dtype=np.bool_)
+            fixed = FixedPart(PodClass(shape, queue, allowed, gang), rows, extensions)
+            self._fixed[key] = fixed
+        pods = PodClass(shape, queue, fixed.allowed, gang)
+        return Board(pods, fixed, rows, extensions, self.ledger, self.view.node_names)
 
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
@@ -327,7 +365,11 @@ class Session:
         """Let a reservation be in force."""
         if reservation is not None:
             self.state.set_reservation(reservation)
-            self._boards.clear()
+            self._forget_boards()
+
+    def _forget_boards(self) -> None:
+        self._boards.clear()
+        self._fixed.clear()
 
     def release(self, why: str) -> None:
         """End the reservation.
@@ -339,7 +381,7 @@ class Session:
         if reservation is not None:
             self.ended[reservation.gang] = why
             self.state.set_reservation(None)
-            self._boards.clear()
+            self._forget_boards()
 
     def statement(self) -> Statement:
         """An empty statement."""

@@ -125,8 +125,8 @@ class SessionView:
         return self._state.reservation
 
     @property
-    def host_ports(self) -> Mapping[tuple[str, int], Mapping[tuple[str, str], int]]:
-        """Ports in use: protocol and port to the pods on each node and address."""
+    def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[str, int]]]:
+        """Ports in use: by protocol and port, the nodes, and the pods at each address there."""
         return MappingProxyType(self._nodes.ports)
 
     def row_of(self, node: str) -> int:

@@ -104,7 +104,7 @@ class NodeTable:
         order: Records by row.
         names: Names by row, as of the last `settle`.
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
-        ports: Host ports in use: protocol and port to the pods on each node and address.
+        ports: Host ports in use: by protocol and port, the nodes, and the pods at each address there.
         running: Pods of gangs that run or are bound.
         on_change: Called with row, old node (None for a new one) and new node.
     """
@@ -133,7 +133,7 @@ class NodeTable:
         self.running = RunningTable(axis)
         self.layout = 0
         self._is_settled = True
-        self.ports: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+        self.ports: dict[tuple[str, int], dict[str, dict[str, int]]] = {}
         self.on_change: list[Callable[[int, Node | None, Node], None]] = []
         shape = (_FIRST_CAPACITY, len(axis))
         self._allocatable = np.zeros(shape, np.int64, order="F")
@@ -279,8 +279,12 @@ class NodeTable:
         if status not in NEEDS_ROOM and status is not Status.PIPELINED:
             return
         for protocol, address, port in task.shape.host_ports:
-            users = self.ports.setdefault((protocol, port), {})
-            users[record.name, address] = users.get((record.name, address), 0) + sign
+            users = self.ports.setdefault((protocol, port), {}).setdefault(record.name, {})
+            users[address] = users.get(address, 0) + sign
+            if not users[address]:
+                del users[address]
+                if not users:
+                    del self.ports[protocol, port][record.name]
         self._count_amounts(task, record, sign)
 
     def _count_amounts(self, task: Task, record: NodeRecord, sign: int) -> None:

@@ -28,8 +28,9 @@ class Binpack:
 
     def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002
         """Register the scorer, unless its weight is 0."""
+        register.alike_queues()
         if self._weight:
-            register.node_score(self._score, scope="row")
+            register.node_score(self._score, scope="row", by_amounts=True)
 
     def _score(self, pods: PodClass, rows: Rows) -> Floats | None:
         return pack_score(pods, rows, self._weights, self._weight)

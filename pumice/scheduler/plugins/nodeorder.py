@@ -30,12 +30,13 @@ class NodeOrder:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the scorers whose weight is not 0."""
         self._session = session
+        register.alike_queues()
         if self._affinity:
-            register.node_score(self._node_affinity)
+            register.node_score(self._node_affinity, by_rules=True)
         if self._taints:
-            register.node_score(self._taint_toleration)
+            register.node_score(self._taint_toleration, by_rules=True)
         if self._least or self._most or self._balanced:
-            register.node_score(self._load, scope="row")
+            register.node_score(self._load, scope="row", by_amounts=True)
 
     def _load(self, pods: PodClass, rows: Rows) -> Floats:
         score: Ints = np.zeros(len(rows), dtype=np.int64)

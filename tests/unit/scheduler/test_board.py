@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler.board import NOWHERE, Board
+from pumice.scheduler.board import NOWHERE, Board, FixedPart
+from pumice.scheduler.points import PodClass
 from pumice.scheduler.session import Session
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, config_text
@@ -39,9 +40,12 @@ def _scene(config: str, **options: Any) -> Scene:
 
 
 def _fresh(session: Session, board: Board) -> Board:
+    allowed = np.ones(len(session.view.rows), dtype=np.bool_)
+    pods = PodClass(board.pods.shape, board.pods.queue, allowed)
+    fixed = FixedPart(pods, session.view.rows, session.extensions)
     return Board(
-        board.pods.shape,
-        board.pods.queue,
+        pods,
+        fixed,
         session.view.rows,
         session.extensions,
         session.ledger,
