@@ -155,7 +155,7 @@ class Session:
         free = [job for key, job in state.waiting.items() if key not in state.quarantined]
         self._anew = self._outdated(free)
         waiting = self.prospects.to_try(free, self._anew)
-        self.view = SessionView(state, now, actions, self.events, waiting)
+        self.view = SessionView(state, now, actions, self.events, waiting, self.ledger.log)
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )

@@ -36,6 +36,7 @@ class SessionView:
         claims: Claims, and where their volumes can be used.
         jobs: Gangs by key.
         queues: Queues by name.
+        touched: Rows that this session has changed, in the order in which it did; it grows.
         waiting: Gangs that this session may do something for, in the order of their keys; without those in
             quarantine.
         actions: Names of the configured actions.
@@ -60,6 +61,7 @@ class SessionView:
         "rows",
         "running",
         "shares",
+        "touched",
         "waiting",
     )
 
@@ -70,6 +72,7 @@ class SessionView:
         actions: frozenset[str],
         events: list[Event],
         waiting: Sequence[Job],
+        touched: Sequence[int],
     ) -> None:
         self._axis: Axis = state.axis
         self._state = state
@@ -89,6 +92,7 @@ class SessionView:
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
         self.waiting: Sequence[Job] = waiting
+        self.touched: Sequence[int] = touched
         self.actions = actions
 
     def column(self, resource: str) -> int | None:

@@ -1,13 +1,14 @@
 """Stacks: what a node needs for one pod of a bucket, for it and one more, and so on.
 
-Jobs of one kind have the same stacks again and again, so they are kept for a session.
+Jobs of one kind have the same stacks again and again, so they are kept for a session, and how much of the last ones
+fits on which node is kept current.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Ints
+from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.tasks import Task
 
@@ -17,18 +18,29 @@ Kind = tuple[str, int]
 """Task in the job and number of the shape: all that matters about a pod here."""
 
 
+_COLUMNS = 64
+"""Stacks whose column is kept."""
+
+_MANY = 64
+"""Touched rows from which on the whole column is computed again."""
+
+
 class Stack:
     """A pod and the others of its bucket, in the order in which they are kept.
 
     Attributes:
         height: Pods in it.
+        column: How many of its pods each node had room for when `seen` rows had been touched; None where that is not kept.
+        seen: See `column`.
     """
 
-    __slots__ = ("_columns", "height")
+    __slots__ = ("_columns", "column", "height", "seen")
 
     def __init__(self, vectors: Sequence[Ints]) -> None:
         sums: Ints = np.cumsum(np.stack(vectors), axis=0)
         self.height = len(vectors)
+        self.column: Floats | None = None
+        self.seen = 0
         self._columns = [
             (column, np.ascontiguousarray(sums[:, column]))
             for column in np.flatnonzero(sums[-1]).tolist()
@@ -43,14 +55,41 @@ class Stack:
             np.minimum(fitting, sums.searchsorted(room, side="right"), out=fitting)
         return fitting
 
+    def follow(self, rows: Rows, touched: Sequence[int]) -> Floats:
+        """`fitting` for all rows, of which some have been touched since it was last asked for; to be read only."""
+        seen, self.seen = self.seen, len(touched)
+        if self.column is None or self.seen - seen > _MANY:
+            self.column = self.fitting(rows).astype(np.float64)
+        elif seen < self.seen:
+            index = np.array(list(dict.fromkeys(touched[seen:])), dtype=np.int64)
+            self.column[index] = self.fitting(rows.take(index))
+        return self.column
+
 
 class Stacks:
     """The stacks of a session."""
 
-    __slots__ = ("_stacks",)
+    __slots__ = ("_kept", "_stacks")
 
     def __init__(self) -> None:
         self._stacks: dict[tuple[Kind, tuple[Kind, ...]], Stack] = {}
+        self._kept: dict[Stack, None] = {}
+
+    def column(self, stack: Stack, rows: Rows, touched: Sequence[int]) -> Floats:
+        """How many pods of a stack each node has room for; to be read only.
+
+        Args:
+            stack: The stack.
+            rows: All rows.
+            touched: Rows that the session has changed so far.
+        """
+        self._kept.pop(stack, None)
+        self._kept[stack] = None
+        if len(self._kept) > _COLUMNS:
+            oldest = next(iter(self._kept))
+            oldest.column = None
+            del self._kept[oldest]
+        return stack.follow(rows, touched)
 
     def of(self, task: Task, others: Sequence[Task], role_of: Callable[[Task], str]) -> Stack:
         """The stack of a pod.
