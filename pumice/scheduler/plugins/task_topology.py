@@ -119,10 +119,10 @@ class TaskTopology:
         stack = self._stacks.of(task, others, buckets.role_of)
         fitting = self._stacks.column(stack, rows, self._session.touched)
         counts = fitting.copy()
-        for node, number in bucket.on_node.items():
+        for node, placed in bucket.placed.items():
             row = self._session.row_of(node)
             if row >= 0:
-                counts[row] += number
+                counts[row] += placed.total()
         repelling = self._repelling(task, buckets, bucket)
         if repelling is not None and self._is_volcano:
             counts -= repelling

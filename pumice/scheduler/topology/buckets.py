@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pumice.api.quantities import MILLI
 from pumice.scheduler.model.axis import CPU, MEMORY, PODS
-from pumice.scheduler.model.order import Natural, natural
+from pumice.scheduler.model.order import Natural
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.topology.rules import NONE, TopologyRules
 
@@ -98,7 +98,7 @@ class Buckets:
 
     def _build(self, tasks: Iterable[Task], *, as_volcano: bool) -> None:
         def by_name(task: Task) -> Natural:
-            return (task.name,) if as_volcano else natural(task.name)
+            return (task.name,) if as_volcano else task.order[2]
 
         counted = [task for task in tasks if task.status in _COUNTED]
         for task in counted:
@@ -224,7 +224,10 @@ class Buckets:
 
 
 def _note(placed: dict[str, Counter[str]], node: str, role: str, step: int) -> None:
-    placed.setdefault(node, Counter())[role] += step
+    roles = placed.get(node)
+    if roles is None:
+        roles = placed[node] = Counter()
+    roles[role] += step
 
 
 _COUNTED = frozenset(

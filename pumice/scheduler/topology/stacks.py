@@ -4,6 +4,7 @@ Jobs of one kind have the same stacks again and again, so they are kept for a se
 fits on which node is kept current.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -21,6 +22,9 @@ Kind = tuple[str, int]
 _COLUMNS = 64
 """Stacks whose column is kept."""
 
+_FEW = 4
+"""Touched rows up to which they are looked at one by one."""
+
 _MANY = 64
 """Touched rows from which on the whole column is computed again."""
 
@@ -34,7 +38,7 @@ class Stack:
         seen: See `column`.
     """
 
-    __slots__ = ("_columns", "column", "height", "seen")
+    __slots__ = ("_columns", "_lists", "column", "height", "seen")
 
     def __init__(self, vectors: Sequence[Ints]) -> None:
         sums: Ints = np.cumsum(np.stack(vectors), axis=0)
@@ -46,6 +50,7 @@ class Stack:
             for column in np.flatnonzero(sums[-1]).tolist()
             if column not in (SCORED_CPU, SCORED_MEMORY)
         ]
+        self._lists = [(column, sums.tolist()) for column, sums in self._columns]
 
     def fitting(self, rows: Rows) -> Ints:
         """How many pods of the stack each node has room for, terminating pods not counted."""
@@ -60,10 +65,26 @@ class Stack:
         seen, self.seen = self.seen, len(touched)
         if self.column is None or self.seen - seen > _MANY:
             self.column = self.fitting(rows).astype(np.float64)
-        elif seen < self.seen:
+        elif self.seen - seen > _FEW:
             index = np.array(list(dict.fromkeys(touched[seen:])), dtype=np.int64)
             self.column[index] = self.fitting(rows.take(index))
+        else:
+            for row in touched[seen:]:
+                self.column[row] = self._fitting_on(rows, row)
         return self.column
+
+    def _fitting_on(self, rows: Rows, row: int) -> int:
+        """`fitting` for one row, without the price of columns."""
+        has, used, releasing = (
+            amounts[row].tolist() for amounts in (rows.allocatable, rows.used, rows.releasing)
+        )
+        return min(
+            [
+                bisect_right(sums, has[column] - used[column] + releasing[column])
+                for column, sums in self._lists
+            ],
+            default=self.height,
+        )
 
 
 class Stacks:
