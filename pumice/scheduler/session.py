@@ -5,7 +5,6 @@ that sees a difference, checks must all agree, votes count tier by tier.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
@@ -99,6 +98,36 @@ class Outcome:
         self.refused: Reason | None = None
         self.may_change = False
         self.has_no_queue = False
+
+
+class _Turn:
+    """See `Session.turn`."""
+
+    __slots__ = ("_before", "_job", "_session", "_statements")
+
+    def __init__(self, session: "Session", job: Job, statements: list[Statement]) -> None:
+        self._session = session
+        self._job = job
+        self._statements = statements
+        self._before = len(statements)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
+    ) -> bool:
+        if error is None and len(self._statements) == self._before:
+            return False
+        try:
+            if not isinstance(error, Exception):
+                return False
+            self._session.fail(self._job.key, error)
+            for statement in reversed(self._statements[self._before :]):
+                statement.abandon()
+            return True
+        finally:
+            del self._statements[self._before :]
 
 
 class Session:
@@ -220,7 +249,11 @@ class Session:
 
     def why_invalid(self, job: Job) -> Reason | None:
         """Why a job cannot be tried at all."""
-        return _first(each.call(job) for each in self.extensions.job_valid)
+        for each in self.extensions.job_valid:
+            reason = each.call(job)
+            if reason is not None:
+                return reason
+        return None
 
     def why_not_enqueueable(self, job: Job) -> Reason | None:
         """Why a job may not enter its queue, by votes."""
@@ -239,7 +272,10 @@ class Session:
 
     def is_ready(self, job: Job) -> bool:
         """Whether what a job has may be committed."""
-        return all(each.call(job) for each in self.extensions.job_ready)
+        for each in self.extensions.job_ready:  # noqa: SIM110 - asked several times for each gang
+            if not each.call(job):
+                return False
+        return True
 
     def is_pipelined(self, job: Job) -> bool:
         """Whether a job may keep its promises until the end of the session, by votes."""
@@ -259,11 +295,18 @@ class Session:
 
     def is_overused(self, queue: Queue) -> bool:
         """Whether a queue has had enough."""
-        return any(each.call(queue) for each in self.extensions.overused)
+        for each in self.extensions.overused:  # noqa: SIM110 - asked for each gang
+            if each.call(queue):
+                return True
+        return False
 
     def why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
         """Why a queue cannot take a pod."""
-        return _first(each.call(queue, task) for each in self.extensions.allocatable)
+        for each in self.extensions.allocatable:
+            reason = each.call(queue, task)
+            if reason is not None:
+                return reason
+        return None
 
     def why_not_preemptive(self, queue: Queue, task: Task) -> Reason | None:
         """Why a queue may not take back from others what a pod needs."""
@@ -396,21 +439,12 @@ class Session:
         self._statements.append(statement)
         return statement
 
-    @contextmanager
-    def turn(self, job: Job) -> Iterator[None]:
+    def turn(self, job: Job) -> "_Turn":
         """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
 
         What was tentative is undone, and the job is put into quarantine.
         """
-        before = len(self._statements)
-        try:
-            yield
-        except Exception as error:
-            self.fail(job.key, error)
-            for statement in reversed(self._statements[before:]):
-                statement.abandon()
-        finally:
-            del self._statements[before:]
+        return _Turn(self, job, self._statements)
 
     def fail(self, key: str, error: Exception) -> None:
         """Put a job into quarantine because of an unexpected exception."""
