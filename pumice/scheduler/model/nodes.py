@@ -16,6 +16,7 @@ from pumice.scheduler.model.axis import (
     SCORED_CPU,
     SCORED_MEMORY,
     Axis,
+    Floats,
     Ints,
 )
 from pumice.scheduler.model.running import VICTIMS, RunningTable
@@ -58,7 +59,7 @@ class Rows:
             another use.
     """
 
-    __slots__ = ("allocatable", "index", "pipelined", "releasing", "used")
+    __slots__ = ("_divisors", "allocatable", "index", "pipelined", "releasing", "used")
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class Rows:
         self.used = used
         self.releasing = releasing
         self.pipelined = pipelined
+        self._divisors: dict[int, Floats] = {}
 
     def __len__(self) -> int:
         return len(self.allocatable)
@@ -86,6 +88,14 @@ class Rows:
             self.releasing[index],
             self.pipelined[index],
         )
+
+    def divisor(self, column: int) -> Floats:
+        """What nodes have of one resource, at least 1, to divide by; to be read only."""
+        found = self._divisors.get(column)
+        if found is None:
+            found = np.maximum(self.allocatable[:, column], 1).astype(np.float64)
+            self._divisors[column] = found
+        return found
 
     def idle(self, column: int) -> Ints:
         """What is free now, of one resource; negative where a node shrank below its use."""

@@ -123,7 +123,7 @@ def _full(pods: PodClass, rows: Rows, column: int) -> Ints:
 
 def _fraction(pods: PodClass, rows: Rows, column: int) -> Floats:
     used = rows.used[:, column] + pods.shape.vector[column]
-    fraction: Floats = np.minimum(used / np.maximum(rows.allocatable[:, column], 1), 1.0)
+    fraction: Floats = np.minimum(used / rows.divisor(column), 1.0)
     return fraction
 
 
