@@ -2,8 +2,8 @@
 
     python benchmarks/scheduling.py [--runs N] [--json FILE]
 
-Placing: 500 gangs of 20 equal pods on empty nodes with the default configuration, one cycle. Two harder
-mixes are shown beside it: every gang of another shape, and gangs with task topology. Idle: 5,000 nodes
+Placing: 10,000 pods (fewer where the row says so) on empty nodes, one cycle; with Pumice's default configuration and
+with the one that Volcano compiles in. Idle: 5,000 nodes
 that carry 50,000 running pods, after no event, after the heartbeat of a node, and after the end of a pod.
 Preemption: full nodes and 50 more important gangs; 1,000 pods go for them, with priority and gang.
 Waiting: full nodes for which 500 gangs wait, and one event that helps none of them, or a pod that ends; with what is
@@ -16,7 +16,7 @@ import gc
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,9 +27,9 @@ from pumice.api import keys
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeSpec, NodeStatus, PriorityClass, Taint
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
-from pumice.api.pods import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from pumice.api.pods import Container, ContainerPort, Pod, PodSpec, PodStatus, ResourceRequirements
 from pumice.api.queues import Queue, QueueSpec
-from pumice.scheduler import ClusterState, load_config, run_cycle
+from pumice.scheduler import ClusterState, Config, load_config, run_cycle
 from pumice.scheduler.worker.settings import PACE
 
 GANGS, SIZE = 500, 20
@@ -41,6 +41,17 @@ tiers:
 - plugins: [{name: predicates}, {name: nodeorder}, {name: binpack}]
 """
 TOPOLOGY = {keys.TOPOLOGY_AFFINITY: "ps,worker", keys.TOPOLOGY_ANTI_AFFINITY: "ps"}
+APART = {keys.TOPOLOGY_ANTI_AFFINITY: "worker"}
+PORTS = 20
+QUEUES = 1000
+
+VOLCANO = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+"""What Volcano uses when it is given no file."""
 
 
 @dataclass
@@ -55,6 +66,7 @@ class Row:
         low: Fastest run.
         high: Slowest run.
         writes: Writes that follow from the cycle, where that is measured; bindings are not counted.
+        is_placing: Whether all the pods were placed in it.
     """
 
     name: str
@@ -64,11 +76,7 @@ class Row:
     low: float
     high: float
     writes: int | None = None
-
-    @property
-    def is_placing(self) -> bool:
-        """Whether all the pods were placed in it."""
-        return self.pods == GANGS * SIZE
+    is_placing: bool = False
 
     @property
     def pods_per_second(self) -> float:
@@ -87,9 +95,19 @@ def cluster(nodes: int) -> ClusterState:
     return state
 
 
-def pod(gang: str, role: str, index: int, cpu: str, node: str = "") -> Pod:
+def pod(
+    gang: str,
+    role: str,
+    index: int,
+    cpu: str,
+    node: str = "",
+    *,
+    memory: str = "4Gi",
+    port: int = 0,
+) -> Pod:
     """A pod of a gang; a running one when it has a node."""
-    requests = ResourceRequirements(requests={"cpu": cpu, "memory": "4Gi"})
+    requests = ResourceRequirements(requests={"cpu": cpu, "memory": memory})
+    ports = [ContainerPort(container_port=port, host_port=port)] if port else None
     return Pod(
         metadata=ObjectMeta(
             name=f"{gang}-{role}-{index}",
@@ -99,55 +117,130 @@ def pod(gang: str, role: str, index: int, cpu: str, node: str = "") -> Pod:
         spec=PodSpec(
             scheduler_name=keys.DEFAULT_SCHEDULER,
             node_name=node,
-            containers=[Container(name="main", resources=requests)],
+            containers=[Container(name="main", resources=requests, ports=ports)],
         ),
         status=PodStatus(phase="Running" if node else "Pending"),
     )
 
 
 def add_gang(
-    state: ClusterState, name: str, size: int, phase: str = "", priority: str = ""
+    state: ClusterState,
+    name: str,
+    size: int,
+    phase: str = "",
+    *,
+    queue: str = "",
+    priority: str = "",
+    annotations: dict[str, str] | None = None,
 ) -> None:
     """A gang without its pods."""
-    annotations = TOPOLOGY if name.startswith("topology") else None
     state.set_pod_group(
         PodGroup(
             metadata=ObjectMeta(name=name, namespace=NAMESPACE, annotations=annotations),
-            spec=PodGroupSpec(min_member=size, priority_class_name=priority),
+            spec=PodGroupSpec(min_member=size, queue=queue, priority_class_name=priority),
             status=PodGroupStatus(phase=phase),
         )
     )
 
 
-def gangs(nodes: int, cpu: Callable[[int], str]) -> ClusterState:
-    """500 gangs of 20 pods with as much CPU as their gang has."""
-    state = cluster(nodes)
-    for gang in range(GANGS):
-        add_gang(state, f"gang-{gang}", SIZE)
-        for index in range(SIZE):
-            state.set_pod(pod(f"gang-{gang}", "worker", index, cpu(gang)))
-    return state
+Pods = Callable[[str, int, int], Pod]
+"""A pod, from the name of its gang, the number of the gang and its number in the gang."""
 
 
-def equal_gangs(nodes: int) -> ClusterState:
+def gangs(
+    state: ClusterState,
+    count: int,
+    size: int,
+    pods: Pods,
+    *,
+    queues: Sequence[str] = ("",),
+    annotations: dict[str, str] | None = None,
+) -> None:
+    """Gangs with their pods, in the queues in turn."""
+    for gang in range(count):
+        name = f"gang-{gang}"
+        add_gang(state, name, size, queue=queues[gang % len(queues)], annotations=annotations)
+        for index in range(size):
+            state.set_pod(pods(name, gang, index))
+
+
+def equal_pod(name: str, _gang: int, index: int) -> Pod:
+    """A pod like all others."""
+    return pod(name, "worker", index, "2")
+
+
+def equal_gangs(state: ClusterState) -> None:
     """500 gangs of 20 equal pods."""
-    return gangs(nodes, equal)
+    gangs(state, GANGS, SIZE, equal_pod)
 
 
-def unequal_gangs(nodes: int) -> ClusterState:
+def single_pods(state: ClusterState) -> None:
+    """10,000 gangs of one pod."""
+    gangs(state, GANGS * SIZE, 1, equal_pod)
+
+
+def unequal_gangs(state: ClusterState) -> None:
     """500 gangs of 20 pods, each gang of another size."""
-    return gangs(nodes, unequal)
+    gangs(state, GANGS, SIZE, lambda name, gang, index: pod(name, "worker", index, unequal(gang)))
 
 
-def topology_gangs(nodes: int) -> ClusterState:
+def two_shapes(state: ClusterState) -> None:
+    """500 gangs of 20 pods, of two sizes in turn."""
+    gangs(state, GANGS, SIZE, lambda name, _, index: pod(name, "worker", index, "12"[index % 2]))
+
+
+def host_ports(state: ClusterState) -> None:
+    """500 gangs of 20 pods that want a port of their node, one of 20."""
+    gangs(
+        state,
+        GANGS,
+        SIZE,
+        lambda name, gang, index: pod(name, "worker", index, "1", port=8000 + gang % PORTS),
+    )
+
+
+def many_queues(state: ClusterState) -> None:
+    """1,000 gangs of 10 pods, in the lowest of 1,000 queues in a tree of depth 3."""
+    tops = [f"top-{number}" for number in range(10)]
+    middles = [f"middle-{number}" for number in range(90)]
+    leaves = [f"leaf-{number}" for number in range(QUEUES - len(tops) - len(middles))]
+    for above, names in (((keys.ROOT_QUEUE,), tops), (tops, middles), (middles, leaves)):
+        for number, name in enumerate(names):
+            spec = QueueSpec(parent=above[number % len(above)])
+            state.set_queue(Queue(metadata=ObjectMeta(name=name), spec=spec))
+    gangs(state, GANGS * SIZE // 10, 10, equal_pod, queues=leaves)
+
+
+def unequal_pods(state: ClusterState) -> None:
+    """500 gangs of 20 pods, each pod of another size."""
+
+    def another(name: str, gang: int, index: int) -> Pod:
+        number = gang * SIZE + index
+        memory = f"{4096 + number // 100}Mi"
+        return pod(name, "worker", index, f"{1500 + number % 100}m", memory=memory)
+
+    gangs(state, GANGS, SIZE, another)
+
+
+def topology_pod(name: str, _gang: int, index: int) -> Pod:
+    """One pod in five is a parameter server."""
+    role, cpu = ("ps", "1") if index % 5 == 0 else ("worker", "2")
+    return pod(name, role, index, cpu)
+
+
+def topology_gangs(state: ClusterState) -> None:
     """500 gangs of 4 parameter servers and 16 workers."""
-    state = cluster(nodes)
-    for gang in range(GANGS):
-        add_gang(state, f"topology-{gang}", SIZE)
-        for index in range(SIZE):
-            role, cpu = ("ps", "1") if index < SIZE // 5 else ("worker", "2")
-            state.set_pod(pod(f"topology-{gang}", role, index, cpu))
-    return state
+    gangs(state, GANGS, SIZE, topology_pod, annotations=TOPOLOGY)
+
+
+def topology_gang(state: ClusterState) -> None:
+    """One gang of 1,000 parameter servers and 4,000 workers."""
+    gangs(state, 1, 5000, topology_pod, annotations=TOPOLOGY)
+
+
+def apart(state: ClusterState) -> None:
+    """One gang of 800 pods of which no two should share a node."""
+    gangs(state, 1, 800, equal_pod, annotations=APART)
 
 
 def running(nodes: int, pods: int) -> ClusterState:
@@ -163,18 +256,23 @@ def running(nodes: int, pods: int) -> ClusterState:
     return state
 
 
-def measure_placing(name: str, nodes: int, build: Callable[[int], ClusterState], runs: int) -> Row:
+def measure_placing(
+    name: str, nodes: int, build: Callable[[ClusterState], None], config: Config, runs: int
+) -> Row:
     """One cycle that places everything."""
-    config = load_config()
     times = []
-    decided = 0
+    decided = waiting = 0
     for _ in range(runs):
-        state = build(nodes)
+        state = cluster(nodes)
+        build(state)
+        waiting = len(state.tasks)
         start = time.process_time()
         result = run_cycle(state, config, 0.0)
         times.append((time.process_time() - start) * 1000)
         decided = len(result.binds)
-    return Row(name, nodes, decided, statistics.median(times), min(times), max(times))
+    middle = statistics.median(times)
+    placed = decided == waiting
+    return Row(name, nodes, decided, middle, min(times), max(times), is_placing=placed)
 
 
 def measure_idle(nodes: int, pods: int, runs: int) -> list[Row]:
@@ -308,12 +406,12 @@ def full_of_less_important(nodes: int) -> ClusterState:
     for name, value in (("low", 10), ("high", 1000)):
         state.set_priority_class(PriorityClass(metadata=ObjectMeta(name=name), value=value))
     for gang in range(nodes * 10 // SIZE):
-        add_gang(state, f"low-{gang}", 1, "Running", "low")
+        add_gang(state, f"low-{gang}", 1, "Running", priority="low")
         for index in range(SIZE):
             node = f"node-{(gang * SIZE + index) % nodes:05}"
             state.set_pod(pod(f"low-{gang}", "worker", index, "3", node=node))
     for gang in range(50):
-        add_gang(state, f"high-{gang}", SIZE, "Inqueue", "high")
+        add_gang(state, f"high-{gang}", SIZE, "Inqueue", priority="high")
         for index in range(SIZE):
             state.set_pod(pod(f"high-{gang}", "worker", index, "3"))
     return state
@@ -340,28 +438,60 @@ WAITING: tuple[tuple[str, int, Callable[[int], str], Happens], ...] = (
 """What is measured while gangs wait: event, size of the gangs, cpu of their pods, what happens."""
 
 
+PLACING: tuple[tuple[str, Callable[[ClusterState], None]], ...] = (
+    ("equal gangs", equal_gangs),
+    ("single pods", single_pods),
+    ("two shapes in turn", two_shapes),
+    ("host ports", host_ports),
+    ("1,000 queues", many_queues),
+    ("unequal gangs", unequal_gangs),
+    ("unequal pods", unequal_pods),
+    ("task topology", topology_gangs),
+    ("task topology, one gang", topology_gang),
+    ("apart from itself, one gang", apart),
+)
+"""What is placed."""
+
+
 def main() -> None:
     """Measure, print one table, write JSON."""
     parser = argparse.ArgumentParser(description="Benchmark the scheduler core.")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="", help="shapes of work with this in their name")
     options = parser.parse_args()
     rows = [
-        measure_placing(name, nodes, build, options.runs)
-        for name, build in (
-            ("equal gangs", equal_gangs),
-            ("unequal gangs", unequal_gangs),
-            ("task topology", topology_gangs),
-        )
+        measure_placing(f"{name}{whose}", nodes, build, load_config(text), options.runs)
+        for whose, text in (("", None), (", Volcano's file", VOLCANO))
+        for name, build in PLACING
         for nodes in (1000, 5000)
+        if options.only in name
     ]
-    rows += [measure_preempting(nodes, options.runs) for nodes in (1000, 5000)]
-    rows += measure_idle(5000, 50_000, options.runs)
-    rows += [
-        measure_waiting(what, nodes, size, cpu, happens, options.runs)
-        for what, size, cpu, happens in WAITING
-        for nodes in (1000, 5000)
-    ]
+    if not options.only:
+        rows += measure_others(options.runs)
+    show(rows)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"peak memory {peak} MiB, {MACHINE}")
+    figures = [asdict(row) | {"pods_per_second": row.pods_per_second} for row in rows]
+    write(options.json, figures, peak_memory_mib=peak)
+
+
+def measure_others(runs: int) -> list[Row]:
+    """Cycles that place nothing, or next to nothing."""
+    preempting = [measure_preempting(nodes, runs) for nodes in (1000, 5000)]
+    return (
+        preempting
+        + measure_idle(5000, 50_000, runs)
+        + [
+            measure_waiting(what, nodes, size, cpu, happens, runs)
+            for what, size, cpu, happens in WAITING
+            for nodes in (1000, 5000)
+        ]
+    )
+
+
+def show(rows: Sequence[Row]) -> None:
+    """Print the table."""
     head = (
         f"{'what':<48} {'nodes':>6} {'pods':>6} {'ms CPU (range)':>24} {'pods/s':>12} {'writes':>6}"
     )
@@ -371,10 +501,6 @@ def main() -> None:
         rate = f"{row.pods_per_second:,.0f}" if row.is_placing else ""
         writes = "" if row.writes is None else row.writes
         print(f"{row.name:<48} {row.nodes:>6} {row.pods:>6} {spread:>24} {rate:>12} {writes:>6}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"peak memory {peak} MiB, {MACHINE}")
-    figures = [asdict(row) | {"pods_per_second": row.pods_per_second} for row in rows]
-    write(options.json, figures, peak_memory_mib=peak)
 
 
 if __name__ == "__main__":

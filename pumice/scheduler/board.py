@@ -1,8 +1,9 @@
 """The board of a pod class: for every node how good it is, kept current while pods are placed.
 
-The whole column is computed once. After a placement only the touched row is computed anew, and because the
-pods of a gang tend to follow each other onto a node, the values for the next few of the same shape are
-computed with it: sixteen rows cost hardly more than one.
+What no placement changes (`FixedPart`) is shared by classes that differ in their requests alone. The rest is computed
+once as a whole column. After a placement only the touched row is computed anew; because nodes tend to be filled in the same
+way, the values of a row are kept by the amounts on it, and because the pods of a gang tend to follow each other onto
+a node, the values for the next few of the same shape are computed with it: sixteen rows cost hardly more than one.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from pumice.scheduler.points import (
     Verdict,
 )
 
-__all__ = ["NOWHERE", "Board"]
+__all__ = ["NOWHERE", "Board", "FixedPart"]
 
 NOWHERE = -1
 """Row of a pod that fits nowhere."""
@@ -36,18 +37,55 @@ _AHEAD = 16
 _MANY = 64
 """Touched rows from which on the whole column is computed again."""
 
+_KEPT = 1024
+"""Values of rows that are kept by the amounts on them."""
+
 _WORST = -np.inf
+
+
+class FixedPart:
+    """What no placement changes about the nodes for a class of pods.
+
+    Attributes:
+        verdicts: Objections of filters.
+        allowed: Nodes that pass the filters.
+        score: Sum of the scores; None when they are all the same.
+        ranked: Values of ranked scorers, by their place among the scorers.
+    """
+
+    __slots__ = ("allowed", "ranked", "score", "verdicts")
+
+    def __init__(self, pods: PodClass, rows: Rows, extensions: Extensions) -> None:
+        self.allowed = pods.allowed
+        self.verdicts: list[Verdict] = []
+        self.score: Floats | None = None
+        self.ranked: dict[int, Floats] = {}
+        for filtering in extensions.filters:
+            if filtering.call.scope == "fixed":
+                verdict = filtering.call.judge(pods, rows)
+                if verdict is not None:
+                    self.verdicts.append(verdict)
+                    self.allowed &= verdict.codes == 0
+        for place, scoring in enumerate(extensions.scores):
+            if scoring.call.scope != "fixed":
+                continue
+            values = scoring.call.score(pods, rows)
+            if values is None:
+                continue
+            if scoring.call.is_ranked:
+                self.ranked[place] = values
+            else:
+                self.score = values if self.score is None else self.score + values
 
 
 class Board:
     """Masks and scores of all nodes for one class of pods."""
 
     __slots__ = (
-        "_ahead",
         "_failure",
         "_fixed",
-        "_fixed_score",
         "_is_wide",
+        "_known",
         "_ledger",
         "_log",
         "_names",
@@ -59,67 +97,68 @@ class Board:
         "_seen",
         "_shape",
         "_task_scores",
+        "_tells_rows_apart",
         "_total",
         "pods",
     )
 
     def __init__(
         self,
-        shape: PodShape,
-        queue: str,
+        pods: PodClass,
+        fixed: FixedPart,
         rows: Rows,
         extensions: Extensions,
         ledger: Ledger,
         names: Sequence[str],
-        gang: str = "",
     ) -> None:
-        self._shape = shape
+        self.pods = pods
+        self._shape: PodShape = pods.shape
+        self._fixed = fixed
         self._rows = rows
         self._ledger = ledger
         self._log = ledger.log
         self._names = names
         self._seen = len(self._log)
         self._own = NOWHERE
-        self._ahead: dict[int, list[float]] = {}
+        self._known: dict[bytes, float] = {}
         self._failure: tuple[int, FitFailure] | None = None
-        self._fixed: list[Verdict] = []
         self._row_filters: list[FilterPoint] = []
         self._row_scores: list[ScorePoint] = []
         self._ranked: list[tuple[ScorePoint, Floats]] = []
         self._task_scores: list[TaskScorePoint] = [each.call for each in extensions.task_scores]
         self._is_wide = False
-        allowed = np.ones(len(rows), dtype=np.bool_)
-        self.pods = PodClass(shape, queue, allowed, gang)
+        self._tells_rows_apart = False
+        allowed = self._fitting(pods.allowed.copy(), rows)
         for filtering in extensions.filters:
-            self._add_filter(filtering.call, allowed)
-        self._fixed_score = np.zeros(len(rows))
-        for scoring in extensions.scores:
-            self._add_score(scoring.call)
-        self._total = self._evaluate(rows)
+            if filtering.call.scope != "fixed":
+                self._add_filter(filtering.call, allowed)
+        total = np.zeros(len(rows)) if fixed.score is None else fixed.score
+        for place, scoring in enumerate(extensions.scores):
+            if scoring.call.scope != "fixed":
+                total = self._add_score(scoring.call, total)
+            elif place in fixed.ranked:
+                self._ranked.append((scoring.call, fixed.ranked[place]))
+        self._total: Floats = np.where(allowed, total, _WORST)
 
     def _add_filter(self, point: FilterPoint, allowed: Bools) -> None:
         verdict = point.judge(self.pods, self._rows)
-        if verdict is None:
-            return
-        if point.scope == "fixed":
-            self._fixed.append(verdict)
+        if verdict is not None:
+            self._row_filters.append(point)
+            self._is_wide |= point.scope == "all"
             allowed &= verdict.codes == 0
-            return
-        self._row_filters.append(point)
-        self._is_wide |= point.scope == "all"
 
-    def _add_score(self, point: ScorePoint) -> None:
+    def _add_score(self, point: ScorePoint, total: Floats) -> Floats:
         score = point.score(self.pods, self._rows)
         if score is None:
-            return
-        self._is_wide |= point.scope == "all"
+            return total
         if point.is_ranked:
             self._ranked.append((point, score))
-            self._is_wide |= point.scope == "row"
-        elif point.scope == "fixed":
-            self._fixed_score = self._fixed_score + score
-        else:
-            self._row_scores.append(point)
+            self._is_wide = True
+            return total
+        self._is_wide |= point.scope == "all"
+        self._tells_rows_apart |= not point.by_amounts
+        self._row_scores.append(point)
+        return total + score
 
     @property
     def counts_room_only(self) -> bool:
@@ -152,7 +191,8 @@ class Board:
         limit = np.maximum(rows.allocatable - self._shape.vector, 0)
         used = np.minimum(rows.used - rows.releasing, limit)
         left = Rows(rows.index, rows.allocatable, used, np.zeros_like(used), rows.pipelined)
-        total = self._fixed_score
+        fixed = self._fixed.score
+        total: Floats = np.zeros(len(rows)) if fixed is None else fixed
         for scoring in self._row_scores:
             score = scoring.score(self.pods, left)
             if score is not None:
@@ -196,48 +236,82 @@ class Board:
             ]
             self._total = self._evaluate(self._rows)
             return
-        touched = self._log[seen:count]
-        if count - seen == 1 and own == touched[0]:
-            self._follow(own)
-        elif count - seen > _MANY:
-            self._ahead.clear()
+        if count - seen > _MANY:
             self._total = self._evaluate(self._rows)
+        elif self._row_filters:
+            self._evaluate_some(sorted(set(self._log[seen:count])))
+        elif count - seen == 1:
+            self._follow(self._log[seen], ahead=own == self._log[seen])
         else:
-            rows = np.array(sorted(set(touched)), dtype=np.int64)
-            for row in rows.tolist():
-                self._ahead.pop(row, None)
-            self._total[rows] = self._evaluate(self._rows.take(rows))
+            for row in dict.fromkeys(self._log[seen:count]):
+                self._follow(row, ahead=own == row)
+
+    def _evaluate_some(self, rows: list[int]) -> None:
+        index = np.array(rows, dtype=np.int64)
+        self._total[index] = self._evaluate(self._rows.take(index))
 
     def _scored(self, point: ScorePoint, rows: Rows) -> Floats:
         score = point.score(self.pods, rows)
         return np.zeros(len(rows)) if score is None else score
 
-    def _follow(self, row: int) -> None:
-        """A pod of this class has just been put on a row: look up or compute its next values."""
-        steps = self._ahead.get(row)
-        if not steps:
-            count = 1 if self._row_filters else _AHEAD
-            rows = self._rows.take(np.full(count, row, dtype=np.int64))
-            rows.used = rows.used + np.arange(count)[:, None] * self._shape.vector
-            steps = self._evaluate(rows)[::-1].tolist()
-            self._ahead[row] = steps
-        self._total[row] = steps.pop()
+    def _follow(self, row: int, *, ahead: bool) -> None:
+        """Look up the value of a touched row, or compute it; with `ahead` those after further pods of the class as well."""
+        if not self.pods.allowed[row]:
+            return
+        here, later = self._context(row)
+        amounts = self._rows.used[row]
+        found = self._known.get(here + amounts.tobytes() + later)
+        if found is not None:
+            self._total[row] = found
+            return
+        count = min(_AHEAD, self._shape.users) if ahead else 1
+        rows = self._rows.take(np.full(count, row, dtype=np.int64))
+        rows.used += np.arange(count)[:, None] * self._shape.vector
+        values = self._evaluate(rows).tolist()
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        for used, value in zip(rows.used, values, strict=True):
+            self._known[here + used.tobytes() + later] = value
+        self._total[row] = values[0]
+
+    def _context(self, row: int) -> tuple[bytes, bytes]:
+        """What the value of a row depends on besides its use."""
+        rows, fixed = self._rows, self._fixed.score
+        here = rows.allocatable[row].tobytes()
+        if fixed is not None:
+            here += fixed[row].tobytes()
+        if self._tells_rows_apart:
+            here += row.to_bytes(8, "big")
+        later = b""
+        if self._ledger.promises or self._ledger.releases:
+            later = rows.releasing[row].tobytes() + rows.pipelined[row].tobytes()
+            later += b"+" if self._ledger.promises else b"-"
+        return here, later
+
+    def _fitting(self, allowed: Bools, rows: Rows, *, later: bool = False) -> Bools:
+        """Those of the allowed rows that have room."""
+        for need in self._shape.needs:
+            idle = rows.idle(need.column)
+            if not later:
+                allowed &= idle >= need.amount
+            if later or self._ledger.promises:
+                allowed &= (
+                    idle + rows.releasing[:, need.column] - rows.pipelined[:, need.column]
+                    >= need.amount
+                )
+        return allowed
 
     def _evaluate(self, rows: Rows, *, later: bool = False) -> Floats:
         if later:
             rows = rows.later()
         index = rows.index
-        allowed = self.pods.allowed[index]
+        allowed = self._fitting(self.pods.allowed[index].copy(), rows, later=later)
         for filtering in self._row_filters:
             verdict = filtering.judge(self.pods, rows)
             if verdict is not None:
-                allowed = allowed & (verdict.codes == 0)
-        for need in self._shape.needs:
-            if not later:
-                allowed = allowed & (rows.idle(need.column) >= need.amount)
-            if later or self._ledger.promises:
-                allowed = allowed & (rows.future_idle(need.column) >= need.amount)
-        total = self._fixed_score[index]
+                allowed &= verdict.codes == 0
+        fixed = self._fixed.score
+        total: Floats = np.zeros(len(rows)) if fixed is None else fixed[index]
         for scoring in self._row_scores:
             score = scoring.score(self.pods, rows)
             if score is not None:
@@ -252,7 +326,7 @@ class Board:
             return self._failure[1]
         codes: Ints = np.zeros(len(self._rows), dtype=np.int64)
         texts: list[str] = []
-        verdicts = list(self._fixed)
+        verdicts = list(self._fixed.verdicts)
         for filtering in self._row_filters:
             verdict = filtering.judge(self.pods, self._rows)
             if verdict is not None:

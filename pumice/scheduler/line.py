@@ -39,8 +39,10 @@ class Line(Generic[T]):
         """
         while True:
             key, element = heapq.heappop(self._heap)
+            if not self._heap:
+                return element
             fresh = self._key(element)
-            if self._heap and fresh != key and fresh > self._heap[0][0]:
+            if fresh != key and fresh > self._heap[0][0]:
                 heapq.heappush(self._heap, (fresh, element))
                 continue
             return element

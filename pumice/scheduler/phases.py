@@ -1,6 +1,7 @@
 """Phases and conditions of PodGroups, from counts."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -114,5 +115,9 @@ def _same(one: PodGroupCondition, other: PodGroupCondition) -> bool:
 
 def _stamped(condition: PodGroupCondition, cycle: str, now: float) -> PodGroupCondition:
     return msgspec.structs.replace(
-        condition, transition_id=cycle, last_transition_time=format_time(now)
+        condition, transition_id=cycle, last_transition_time=_moment(now)
     )
+
+
+_moment = lru_cache(maxsize=8)(format_time)
+"""All gangs of a cycle are stamped with the same moment."""

@@ -120,10 +120,17 @@ class TaskScore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FilterPoint:
-    """A filter of nodes and how far a placement changes its answers."""
+    """A filter of nodes.
+
+    Attributes:
+        judge: The function.
+        scope: How far a placement changes its answers.
+        by_rules: Whether shapes that differ in their requests alone get the same answers.
+    """
 
     judge: Judge
     scope: Scope
+    by_rules: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +141,15 @@ class ScorePoint:
         score: The function.
         scope: How far a placement changes its answers.
         is_ranked: Whether its best nodes are the only ones that the sum of the other scores may choose from.
+        by_rules: Whether shapes that differ in their requests alone get the same values.
+        by_amounts: Whether rows with equal amounts get the same values.
     """
 
     score: Score
     scope: Scope
     is_ranked: bool
+    by_rules: bool = False
+    by_amounts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +209,7 @@ class Extensions:
         filters: Which nodes a pod may use; all must agree.
         scores: How good nodes are; summed.
         task_scores: The same for single pods.
+        queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
         on_allocate: Told when a pod gets or is promised a place.
         on_deallocate: Told when it loses it again.
     """
@@ -234,5 +246,6 @@ class Extensions:
     filters: list[Extension[FilterPoint]] = field(default_factory=list)
     scores: list[Extension[ScorePoint]] = field(default_factory=list)
     task_scores: list[Extension[TaskScorePoint]] = field(default_factory=list)
+    queue_kinds: dict[str, Callable[[str], Hashable]] = field(default_factory=dict)
     on_allocate: list[Extension[Callable[[Task, NodeRecord], None]]] = field(default_factory=list)
     on_deallocate: list[Extension[Callable[[Task, NodeRecord], None]]] = field(default_factory=list)

@@ -190,16 +190,39 @@ class Registrar:
         """Say why no node whatever can take pods of a shape; asked once a session for each shape."""
         self._add(self._extensions.pod_checks, check, "enablePredicate")
 
-    def node_filter(self, judge: Judge, *, scope: Scope = "fixed") -> None:
+    def alike_queues(self, kind: Callable[[str], Hashable] = lambda _: None) -> None:
+        """Say which queues are alike to the filters and scores of this plugin: those with equal values, by default all.
+
+        Pods of one shape then share what was found out about nodes, whichever of these queues they are in. Without this a
+        filter or score is asked for each queue anew.
+        """
+        self._extensions.queue_kinds[self._plugin] = kind
+
+    def node_filter(self, judge: Judge, *, scope: Scope = "fixed", by_rules: bool = False) -> None:
         """Say which nodes a class of pods may use.
 
         While pods of a gang are placed, an answer may only become stricter: a shape that has found no node is not
         tried again in this turn. A gang that has found no node is tried again when pods leave nodes on which it has
         room; a filter whose answers about a node depend on pods of other nodes must say so by scope `all`.
-        """
-        self._add(self._extensions.filters, FilterPoint(judge, scope), "enablePredicate")
 
-    def node_score(self, score: Score, *, scope: Scope = "fixed", ranked: bool = False) -> None:
+        Args:
+            judge: The function.
+            scope: How far a placement changes its answers.
+            by_rules: Promise that its answers do not depend on what pods request (`vector`, `needs`), so that shapes which
+                differ in that alone share them.
+        """
+        point = FilterPoint(judge, scope, by_rules)
+        self._add(self._extensions.filters, point, "enablePredicate")
+
+    def node_score(
+        self,
+        score: Score,
+        *,
+        scope: Scope = "fixed",
+        ranked: bool = False,
+        by_rules: bool = False,
+        by_amounts: bool = False,
+    ) -> None:
         """Say how good nodes are for a class of pods.
 
         Args:
@@ -207,8 +230,12 @@ class Registrar:
             scope: How far a placement changes its values.
             ranked: Let the best nodes of this scorer be the only ones that later scorers and the sum of
                 the unranked may choose from. For intentions that must not drown in a sum.
+            by_rules: Promise that its values do not depend on what pods request, as in `node_filter`.
+            by_amounts: Promise that its values follow from the amounts of a row and the pod, not from which row it is, so
+                that rows with equal amounts share them.
         """
-        self._add(self._extensions.scores, ScorePoint(score, scope, ranked), "enableNodeOrder")
+        point = ScorePoint(score, scope, ranked, by_rules, by_amounts)
+        self._add(self._extensions.scores, point, "enableNodeOrder")
 
     def task_score(self, score: TaskScore, *, ranked: bool = False) -> None:
         """Say how good nodes are for a single pod; asked anew for every pod."""

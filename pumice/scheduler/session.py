@@ -4,8 +4,7 @@ How answers are combined is Volcano's: orders are decided by the first plugin
 that sees a difference, checks must all agree, votes count tier by tier.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
-from pumice.scheduler.board import Board
+from pumice.scheduler.board import Board, FixedPart
 from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Bools, Ints
@@ -47,6 +46,11 @@ T = TypeVar("T")
 
 _LISTED = 5
 """Resources that a reason names at most."""
+_BOARDS = 128
+"""Boards that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
+
+A board that others have been used after so often has to be computed anew anyway.
+"""
 
 _OUTDATED = 3
 """Gangs that a session tries only because their reasons tell of nodes that have changed."""
@@ -102,6 +106,36 @@ class Outcome:
         self.has_no_queue = False
 
 
+class _Turn:
+    """See `Session.turn`."""
+
+    __slots__ = ("_before", "_job", "_session", "_statements")
+
+    def __init__(self, session: "Session", job: Job, statements: list[Statement]) -> None:
+        self._session = session
+        self._job = job
+        self._statements = statements
+        self._before = len(statements)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
+    ) -> bool:
+        if error is None and len(self._statements) == self._before:
+            return False
+        try:
+            if not isinstance(error, Exception):
+                return False
+            self._session.fail(self._job.key, error)
+            for statement in reversed(self._statements[self._before :]):
+                statement.abandon()
+            return True
+        finally:
+            del self._statements[self._before :]
+
+
 class Session:
     """State, plugins and decisions of one cycle.
 
@@ -144,7 +178,10 @@ class Session:
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
-        self._boards: dict[tuple[int, str, str], Board] = {}
+        self._boards: dict[tuple[int, tuple[Hashable, ...], str], Board] = {}
+        self._last_board: Board | None = None
+        self._fixed: dict[Hashable, FixedPart] = {}
+        self._kinds: dict[str, tuple[Hashable, ...]] = {}
         self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
         self.ledger = Ledger(releases=bool(state.nodes.rows().releasing.any()))
@@ -159,8 +196,10 @@ class Session:
         free = [job for key, job in state.waiting.items() if key not in state.quarantined]
         self._anew = self._outdated(free)
         waiting = self.prospects.to_try(free, self._anew)
-        self.view = SessionView(state, now, actions, self.events, waiting)
-        self.extensions.filters.append(Extension(-1, "", FilterPoint(self._readiness, "fixed")))
+        self.view = SessionView(state, now, actions, self.events, waiting, self.ledger.log)
+        self.extensions.filters.append(
+            Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
+        )
 
     def outcome(self, job: Job) -> Outcome:
         """What happened to a job so far."""
@@ -229,7 +268,11 @@ class Session:
 
     def why_invalid(self, job: Job) -> Reason | None:
         """Why a job cannot be tried at all."""
-        return _first(each.call(job) for each in self.extensions.job_valid)
+        for each in self.extensions.job_valid:
+            reason = each.call(job)
+            if reason is not None:
+                return reason
+        return None
 
     def why_not_enqueueable(self, job: Job) -> Reason | None:
         """Why a job may not enter its queue, by votes; what no node and no pod has named, the cluster lacks."""
@@ -255,7 +298,10 @@ class Session:
 
     def is_ready(self, job: Job) -> bool:
         """Whether what a job has may be committed."""
-        return all(each.call(job) for each in self.extensions.job_ready)
+        for each in self.extensions.job_ready:  # noqa: SIM110 - asked several times for each gang
+            if not each.call(job):
+                return False
+        return True
 
     def is_pipelined(self, job: Job) -> bool:
         """Whether a job may keep its promises until the end of the session, by votes."""
@@ -275,11 +321,18 @@ class Session:
 
     def is_overused(self, queue: Queue) -> bool:
         """Whether a queue has had enough."""
-        return any(each.call(queue) for each in self.extensions.overused)
+        for each in self.extensions.overused:  # noqa: SIM110 - asked for each gang
+            if each.call(queue):
+                return True
+        return False
 
     def why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
         """Why a queue cannot take a pod."""
-        return _first(each.call(queue, task) for each in self.extensions.allocatable)
+        for each in self.extensions.allocatable:
+            reason = each.call(queue, task)
+            if reason is not None:
+                return reason
+        return None
 
     def has_room(self, queue: Queue, needs: Ints) -> bool:
         """Whether a queue may still take this much, as far as is known; of what is not needed it may have too much."""
@@ -330,20 +383,47 @@ class Session:
 
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
-        gang = task.job if self.is_target(task.job) else ""
-        key = (task.shape.number, queue, gang)
+        gang = task.job if self.state.reservation is not None and self.is_target(task.job) else ""
+        kind = self._kinds.get(queue)
+        if kind is None:
+            kind = self._kinds[queue] = self._kind(queue)
+        key = (task.shape.number, kind, gang)
         board = self._boards.get(key)
         if board is None:
-            board = self._boards[key] = Board(
-                task.shape,
-                queue,
-                self.view.rows,
-                self.extensions,
-                self.ledger,
-                self.view.node_names,
-                gang,
-            )
+            if len(self._boards) >= _BOARDS:
+                del self._boards[next(iter(self._boards))]
+            self._boards[key] = board = self._new_board(task.shape, queue, kind, gang)
+        elif self._last_board is not board:
+            self._boards[key] = self._boards.pop(key)
+        self._last_board = board
         return board
+
+    def _kind(self, queue: str) -> tuple[Hashable, ...]:
+        """What sets pods of a queue apart to the filters and scores of nodes."""
+        filters, scores = self.extensions.filters, self.extensions.scores
+        plugins = dict.fromkeys(
+            [each.plugin for each in filters] + [each.plugin for each in scores]
+        )
+        kinds = self.extensions.queue_kinds
+        return tuple(kinds[name](queue) if name in kinds else queue for name in plugins if name)
+
+    def _new_board(
+        self, shape: PodShape, queue: str, kind: tuple[Hashable, ...], gang: str
+    ) -> Board:
+        extensions, rows = self.extensions, self.view.rows
+        filters = [each.call.by_rules for each in extensions.filters if each.call.scope == "fixed"]
+        scores = [each.call.by_rules for each in extensions.scores if each.call.scope == "fixed"]
+        by_rules = all(filters) and all(scores)
+        key = (shape.rules if by_rules else shape.number, kind, gang)
+        fixed = self._fixed.get(key)
+        if fixed is None:
+            if len(self._fixed) >= _BOARDS:
+                del self._fixed[next(iter(self._fixed))]
+            allowed = np.ones(len(rows), dtype=np.bool_)
+            fixed = FixedPart(PodClass(shape, queue, allowed, gang), rows, extensions)
+            self._fixed[key] = fixed
+        pods = PodClass(shape, queue, fixed.allowed, gang)
+        return Board(pods, fixed, rows, extensions, self.ledger, self.view.node_names)
 
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
@@ -371,7 +451,11 @@ class Session:
         """Let a reservation be in force."""
         if reservation is not None:
             self.state.set_reservation(reservation)
-            self._boards.clear()
+            self._forget_boards()
+
+    def _forget_boards(self) -> None:
+        self._boards.clear()
+        self._fixed.clear()
 
     def release(self, why: str) -> None:
         """End the reservation.
@@ -383,7 +467,7 @@ class Session:
         if reservation is not None:
             self.ended[reservation.gang] = why
             self.state.set_reservation(None)
-            self._boards.clear()
+            self._forget_boards()
 
     def statement(self) -> Statement:
         """An empty statement."""
@@ -398,21 +482,12 @@ class Session:
         self._statements.append(statement)
         return statement
 
-    @contextmanager
-    def turn(self, job: Job) -> Iterator[None]:
+    def turn(self, job: Job) -> "_Turn":
         """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
 
         What was tentative is undone, and the job is put into quarantine.
         """
-        before = len(self._statements)
-        try:
-            yield
-        except Exception as error:
-            self.fail(job.key, error)
-            for statement in reversed(self._statements[before:]):
-                statement.abandon()
-        finally:
-            del self._statements[before:]
+        return _Turn(self, job, self._statements)
 
     def fail(self, key: str, error: Exception) -> None:
         """Put a job into quarantine because of an unexpected exception."""

@@ -45,6 +45,7 @@ class SessionView:
         jobs: Gangs by key.
         queues: Queues by name.
         quotas: Quotas by namespace and name.
+        touched: Rows that this session has changed, in the order in which it did; it grows.
         waiting: Gangs that this session may do something for, in the order of their keys; without those in
             quarantine.
         unplaced: Gangs that wait for something, also those that this session does nothing for.
@@ -75,6 +76,7 @@ class SessionView:
         "rows",
         "running",
         "shares",
+        "touched",
         "unplaced",
         "waiting",
     )
@@ -86,6 +88,7 @@ class SessionView:
         actions: frozenset[str],
         events: list[Event],
         waiting: Sequence[Job],
+        touched: Sequence[int],
     ) -> None:
         self._axis: Axis = state.axis
         self._state = state
@@ -109,6 +112,7 @@ class SessionView:
         self._quarantined: Mapping[str, object] = state.quarantined
         self.unplaced: Iterable[Job] = state.waiting.values()
         self.waiting: list[Job] = list(waiting)
+        self.touched: Sequence[int] = touched
         self.actions = actions
         self.backfills = "backfill" in actions
 
@@ -173,12 +177,12 @@ class SessionView:
         return self._state.reservation
 
     @property
-    def host_ports(self) -> Mapping[tuple[str, int], Mapping[tuple[str, str], int]]:
-        """Ports in use: protocol and port to the pods on each node and address."""
+    def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[str, int]]]:
+        """Ports in use: by protocol and port, the nodes, and the pods at each address there."""
         return MappingProxyType(self._nodes.ports)
 
     @property
-    def leaving_ports(self) -> Mapping[tuple[str, int], Mapping[tuple[str, str], int]]:
+    def leaving_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[str, int]]]:
         """Those of the ports in use that terminating pods have."""
         return MappingProxyType(self._nodes.leaving_ports)
 

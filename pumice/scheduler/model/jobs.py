@@ -35,11 +35,11 @@ class Sums(Protocol):
     def width(self) -> int:
         """Columns of the sums."""
 
-    def hold(self, job: "Job", vector: Ints) -> None:
-        """Count what a pod of a job has come to hold."""
+    def hold(self, job: "Job", vector: Ints, step: int) -> None:
+        """Count what a pod of a job has come to hold (1), or holds no more (-1)."""
 
-    def wait(self, job: "Job", vector: Ints) -> None:
-        """Count what a waiting pod of a job asks for."""
+    def wait(self, job: "Job", vector: Ints, step: int) -> None:
+        """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
 
 
 class Job:
@@ -223,13 +223,11 @@ class Job:
     def _account(self, vector: Ints, holds: int, waits: int) -> None:
         """Count what a pod holds, and what it waits for, once more (1) or no more (-1)."""
         if holds:
-            held = vector if holds > 0 else -vector
-            self.allocated += held
-            self._table.hold(self, held)
+            _count_in(self.allocated, vector, holds)
+            self._table.hold(self, vector, holds)
         if waits:
-            asked = vector if waits > 0 else -vector
-            self.pending += asked
-            self._table.wait(self, asked)
+            _count_in(self.pending, vector, waits)
+            self._table.wait(self, vector, waits)
 
     def widen(self, width: int) -> None:
         """Open columns."""
@@ -291,3 +289,10 @@ class Job:
 
     def __repr__(self) -> str:
         return f"<Job {self.key} {self.phase}: {len(self.tasks)} pods>"
+
+
+def _count_in(sums: Ints, vector: Ints, step: int) -> None:
+    if step > 0:
+        sums += vector
+    else:
+        sums -= vector

@@ -16,6 +16,7 @@ from pumice.scheduler.model.axis import (
     SCORED_CPU,
     SCORED_MEMORY,
     Axis,
+    Floats,
     Ints,
 )
 from pumice.scheduler.model.running import VICTIMS, RunningTable
@@ -27,6 +28,9 @@ DEFAULT_PODS = 110 * MILLI
 """Milli-pods that fit on a node which reports no limit; kubelet's default."""
 
 _FIRST_CAPACITY = 64
+
+Ports = dict[tuple[str, int], dict[str, dict[str, int]]]
+"""Host ports in use: by protocol and port, the nodes, and the pods at each address there."""
 
 
 class NodeRecord:
@@ -59,7 +63,15 @@ class Rows:
         is_later: Whether they are looked at as they will be once terminating pods are gone.
     """
 
-    __slots__ = ("allocatable", "index", "is_later", "pipelined", "releasing", "used")
+    __slots__ = (
+        "_divisors",
+        "allocatable",
+        "index",
+        "is_later",
+        "pipelined",
+        "releasing",
+        "used",
+    )
 
     def __init__(
         self,
@@ -77,6 +89,7 @@ class Rows:
         self.used = used
         self.releasing = releasing
         self.pipelined = pipelined
+        self._divisors: dict[int, Floats] = {}
 
     def __len__(self) -> int:
         return len(self.allocatable)
@@ -97,6 +110,14 @@ class Rows:
             self.index, self.allocatable, self.used, self.releasing, self.pipelined, is_later=True
         )
 
+    def divisor(self, column: int) -> Floats:
+        """What nodes have of one resource, at least 1, to divide by; to be read only."""
+        found = self._divisors.get(column)
+        if found is None:
+            found = np.maximum(self.allocatable[:, column], 1).astype(np.float64)
+            self._divisors[column] = found
+        return found
+
     def idle(self, column: int) -> Ints:
         """What is free now, of one resource; negative where a node shrank below its use."""
         return self.allocatable[:, column] - self.used[:, column]
@@ -114,7 +135,7 @@ class NodeTable:
         order: Records by row.
         names: Names by row, as of the last `settle`.
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
-        ports: Host ports in use: protocol and port to the pods on each node and address.
+        ports: Host ports in use: by protocol and port, the nodes, and the pods at each address there.
         leaving_ports: Those of them that terminating pods have.
         running: Pods of gangs that run or are bound.
         on_change: Called with row, old node (None for a new one) and new node.
@@ -145,8 +166,8 @@ class NodeTable:
         self.running = RunningTable(axis)
         self.layout = 0
         self._is_settled = True
-        self.ports: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
-        self.leaving_ports: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+        self.ports: Ports = {}
+        self.leaving_ports: Ports = {}
         self.on_change: list[Callable[[int, Node | None, Node], None]] = []
         shape = (_FIRST_CAPACITY, len(axis))
         self._allocatable = np.zeros(shape, np.int64, order="F")
@@ -292,12 +313,9 @@ class NodeTable:
         if status not in NEEDS_ROOM and status is not Status.PIPELINED:
             return
         for protocol, address, port in task.shape.host_ports:
-            tables = [self.ports]
+            _count_port(self.ports, (protocol, port), record.name, address, sign)
             if status is Status.RELEASING:
-                tables.append(self.leaving_ports)
-            for table in tables:
-                users = table.setdefault((protocol, port), {})
-                users[record.name, address] = users.get((record.name, address), 0) + sign
+                _count_port(self.leaving_ports, (protocol, port), record.name, address, sign)
         self._count_amounts(task, record, sign)
 
     def _count_amounts(self, task: Task, record: NodeRecord, sign: int) -> None:
@@ -354,6 +372,15 @@ class NodeTable:
         self._used = np.asfortranarray(change(self._used))
         self._releasing = np.asfortranarray(change(self._releasing))
         self._pipelined = np.asfortranarray(change(self._pipelined))
+
+
+def _count_port(table: Ports, port: tuple[str, int], node: str, address: str, sign: int) -> None:
+    users = table.setdefault(port, {}).setdefault(node, {})
+    users[address] = users.get(address, 0) + sign
+    if not users[address]:
+        del users[address]
+        if not users:
+            del table[port][node]
 
 
 def says_the_same(old: Node, new: Node) -> bool:

@@ -43,6 +43,7 @@ class QueueTable:
     """
 
     __slots__ = (
+        "_above_rows",
         "_axis",
         "_elastic",
         "_is_settled",
@@ -76,6 +77,7 @@ class QueueTable:
         self.parents = [self._above(queue) for queue in self.queues]
         self._untangle()
         self.paths = [self._path(row) for row in range(len(self.names))]
+        self._above_rows: list[list[int]] = [path.tolist() for path in self.paths]
         by_depth: dict[int, list[int]] = {}
         for row, path in enumerate(self.paths):
             by_depth.setdefault(len(path), []).append(row)
@@ -160,19 +162,25 @@ class QueueTable:
             self._reserved[row] += sign * job.reserved
             self._elastic[row] += sign * job.elastic
 
-    def hold(self, job: Job, vector: Ints) -> None:
-        """Count what a pod of a job has come to hold; negative for what it holds no more."""
+    def hold(self, job: Job, vector: Ints, step: int) -> None:
+        """Count what a pod of a job has come to hold (1), or holds no more (-1)."""
         self._late[job.key] = job
         row = job.row
         if row >= 0:
-            self.allocated[row] += vector
-            self.tree[self.paths[row]] += vector
+            change = np.add if step > 0 else np.subtract
+            held = self.allocated[row]
+            change(held, vector, out=held)
+            tree = self.tree
+            for above in self._above_rows[row]:
+                held = tree[above]
+                change(held, vector, out=held)
 
-    def wait(self, job: Job, vector: Ints) -> None:
-        """Count what a waiting pod of a job asks for; negative for one that waits no more."""
+    def wait(self, job: Job, vector: Ints, step: int) -> None:
+        """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
         self._late[job.key] = job
         if job.row >= 0:
-            self.pending[job.row] += vector
+            asked = self.pending[job.row]
+            (np.add if step > 0 else np.subtract)(asked, vector, out=asked)
 
     def outdate(self, job: Job) -> None:
         """Note that what a job reserves, or has beyond its minimum, is to be counted anew."""

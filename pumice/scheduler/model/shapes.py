@@ -62,6 +62,7 @@ class PodShape:
         is_empty: Whether it asks for nothing but a slot.
         claims: Claims that it mounts, `namespace/name`.
         hard_rules: Fields with which it rules out nodes beyond selector, node affinity, taints and ports.
+        rules: What it asks for apart from its requests; equal for shapes that differ in these alone.
         users: Pods that have it.
     """
 
@@ -75,6 +76,7 @@ class PodShape:
         "node_affinity",
         "node_selector",
         "number",
+        "rules",
         "tolerations",
         "users",
         "vector",
@@ -101,6 +103,7 @@ class PodShape:
         self.host_ports = key.host_ports
         self.claims = key.claims
         self.hard_rules = key.hard_rules
+        self.rules = (key.placement, key.host_ports, key.claims, key.hard_rules)
         self.users = 0
 
     def __repr__(self) -> str:

@@ -28,8 +28,9 @@ class Binpack:
 
     def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002
         """Register the scorer, unless its weight is 0."""
+        register.alike_queues()
         if self._weight:
-            register.node_score(self._score, scope="row")
+            register.node_score(self._score, scope="row", by_amounts=True)
 
     def _score(self, pods: PodClass, rows: Rows) -> Floats | None:
         return pack_score(pods, rows, self._weights, self._weight)
@@ -62,9 +63,10 @@ def pack_score(
             continue
         allocatable = rows.allocatable[:, need.column]
         future = rows.used[:, need.column] + need.amount
-        fits &= (future <= allocatable) | (allocatable == 0)
-        full = future * float(resource_weight) / np.maximum(allocatable, 1)
-        parts += np.where(allocatable == 0, 0.0, full)
+        is_none = allocatable == 0
+        fits &= (future <= allocatable) | is_none
+        full = future * float(resource_weight) / rows.divisor(need.column)
+        parts += np.where(is_none, 0.0, full)
     if total == 0:
         return None
     return np.where(fits, parts * (100.0 * weight / total), 0.0)

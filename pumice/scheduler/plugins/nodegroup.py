@@ -116,8 +116,9 @@ class NodeGroup:
         """Register the filter and the scorer."""
         self._session = session
         self._is_hierarchical = register.is_on("enableHierarchy")
-        register.node_filter(self._judge)
-        register.node_score(self._score, ranked=not self._is_volcano)
+        register.alike_queues(self._kind)
+        register.node_filter(self._judge, by_rules=True)
+        register.node_score(self._score, ranked=not self._is_volcano, by_rules=True)
         for name, queue in sorted(session.queues.items()):
             text = queue.metadata.annotation(keys.NODE_GROUP_LIMITS)
             if text:
@@ -127,6 +128,11 @@ class NodeGroup:
             register.node_filter(self._judge_limits, scope="all")
             register.on_allocate(lambda task, record: self._note(task, record.name, 1))
             register.on_deallocate(lambda task, record: self._note(task, record.name, -1))
+
+    def _kind(self, queue: str) -> str | None:
+        """Queues that may use every node, and prefer none, are alike."""
+        has_rules = not self._is_open or queue in self._limits or self._rules(queue) is not None
+        return queue if has_rules else None
 
     # -- wishes ------------------------------------------------------------------------------
 

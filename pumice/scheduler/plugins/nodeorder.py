@@ -30,12 +30,13 @@ class NodeOrder:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the scorers whose weight is not 0."""
         self._session = session
+        register.alike_queues()
         if self._affinity:
-            register.node_score(self._node_affinity)
+            register.node_score(self._node_affinity, by_rules=True)
         if self._taints:
-            register.node_score(self._taint_toleration)
+            register.node_score(self._taint_toleration, by_rules=True)
         if self._least or self._most or self._balanced:
-            register.node_score(self._load, scope="row")
+            register.node_score(self._load, scope="row", by_amounts=True)
 
     def _load(self, pods: PodClass, rows: Rows) -> Floats:
         score: Ints = np.zeros(len(rows), dtype=np.int64)
@@ -122,7 +123,7 @@ def _full(pods: PodClass, rows: Rows, column: int) -> Ints:
 
 def _fraction(pods: PodClass, rows: Rows, column: int) -> Floats:
     used = rows.used[:, column] + pods.shape.vector[column]
-    fraction: Floats = np.minimum(used / np.maximum(rows.allocatable[:, column], 1), 1.0)
+    fraction: Floats = np.minimum(used / rows.divisor(column), 1.0)
     return fraction
 
 

@@ -7,6 +7,8 @@ itself, for every configuration.
 A pod that rules out nodes in a way that is not known here is not placed at all, and the reason says so.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pumice.api.nodes import Taint
@@ -40,6 +42,9 @@ _UNSUPPORTED = {
 """Hard rules of pods that are not built, the argument that turns each off, and what it is called."""
 _ANY_ADDRESS = "0.0.0.0"
 
+Users = Mapping[str, Mapping[str, int]]
+"""Pods that use a port, by node and address."""
+
 
 class Predicates:
     """Filters of nodes by shape; the fixed ones are kept for as long as nodes do not change."""
@@ -59,18 +64,19 @@ class Predicates:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the filters."""
         self._session = session
+        register.alike_queues()
         if self._unsupported:
             register.pod_check(self._why_unsupported)
         if self._claims:
             register.pod_check(self._why_unbound)
-            register.node_filter(self._out_of_reach)
+            register.node_filter(self._out_of_reach, by_rules=True)
         if self._zones:
-            register.node_filter(self._other_zones)
-        register.node_filter(self._unschedulable)
+            register.node_filter(self._other_zones, by_rules=True)
+        register.node_filter(self._unschedulable, by_rules=True)
         if self._affinity:
-            register.node_filter(self._node_affinity)
+            register.node_filter(self._node_affinity, by_rules=True)
         if self._taints:
-            register.node_filter(self._untolerated)
+            register.node_filter(self._untolerated, by_rules=True)
         if self._ports:
             register.node_filter(self._port_conflicts, scope="row")
 
@@ -167,17 +173,25 @@ class Predicates:
         wanted = pods.shape.host_ports
         if not wanted:
             return None
-        taken = np.zeros(len(self._session.node_names), dtype=np.int64)
+        taken = np.zeros(len(rows), dtype=np.int64)
+        ports, names = self._session.host_ports, self._session.node_names
         for protocol, address, port in wanted:
-            users = self._session.host_ports.get((protocol, port), {})
+            users = ports.get((protocol, port), {})
             leaving = self._session.leaving_ports.get((protocol, port), {}) if rows.is_later else {}
-            for (node, used_address), used in users.items():
-                count = used - leaving.get((node, used_address), 0)
-                row = self._session.row_of(node)
-                if count and row >= 0 and _overlap(address, used_address):
-                    taken[row] = 1
-        text = "node(s) didn't have free ports for the requested pod ports"
-        return Verdict(taken[rows.index], (text,))
+            if not users:
+                continue
+            if isinstance(rows.index, slice):
+                used = [
+                    self._session.row_of(node)
+                    for node in users
+                    if _is_taken(users, leaving, node, address)
+                ]
+                taken[[row for row in used if row >= 0]] = 1
+            else:
+                for place, row in enumerate(rows.index.tolist()):
+                    if _is_taken(users, leaving, names[row], address):
+                        taken[place] = 1
+        return Verdict(taken, ("node(s) didn't have free ports for the requested pod ports",))
 
 
 def _required(shape: PodShape) -> NodeSelector | None:
@@ -185,8 +199,13 @@ def _required(shape: PodShape) -> NodeSelector | None:
     return affinity.required_during_scheduling_ignored_during_execution if affinity else None
 
 
-def _overlap(one: str, other: str) -> bool:
-    return one == other or _ANY_ADDRESS in (one, other)
+def _is_taken(users: Users, leaving: Users, node: str, address: str) -> bool:
+    """Whether pods on a node, other than those that are leaving it, use a port at an address that overlaps."""
+    gone = leaving.get(node, {})
+    return any(
+        count > gone.get(used, 0) and (used == address or _ANY_ADDRESS in (used, address))
+        for used, count in users.get(node, {}).items()
+    )
 
 
 SPEC = PluginSpec(

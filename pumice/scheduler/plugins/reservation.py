@@ -39,7 +39,8 @@ class ReservationPlugin:
         self._session = session
         register.target_job(self._target)
         register.reserved_nodes(self._next_node)
-        register.node_filter(self._judge)
+        register.alike_queues()
+        register.node_filter(self._judge, by_rules=True)
 
     def _target(self, jobs: Sequence[Job]) -> Job:
         return min(jobs, key=lambda job: (-job.order_priority, job.created, job.key))

@@ -12,7 +12,7 @@ Mode `volcano` is what Volcano ships: the fullest bucket first, anew after each 
 import numpy as np
 
 from pumice.scheduler.arguments import Argument, Arguments
-from pumice.scheduler.model.axis import Floats
+from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord, Rows
 from pumice.scheduler.model.tasks import Status, Task
@@ -29,6 +29,8 @@ __all__ = ["SPEC", "TaskTopology", "role_in"]
 _WEIGHT = "task-topology.weight"
 _MODE = "task-topology.mode"
 _FULL = 100.0
+_COLUMNS = 64
+"""Jobs of which columns are kept; beyond that those of the first one are dropped, and counted again when they are needed."""
 _OUTSIDE = (1, 0, 0, 0, 0)
 
 
@@ -42,6 +44,7 @@ class TaskTopology:
         self._jobs: dict[str, Buckets] = {}
         self._stacks = Stacks()
         self._places: dict[str, dict[int, int]] = {}
+        self._repelled: dict[str, dict[str, Ints]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Build the buckets of the jobs that ask for it."""
@@ -113,22 +116,52 @@ class TaskTopology:
     def counts(self, task: Task, buckets: Buckets, bucket: Bucket, rows: Rows) -> Floats:
         """Pods of the bucket that are or fit on each node, as the mode counts them."""
         others = buckets.others(task, bucket)
-        fitting = self._stacks.of(task, others, buckets.role_of).fitting(rows)
-        counts = fitting.astype(np.float64)
-        for node, number in bucket.on_node.items():
+        stack = self._stacks.of(task, others, buckets.role_of)
+        fitting = self._stacks.column(stack, rows, self._session.touched)
+        counts = fitting.copy()
+        for node, placed in bucket.placed.items():
             row = self._session.row_of(node)
             if row >= 0:
-                counts[row] += number
-        for node in buckets.placed:
-            row = self._session.row_of(node)
-            if row < 0:
-                continue
-            if self._is_volcano:
-                counts[row] -= buckets.conflicts(task, node)
-            elif repelling := buckets.conflicts(task, node, besides=bucket):
-                counts[row] = 1 - repelling
+                counts[row] += placed.total()
+        repelling = self._repelling(task, buckets, bucket)
+        if repelling is not None and self._is_volcano:
+            counts -= repelling
+        elif repelling is not None:
+            np.copyto(counts, 1 - repelling, where=repelling > 0)
         counts[fitting == 0] = 0
         return counts
+
+    def _repelling(self, task: Task, buckets: Buckets, bucket: Bucket) -> Ints | None:
+        """Pods of the job on each node that a pod should not be with; None where there are none at all.
+
+        As designed, the pods of its own bucket do not count: it was put into the bucket although they repel it.
+        """
+        role = buckets.role_of(task)
+        if not buckets.is_repelled(role):
+            return None
+        columns = self._repelled.get(task.job)
+        if columns is None:
+            if len(self._repelled) >= _COLUMNS:
+                del self._repelled[next(iter(self._repelled))]
+            columns = self._repelled[task.job] = {}
+        found = columns.get(role)
+        if found is None:
+            found = columns[role] = self._repelled_anew(buckets, role)
+        if not self._is_volcano:
+            for node, own in bucket.placed.items():
+                number, row = buckets.repelling(role, own), self._session.row_of(node)
+                if number and row >= 0:
+                    found = found.copy()
+                    found[row] -= number
+        return found if found.any() else None
+
+    def _repelled_anew(self, buckets: Buckets, role: str) -> Ints:
+        found = np.zeros(len(self._session.node_names), dtype=np.int64)
+        for node, placed in buckets.placed.items():
+            row = self._session.row_of(node)
+            if row >= 0:
+                found[row] = buckets.repelling(role, placed)
+        return found
 
     # -- placements --------------------------------------------------------------------------
 
@@ -136,11 +169,19 @@ class TaskTopology:
         buckets = self._jobs.get(task.job)
         if buckets is not None:
             buckets.place(task, record.name)
+            self._count_repelled(task, buckets, record.row, 1)
 
     def _on_deallocate(self, task: Task, record: NodeRecord) -> None:
         buckets = self._jobs.get(task.job)
         if buckets is not None:
             buckets.take_back(task, record.name)
+            self._count_repelled(task, buckets, record.row, -1)
+
+    def _count_repelled(self, task: Task, buckets: Buckets, row: int, step: int) -> None:
+        other = buckets.role_of(task)
+        for role, column in self._repelled.get(task.job, {}).items():
+            if row >= 0 and buckets.repels(role, other):
+                column[row] += step
 
 
 def role_in(task: Task, known: set[str]) -> str:

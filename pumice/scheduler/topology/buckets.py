@@ -4,13 +4,14 @@ A pod goes into the bucket that attracts it most, of equals into the lighter one
 them repel it. Pods that are placed already make a bucket of their node.
 """
 
+import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pumice.api.quantities import MILLI
 from pumice.scheduler.model.axis import CPU, MEMORY, PODS
-from pumice.scheduler.model.order import Natural, natural
+from pumice.scheduler.model.order import Natural
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.topology.rules import NONE, TopologyRules
 
@@ -47,6 +48,10 @@ class Bucket:
         return Counter({node: roles.total() for node, roles in self.placed.items()})
 
 
+Mix = tuple[tuple[str, int], ...]
+"""Tasks in a bucket, each with the number of its pods."""
+
+
 class Buckets:
     """The buckets of a job for one session.
 
@@ -78,11 +83,14 @@ class Buckets:
         """
         self.role_of = role_of
         self._attraction = rules.attraction()
+        self._wary = {role for role, _ in self._attraction.apart}
         left_out = set(outside)
         self._types = {role: kind for role, kind in rules.types().items() if role not in left_out}
         self._ranks = {role: rank for rank, role in reversed(list(enumerate(rules.order)))}
         self._unranked = len(rules.order)
         self._bucket_of: dict[str, Bucket] = {}
+        self._mixes: dict[Mix, list[tuple[float, int]]] = {}
+        self._draws: dict[tuple[str, Mix], int] = {}
         self.all: list[Bucket] = []
         self.placed: dict[str, Counter[str]] = {}
         self._build(tasks, as_volcano=as_volcano)
@@ -90,7 +98,7 @@ class Buckets:
 
     def _build(self, tasks: Iterable[Task], *, as_volcano: bool) -> None:
         def by_name(task: Task) -> Natural:
-            return (task.name,) if as_volcano else natural(task.name)
+            return (task.name,) if as_volcano else task.order[2]
 
         counted = [task for task in tasks if task.status in _COUNTED]
         for task in counted:
@@ -113,11 +121,16 @@ class Buckets:
                 of_node[task.node] = bucket
                 _note(bucket.placed, task.node, self.role_of(task), 1)
             else:
-                bucket = self._choose(task)
+                if not self._mixes:
+                    for each in self.all:
+                        self._line_up(each)
+                bucket = self._choose(self.role_of(task))
                 bucket.members.append(task)
                 bucket.pending[task.key] = task
                 bucket.weight += weight_of(task)
             bucket.roles[self.role_of(task)] += 1
+            if not task.node:
+                self._line_up(bucket)
             bucket.size += 1
             self._bucket_of[task.key] = bucket
 
@@ -126,19 +139,32 @@ class Buckets:
         self.all.append(bucket)
         return bucket
 
-    def _choose(self, task: Task) -> Bucket:
-        role = self.role_of(task)
-        best: Bucket | None = None
-        best_draw = 0
-        for bucket in self.all:
-            draw = self._attraction.of(role, bucket.roles)
-            if (
-                best is None
-                or draw > best_draw
-                or (draw == best_draw and bucket.weight < best.weight)
-            ):
-                best, best_draw = bucket, draw
-        return self._open() if best is None or best_draw < 0 else best
+    def _line_up(self, bucket: Bucket) -> None:
+        """Put a bucket among those with the same tasks, the lightest first."""
+        mix = tuple(sorted(bucket.roles.items()))
+        heapq.heappush(self._mixes.setdefault(mix, []), (bucket.weight, bucket.index))
+
+    def _choose(self, role: str) -> Bucket:
+        """Take the bucket for a pod of a task out of its line.
+
+        Buckets with the same tasks are equally attractive, so only the lightest of them is looked at.
+        """
+        best: tuple[int, float, int] | None = None
+        chosen: Mix = ()
+        for mix, line in self._mixes.items():
+            draw = self._draws.get((role, mix))
+            if draw is None:
+                draw = self._draws[role, mix] = self._attraction.of(role, dict(mix))
+            rank = (-draw, *line[0])
+            if best is None or rank < best:
+                best, chosen = rank, mix
+        if best is None or best[0] > 0:
+            return self._open()
+        line = self._mixes[chosen]
+        _, index = heapq.heappop(line)
+        if not line:
+            del self._mixes[chosen]
+        return self.all[index]
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -154,21 +180,17 @@ class Buckets:
         """Type of a pod's task, the stronger the higher."""
         return self._types.get(self.role_of(task), NONE)
 
-    def conflicts(self, task: Task, node: str, *, besides: Bucket | None = None) -> int:
-        """Pods of the job on a node that a pod should not be with.
+    def is_repelled(self, role: str) -> bool:
+        """Whether pods of a task should not be with those of any other."""
+        return role in self._wary
 
-        Args:
-            task: The pod.
-            node: The node.
-            besides: A bucket whose pods do not count: the pod was put into it although they repel it.
-        """
-        placed = self.placed.get(node)
-        if not placed:
-            return 0
-        role = self.role_of(task)
-        repelling = self._attraction.repulsion(role, placed)
-        own = besides.placed.get(node) if besides and repelling else None
-        return repelling - (self._attraction.repulsion(role, own) if own else 0)
+    def repels(self, role: str, other: str) -> bool:
+        """Whether pods of a task should not be with those of another one."""
+        return (role, other) in self._attraction.apart
+
+    def repelling(self, role: str, placed: Mapping[str, int]) -> int:
+        """How many of these pods, by task, a pod of a task should not be with."""
+        return self._attraction.repulsion(role, placed)
 
     def others(self, task: Task, bucket: Bucket) -> list[Task]:
         """Pods of a bucket that wait beside a pod, in the order of placing."""
@@ -202,7 +224,10 @@ class Buckets:
 
 
 def _note(placed: dict[str, Counter[str]], node: str, role: str, step: int) -> None:
-    placed.setdefault(node, Counter())[role] += step
+    roles = placed.get(node)
+    if roles is None:
+        roles = placed[node] = Counter()
+    roles[role] += step
 
 
 _COUNTED = frozenset(

@@ -52,10 +52,10 @@ def dump(state: ClusterState) -> dict[str, Any]:
         },
         "waiting": sorted(state.waiting),
         "ports": sorted(
-            (*port, *user, count)
-            for port, users in state.nodes.ports.items()
-            for user, count in users.items()
-            if count
+            (*port, node, address, count)
+            for port, nodes in state.nodes.ports.items()
+            for node, users in nodes.items()
+            for address, count in users.items()
         ),
         "shapes": len(state.shapes),
     }

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler.board import NOWHERE, Board
+from pumice.scheduler.board import NOWHERE, Board, FixedPart
+from pumice.scheduler.points import PodClass
+from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session import Session
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, config_text
@@ -39,9 +41,12 @@ def _scene(config: str, **options: Any) -> Scene:
 
 
 def _fresh(session: Session, board: Board) -> Board:
+    allowed = np.ones(len(session.view.rows), dtype=np.bool_)
+    pods = PodClass(board.pods.shape, board.pods.queue, allowed)
+    fixed = FixedPart(pods, session.view.rows, session.extensions)
     return Board(
-        board.pods.shape,
-        board.pods.queue,
+        pods,
+        fixed,
         session.view.rows,
         session.extensions,
         session.ledger,
@@ -121,3 +126,62 @@ def test_a_session_without_nodes_has_no_best_one() -> None:
     board = session.board(task, "default")
     assert (board.best(task), board.best_later(task)) == (NOWHERE, NOWHERE)
     assert np.array_equal(board.pods.allowed, [])
+
+
+def _queues(**options: Any) -> Scene:
+    return Scene(
+        {
+            "nodes": [[f"n{number}", 8, "16Gi"] for number in range(3)],
+            "queues": [["a", options], ["b"], ["c"]],
+            "podgroups": [["ns", f"g{queue}", queue, 2, "Inqueue"] for queue in "abc"],
+            "pods": [
+                ["ns", f"{queue}{i}", "", "Pending", 1 + i, "1Gi", f"g{queue}"]
+                for queue in "abc"
+                for i in range(2)
+            ],
+        }
+    )
+
+
+def test_alike_queues_share_boards_and_those_with_wishes_do_not() -> None:
+    terms = {"preferredDuringSchedulingIgnoredDuringExecution": ["g"]}
+    scene = _queues(affinity={"nodeGroupAffinity": terms})
+    session = open_session(scene)
+    tasks = scene.state.tasks
+    boards = [session.board(tasks[f"ns/{queue}0"], queue) for queue in "abc"]
+    assert boards[1] is boards[2]
+    assert boards[0] is not boards[1]
+
+
+def test_a_filter_that_does_not_say_which_queues_are_alike_is_asked_for_each() -> None:
+    scene = _queues()
+    session = open_session(scene)
+    asked: list[str] = []
+    registrar = Registrar(session.extensions, "own", 0, {"enablePredicate": True})
+    registrar.node_filter(lambda pods, _: asked.append(pods.queue))
+    for queue in "abc":
+        session.board(scene.state.tasks[f"ns/{queue}0"], queue)
+    assert asked == ["a", "b", "c"]
+
+
+def test_a_filter_that_does_not_say_that_it_reads_rules_alone_is_asked_for_each_shape() -> None:
+    scene = _queues()
+    session = open_session(scene)
+    asked: list[int] = []
+    registrar = Registrar(session.extensions, "own", 0, {"enablePredicate": True})
+    registrar.alike_queues()
+    registrar.node_filter(lambda pods, _: asked.append(int(pods.shape.vector[0])))
+    for name in ("a0", "a1", "b0", "b1"):
+        session.board(scene.state.tasks[f"ns/{name}"], name[0])
+    assert asked == [1000, 2000]
+
+
+def test_boards_that_were_dropped_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = _queues().cycle().binds
+    monkeypatch.setattr("pumice.scheduler.session._BOARDS", 1)
+    scene = _queues()
+    assert scene.cycle().binds == expected
+    session = open_session(_queues())
+    for task in list(session.state.tasks.values()):
+        session.board(task, "b")
+    assert len(session._boards) == 1
