@@ -1,4 +1,4 @@
-"""Who may ask the embedded API server: whoever has the token, by the address at which it listens.
+"""Who may ask the embedded API server: clients that have the token, by the address at which it listens.
 
 Loopback keeps other machines out, but neither other users of this one nor the pages of a browser: a page may give its own
 host name this machine's address (DNS rebinding) and then ask as if it came from here. Its requests name that

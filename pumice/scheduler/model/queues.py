@@ -36,7 +36,7 @@ class QueueTable:
         paths: Rows of a queue and of those above it, by row.
         levels: Rows by depth, the roots first.
         jobs: Jobs that a queue has itself, by row.
-        amounts: What the specs of queues say about resources, by name; kept by whoever sets queues.
+        amounts: What the specs of queues say about resources, by name; kept by `ClusterState.set_queue`.
         allocated: What pods of its own jobs hold or are promised, by row and column.
         pending: What waiting pods of its own jobs ask for.
         tree: What pods of its own jobs hold, and of those of the queues below it.

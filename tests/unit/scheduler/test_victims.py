@@ -37,9 +37,6 @@ def _tiers(case: dict[str, Any]) -> Any:
 
 
 def _run(case: dict[str, Any], document: dict[str, Any], action: str) -> None:
-    lacking = set(case.get("needs", ())) - set(builtin_registry().plugins)
-    if lacking:
-        pytest.skip(f"needs plugins {', '.join(sorted(lacking))}")
     case = {"classes": document["classes"]} | case
     scene = Scene(case, config_text(_tiers(case), case.get("actions", [action])))
     result, expect = scene.cycle(), case["expect"]
