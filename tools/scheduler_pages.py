@@ -122,17 +122,25 @@ def _functions(spec: PluginSpec) -> Iterator[tuple[str, ...]]:
 
 
 def registered(spec: PluginSpec) -> list[str]:
-    """Names of the functions that a plugin registers, in the order of `FUNCTIONS`; some only with certain arguments."""
-    tree = ast.parse(inspect.getsource(sys.modules[spec.build.__module__]))
-    called = {
-        node.func.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "register"
-    }
-    return [name for name in FUNCTIONS if name in called]
+    """Names of the functions that a plugin registers, in the order of `FUNCTIONS`; some only with certain arguments.
+
+    Raises:
+        ValueError: The plugin hands its registrar on, so that its source does not say what it registers.
+    """
+    nodes = list(ast.walk(ast.parse(inspect.getsource(sys.modules[spec.build.__module__]))))
+    called = [
+        node for node in nodes if isinstance(node, ast.Attribute) and _is_registrar(node.value)
+    ]
+    if len(called) != sum(map(_is_registrar, nodes)):
+        raise ValueError(
+            f"plugin {spec.name}: call functions of `register` in the plugin's own module only"
+        )
+    names = {node.attr for node in called}
+    return [name for name in FUNCTIONS if name in names]
+
+
+def _is_registrar(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "register"
 
 
 class _Switches(dict[str, bool]):

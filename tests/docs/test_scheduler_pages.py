@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,6 +91,17 @@ def test_every_function_that_a_plugin_can_register_is_explained() -> None:
     assert set(scheduler_pages.FUNCTIONS) == names - OTHERS
     for spec in PLUGINS.values():
         assert scheduler_pages.registered(spec), spec.name
+
+
+def test_a_plugin_that_hands_its_registrar_on_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "class Plugin:\n    def open(self, session, register):\n        help(register)\n"
+    (tmp_path / "handing_on.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    build = importlib.import_module("handing_on").Plugin
+    with pytest.raises(ValueError, match="plugin handing-on: call functions of `register`"):
+        scheduler_pages.registered(PluginSpec("handing-on", "Hands it on.", build))
 
 
 # -- which actions ask a function ----------------------------------------------------------------
