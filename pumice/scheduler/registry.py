@@ -12,6 +12,8 @@ from typing import TypeVar
 from pumice.scheduler.actions import allocate, enqueue
 from pumice.scheduler.plugins import (
     binpack,
+    capacity,
+    drf,
     gang,
     nodegroup,
     nodeorder,
@@ -31,11 +33,9 @@ __all__ = [
 
 PLANNED_PLUGINS = frozenset(
     {
-        "capacity",
         "cdp",
         "conformance",
         "deviceshare",
-        "drf",
         "extender",
         "network-topology-aware",
         "numa-aware",
@@ -102,6 +102,8 @@ def builtin_registry() -> Registry:
         plugins=(
             priority.SPEC,
             gang.SPEC,
+            drf.SPEC,
+            capacity.SPEC,
             predicates.SPEC,
             nodeorder.SPEC,
             binpack.SPEC,

@@ -14,6 +14,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.board import Board
 from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.ledger import Ledger
+from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
@@ -130,6 +131,7 @@ class Session:
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, str], Board] = {}
         self._impossible: dict[int, Reason | None] = {}
+        self._created: dict[str, float] = {}
         self.view = SessionView(state, now, actions, self.events)
         self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
         self.extensions = Extensions()
@@ -170,9 +172,13 @@ class Session:
 
     def queue_key(self, queue: Queue) -> SortKey:
         """Place of a queue among queues; the older and then the name decide in the end."""
+        self.ledger.keys_taken += 1
         keys = [each.call(queue) for each in self.extensions.queue_order]
-        created = parse_time(queue.metadata.creation_timestamp) or 0.0
-        return (*keys, created, queue.metadata.name)
+        name = queue.metadata.name
+        created = self._created.get(name)
+        if created is None:
+            created = self._created[name] = parse_time(queue.metadata.creation_timestamp) or 0.0
+        return (*keys, created, name)
 
     def job_key(self, job: Job) -> SortKey:
         """Place of a job among the jobs of its queue.
@@ -180,6 +186,7 @@ class Session:
         Raises:
             JobError: A plugin failed; orders are also asked for outside of the job's turn.
         """
+        self.ledger.keys_taken += 1
         try:
             keys = [each.call(job) for each in self.extensions.job_order]
         except Exception as error:
@@ -190,6 +197,17 @@ class Session:
         """Place of a pod among the pods of its job."""
         keys: list[Any] = [each.call(task) for each in self.extensions.task_order]
         return (*keys, task.order)
+
+    def queue_line(self) -> Line[Queue]:
+        """A line of queues; keys are taken anew when an eviction or an undone placement has made a share smaller."""
+        epochs = self.extensions.queue_epochs
+        return Line(
+            self.queue_key, lambda: self.ledger.queue_epoch + sum(each.call() for each in epochs)
+        )
+
+    def job_line(self) -> Line[Job]:
+        """A line of jobs; keys are taken anew like those of queues."""
+        return Line(self.job_key, lambda: self.ledger.job_epoch)
 
     # -- questions ---------------------------------------------------------------------------
 

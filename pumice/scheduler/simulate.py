@@ -24,7 +24,7 @@ from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycl
 
 __all__ = ["Simulation", "World", "WorldError", "with_priorities"]
 
-T = TypeVar("T", Node, PodGroup, Pod)
+T = TypeVar("T", Node, PodGroup, Pod, Queue)
 
 
 class WorldError(ValueError):
@@ -98,7 +98,7 @@ class Simulation:
         if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in world.queues):
             self._state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
         for queue in world.queues:
-            self._state.set_queue(queue)
+            _take_in(self._state.set_queue, queue)
         for priority_class in world.priority_classes:
             self._state.set_priority_class(priority_class)
         for claim in world.claims:

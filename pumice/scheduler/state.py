@@ -20,7 +20,7 @@ from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable
-from pumice.scheduler.model.queues import QueueTable
+from pumice.scheduler.model.queues import QueueTable, check_amounts
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import PLACED, Task
@@ -249,7 +249,12 @@ class ClusterState:
         return self._changed(True)
 
     def set_queue(self, queue: Queue) -> bool:
-        """Take in a Queue."""
+        """Take in a Queue.
+
+        Raises:
+            QuantityError: An amount cannot be read; the state is as before.
+        """
+        check_amounts(queue)
         old = self.queues.get(queue.metadata.name)
         if (
             old is not None

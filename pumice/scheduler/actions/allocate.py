@@ -10,6 +10,7 @@ configured that would do it. They are then part of the gang like any other pod.
 from collections.abc import Sequence
 
 from pumice.api.queues import Queue
+from pumice.scheduler.actions.fifo import hold_back, is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.line import Line
@@ -25,15 +26,14 @@ __all__ = ["SPEC", "goes_on", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turns until nobody has pods left to try."""
-    queues: Line[Queue] = Line(session.queue_key)
+    queues = session.queue_line()
     jobs: dict[str, Line[Job]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
         with session.turn(job):
             if _admitted(session, job) is None or not _candidates(session, job):
                 continue
-            line = jobs.setdefault(job.queue, Line(session.job_key))
-            line.push(job)
+            jobs.setdefault(job.queue, session.job_line()).push(job)
     for name, line in jobs.items():
         if line:
             queues.push(session.state.queues[name])
@@ -52,6 +52,8 @@ def run(session: Session, _arguments: Arguments) -> None:
                 waiting = tasks[job.key] = _Tasks(session, _candidates(session, job))
             if waiting and _turn(session, queue, job, waiting) and waiting:
                 line.push(job)
+            if is_fifo(queue) and not (session.is_ready(job) or session.is_pipelined(job)):
+                hold_back(session, queue, job, line)
         queues.push(queue)
 
 

@@ -6,15 +6,23 @@ reserves and what of it is elastic, is brought up to date for the jobs that chan
 """
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
 from pumice.api import keys
+from pumice.api.quantities import parse_milli
 from pumice.api.queues import Queue
-from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.axis import Axis, Ints, in_units
 from pumice.scheduler.model.jobs import Job
 
-__all__ = ["MAX_DEPTH", "QueueTable"]
+__all__ = ["MAX_DEPTH", "UNSAID", "QueueTable", "check_amounts"]
+
+UNSAID = -1
+"""Stands in `QueueTable.stated` for an amount that a queue does not state."""
+
+Field = Literal["capability", "deserved", "guarantee"]
+"""Fields of a Queue's spec that hold amounts."""
 
 MAX_DEPTH = 64
 """Levels of queues that count; admission allows fewer."""
@@ -45,6 +53,7 @@ class QueueTable:
         "_is_settled",
         "_late",
         "_reserved",
+        "_stated",
         "allocated",
         "jobs",
         "levels",
@@ -74,6 +83,7 @@ class QueueTable:
         for row, path in enumerate(self.paths):
             by_depth.setdefault(len(path), []).append(row)
         self.levels = [np.array(by_depth[depth], dtype=np.int64) for depth in sorted(by_depth)]
+        self._stated: dict[Field, Ints] = {}
         shape = (len(self.names), len(self._axis))
         self.jobs: Ints = np.zeros(len(self.names), dtype=np.int64)
         self.allocated: Ints = np.zeros(shape, dtype=np.int64)
@@ -177,6 +187,7 @@ class QueueTable:
         """Open the columns that the axis has gained."""
         missing = len(self._axis) - self.allocated.shape[1]
         if missing > 0:
+            self._stated.clear()
             for name in ("allocated", "pending", "tree", "_reserved", "_elastic"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
 
@@ -202,6 +213,23 @@ class QueueTable:
         self._catch_up()
         return self._elastic
 
+    def resource(self, column: int) -> str:
+        """Name of the resource of a column."""
+        return self._axis.names[column]
+
+    def stated(self, field: Field) -> Ints:
+        """Amounts that queues state in their spec, by row and column; `UNSAID` where they do not."""
+        found = self._stated.get(field)
+        if found is None:
+            found = np.full((len(self.names), self.width), UNSAID, dtype=np.int64)
+            for row, queue in enumerate(self.queues):
+                for name, amount in _amounts(queue, field).items():
+                    column = self._axis.find(name)
+                    if column is not None and column < self.width:
+                        found[row, column] = in_units(column, amount, has=True)
+            self._stated[field] = found
+        return found
+
     def below(self, amounts: Ints) -> Ints:
         """Sums over each queue and those below it, of amounts by row and column."""
         sums = amounts.copy()
@@ -219,6 +247,26 @@ class QueueTable:
                 self._reserved[job.row] += _less(reserved, job.reserved)
                 self._elastic[job.row] += _less(elastic, job.elastic)
             job.reserved, job.elastic = reserved, elastic
+
+
+def check_amounts(queue: Queue) -> None:
+    """Make sure that all amounts of a queue can be read.
+
+    Raises:
+        QuantityError: One cannot.
+    """
+    for field in ("capability", "deserved", "guarantee"):
+        _amounts(queue, field)
+
+
+def _amounts(queue: Queue, field: Field) -> Mapping[str, int]:
+    """Milli-units by resource name; what is below 0 counts as nothing."""
+    spec = queue.spec
+    if field == "guarantee":
+        stated = spec.guarantee.resource if spec.guarantee is not None else None
+    else:
+        stated = spec.capability if field == "capability" else spec.deserved
+    return {name: max(parse_milli(value), 0) for name, value in (stated or {}).items()}
 
 
 def _reserved(job: Job) -> Ints:

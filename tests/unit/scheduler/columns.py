@@ -69,7 +69,7 @@ def check_sums(state: ClusterState) -> None:
     for job in state.jobs.values():
         held, asked = nothing.copy(), nothing.copy()
         for task in job.tasks.values():
-            held += task.shape.vector * (task.status in ALLOCATED_LIKE)
+            held += task.shape.vector * (task.status in HOLDS)
             asked += task.shape.vector * (task.status is Status.PENDING)
         assert (job.allocated == held).all()
         assert (job.pending == asked).all()
@@ -94,6 +94,7 @@ def check_sums(state: ClusterState) -> None:
     _check_running(state)
 
 
+HOLDS = ALLOCATED_LIKE | {Status.PIPELINED}
 _KINDS = ("allocated", "pending", "tree", "reserved", "elastic")
 
 

@@ -53,14 +53,12 @@ def test_volcanos_own_file_is_accepted_with_warnings() -> None:
         "actions: backfill is not part of this version, ignored",
         "tiers[0].plugins[2]: plugin conformance is not part of this version, ignored",
         "tiers[1].plugins[0]: plugin overcommit is not part of this version, ignored",
-        "tiers[1].plugins[1]: plugin drf is not part of this version, ignored",
         "tiers[1].plugins[3]: plugin proportion is not part of this version, ignored",
     )
     assert config.missing == (
         "action backfill",
         "plugin conformance",
         "plugin overcommit",
-        "plugin drf",
         "plugin proportion",
     )
 
@@ -101,7 +99,7 @@ def test_unknown_names_are_errors_with_a_guess() -> None:
     )
     assert plugin == (
         "tiers[0].plugins[0].name: unknown plugin 'gnag' (did you mean \"gang\"?); there are "
-        "binpack, gang, nodegroup, nodeorder, predicates, priority, task-topology "
+        "binpack, capacity, drf, gang, nodegroup, nodeorder, predicates, priority, task-topology "
         "[SCHED-UNKNOWN-PLUGIN]"
     )
     assert nameless == (
