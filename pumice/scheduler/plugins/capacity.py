@@ -71,10 +71,10 @@ class Capacity:
             named = self._rights.named[row].nonzero()[0].tolist()
             deserved = tuple((column, int(self._rights.deserved[row, column])) for column in named)
             self._deserved[row] = deserved
+        if not deserved:
+            return NOT_DESERVING
         held = self._held
-        return max(
-            (held.item(row, column) / amount for column, amount in deserved), default=NOT_DESERVING
-        )
+        return max([held.item(row, column) / amount for column, amount in deserved])
 
     def _distance(self, queue: Queue, preemptor: Queue) -> int:
         """Queues that have more queues above them in common with the one that asks come first."""

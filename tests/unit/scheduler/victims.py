@@ -18,7 +18,7 @@ def preemptor_of(scene: Scene, pod: str) -> Preemptor:
 
 
 def candidates_of(scene: Scene, preemptor: Preemptor, *, same_queue: bool = False) -> Candidates:
-    """Running pods of other queues (or of other gangs of the same one), by node and then in the order of the scene."""
+    """Running pods of other queues (or of other gangs of the same one), by node and then by name."""
     state = scene.state
     tasks = [
         task
@@ -30,7 +30,7 @@ def candidates_of(scene: Scene, preemptor: Preemptor, *, same_queue: bool = Fals
         and task.job != preemptor.job.key
         and (state.jobs[task.job].queue == preemptor.job.queue) is same_queue
     ]
-    tasks.sort(key=lambda task: state.nodes.records[task.node].row)
+    tasks.sort(key=lambda task: (state.nodes.records[task.node].row, task.key))
     return candidates(scene, tasks)
 
 
