@@ -108,3 +108,25 @@ def test_pods_of_queues_with_larger_shares_may_go(case: dict[str, Any]) -> None:
     before = session.queue_key(preemptor.queue)
     assert len(may_go(found, session.reclaimable(preemptor, found))) == case["may_go"]
     assert session.queue_key(preemptor.queue) == before
+
+
+def test_a_queue_whose_share_became_smaller_by_a_placement_elsewhere_comes_first() -> None:
+    """The first pod of y scales x down to it, so that both go before q, which waited in front of x."""
+    queues = {"q": ["root/q", "1/1"], "x": ["root/p/x", "1/1/1"], "y": ["root/p/y", "1/1/1"]}
+    pods = [["ns", f"x-{number}", "n", "Running", 1, "1G", "x"] for number in range(4)]
+    pods += [["ns", f"q-{number}", "n", "Running", 1, "1G", "q"] for number in range(3)]
+    pods += [["ns", f"{name}-new", "", "Pending", 1, "1G", name] for name in queues]
+    pods.append(["ns", "y-more", "", "Pending", 1, "1G", "y"])
+    cluster = {
+        "nodes": [["n", 10, "10G"]],
+        "queues": [_queue(name, said) for name, said in queues.items()],
+        "podgroups": [["ns", name, name, 1, "Running"] for name in queues],
+        "pods": pods,
+    }
+    scene = Scene(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
+    session = open_session(scene)
+    line = session.queue_line()
+    for name in queues:
+        line.push(scene.state.queues[name])
+    session.statement().allocate(scene.state.tasks["ns/y-new"], scene.state.nodes.order[0])
+    assert [line.pop().metadata.name for _ in queues] == ["y", "x", "q"]
