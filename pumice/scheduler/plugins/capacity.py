@@ -44,15 +44,12 @@ class Capacity:
         self._above = frozenset(self._rights.parents)
         self._deserved: dict[int, tuple[tuple[int, int], ...]] = {}
         self._claims: Ints | None = None
-        self._entered: Ints | None = None
         register.queue_order(self._key)
         register.allocatable(self._why_not_allocatable)
         register.preemptive(self._why_not_preemptive)
         register.reclaimable(self._may_go)
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
-        register.on_allocate(lambda *_: self._forget_claims())
-        register.on_deallocate(lambda *_: self._forget_claims())
         if in_tree:
             register.victim_queue_order(self._distance)
 
@@ -156,26 +153,17 @@ class Capacity:
     def _enter(self, job: Job) -> None:
         if job.row < 0 or not job.min_resources:
             return
-        claims = self._claimed()
-        assert self._entered is not None
-        rest = (job.minimum - job.allocated).clip(min=0)
         path = self._rights.paths[job.row]
-        self._entered[path] += rest
-        claims[path] += rest
+        self._claimed()[path] += (job.minimum - job.allocated).clip(min=0)
 
     def _claimed(self) -> Ints:
-        """What queues hold and have reserved beyond it, with gangs that entered in this session."""
+        """What queues hold and have reserved beyond it, as it was when a gang first asked, and gangs that entered since."""
         if self._claims is None:
             reserved = self._table.reserved - self._table.elastic
             if self._in_tree:
                 reserved = self._table.below(reserved)
-            if self._entered is None:
-                self._entered = reserved * 0
-            self._claims = self._held + reserved + self._entered
+            self._claims = self._held + reserved
         return self._claims
-
-    def _forget_claims(self) -> None:
-        self._claims = None
 
 
 SPEC = PluginSpec(

@@ -83,3 +83,69 @@ def test_shares(case: dict[str, Any]) -> None:
     session = open_session(scene)
     key = session.queue_key(scene.state.queues["q"])
     assert key[0] == (0, (case["share"],))
+
+
+def test_a_gang_that_was_refused_is_tried_again_when_its_queue_has_room() -> None:
+    """What its queue holds is neither room on a node nor a change of the gang."""
+    scene = Scene(
+        {
+            "nodes": [["n", 8, "8Gi"]],
+            "queues": [["q", {"capability": {"cpu": 2}}]],
+            "podgroups": [["ns", name, "q", 1, "Inqueue"] for name in ("first", "second")],
+            "pods": [
+                ["ns", f"{name}-0", "", "Pending", 2, 0, name] for name in ("first", "second")
+            ],
+        },
+        config_text([["gang", "capacity", "predicates"]]),
+    )
+    scene.start(result := scene.cycle())
+    assert list(result.binds) == ["ns/first-0"]
+    assert scene.cycle().pending["ns/second"].details["limit"]["used"] == "2"
+    scene.state.remove_pod("ns", "first-0")
+    assert list(scene.cycle().binds) == ["ns/second-0"]
+
+
+def test_gangs_that_enter_count_for_those_after_them() -> None:
+    """Each of them alone would fit below the capability of the department."""
+    scene = Scene(
+        {
+            "nodes": [["n", 8, "8Gi"]],
+            "queues": [["root"], ["d", {"capability": {"cpu": 3}}]]
+            + [[name, {"parent": "d"}] for name in ("a", "b")],
+            "podgroups": [
+                ["ns", name, name, 1, "Pending", {"minRes": {"cpu": 2}}] for name in "ab"
+            ],
+        },
+        config_text([[{"capacity": ["Hierarchy", "JobEnqueued"]}]]),
+    )
+    result = scene.cycle()
+    assert result.all_pod_groups["ns/a"].phase == "Inqueue"
+    assert "queue b: queue d above it has 2 of 3 cpu used" in result.pending["ns/b"].message
+
+
+def test_refusals_of_a_gang_say_what_the_gang_needs() -> None:
+    """Not what its single pod lacks once the others have taken theirs tentatively."""
+    scene = Scene(
+        {
+            "nodes": [["n", 20, "8Gi"]],
+            "queues": [["research", {"capability": {"cpu": 8}}]],
+            "podgroups": [
+                ["ns", "runs", "research", 1, "Running"],
+                ["ns", "waits", "research", 12, "Inqueue"],
+            ],
+            "pods": [["ns", "runs-0", "n", "Running", 6, 0, "runs"]],
+            "pod_sets": [{"pg": "waits", "count": 12, "memory": 0}],
+        },
+        config_text([["gang", "capacity", "predicates"]]),
+    )
+    reason = scene.cycle().pending["ns/waits"]
+    assert reason.message.endswith("queue research: 6 of 8 cpu used, 2 more allowed, needs 12")
+    assert reason.details["limit"] == {
+        "queue": "research",
+        "resource": "cpu",
+        "used": "6",
+        "limit": "8",
+        "guaranteedToOthers": "0",
+        "left": "2",
+        "needs": "12",
+    }
