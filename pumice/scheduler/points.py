@@ -62,28 +62,20 @@ class Verdict:
 
 
 class PodClass:
-    """Pods to which the same nodes are equally good: one shape, asking for one queue or for queues of one kind.
+    """Pods to which the same nodes are equally good: one shape, asking for one queue.
 
     Attributes:
         shape: What the pods ask for.
+        queue: Queue that pays.
         allowed: Nodes that pass the fixed filters; set before scores are asked for.
-        like_queue: A queue of the kind; see `Registrar.queue_kind`.
-        reads_queue: Whether a plugin has asked for the queue, so that the answers hold for that one alone.
     """
 
-    __slots__ = ("allowed", "like_queue", "reads_queue", "shape")
+    __slots__ = ("allowed", "queue", "shape")
 
     def __init__(self, shape: PodShape, queue: str, allowed: Bools) -> None:
         self.shape = shape
-        self.like_queue = queue
-        self.reads_queue = False
+        self.queue = queue
         self.allowed = allowed
-
-    @property
-    def queue(self) -> str:
-        """The queue that pays. What is answered after asking for it is not shared with other queues."""
-        self.reads_queue = True
-        return self.like_queue
 
 
 class Judge(Protocol):
@@ -181,7 +173,6 @@ class Extensions:
         victim_tasks: Pods that are to go without another one asking for their place.
         target_job: For which of several jobs nodes are to be reserved.
         reserved_nodes: Told when one more node is to be reserved.
-        queue_kinds: Which queues are alike to filters and scorers.
         pod_checks: Why no node whatever can take pods of a shape.
         filters: Which nodes a pod may use; all must agree.
         scores: How good nodes are; summed.
@@ -216,7 +207,6 @@ class Extensions:
     victim_tasks: list[Extension[Callable[[], Iterable[Task]]]] = field(default_factory=list)
     target_job: list[Extension[Callable[[Sequence[Job]], Job | None]]] = field(default_factory=list)
     reserved_nodes: list[Extension[Callable[[], None]]] = field(default_factory=list)
-    queue_kinds: list[Extension[Callable[[str], str]]] = field(default_factory=list)
     pod_checks: list[Extension[Callable[[PodShape], Reason | None]]] = field(default_factory=list)
     filters: list[Extension[FilterPoint]] = field(default_factory=list)
     scores: list[Extension[ScorePoint]] = field(default_factory=list)

@@ -157,13 +157,6 @@ class Registrar:
         """Say why no node whatever can take pods of a shape; asked once a session for each shape."""
         self._add(self._extensions.pod_checks, check, "enablePredicate")
 
-    def queue_kind(self, kind: Callable[[str], str]) -> None:
-        """Say which queues are alike: filters and scorers of the plugin answer the same for all queues of a kind.
-
-        They take the name of the queue from `PodClass.like_queue`. Answers that do not depend on the queue need no kind.
-        """
-        self._add(self._extensions.queue_kinds, kind)
-
     def node_filter(self, judge: Judge, *, scope: Scope = "fixed") -> None:
         """Say which nodes a class of pods may use.
 

@@ -129,8 +129,7 @@ class Session:
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
-        self._boards: dict[tuple[int, str | tuple[str, ...]], Board] = {}
-        self._kinds: dict[str, tuple[str, ...]] = {}
+        self._boards: dict[tuple[int, str], Board] = {}
         self._impossible: dict[int, Reason | None] = {}
         self._created: dict[str, float] = {}
         self.view = SessionView(state, now, actions, self.events)
@@ -287,19 +286,11 @@ class Session:
     # -- decisions ---------------------------------------------------------------------------
 
     def board(self, task: Task, queue: str) -> Board:
-        """The board of a pod's class; queues share it unless a plugin looks at the queue."""
-        kind: str | tuple[str, ...] | None = self._kinds.get(queue)
-        if kind is None:
-            kind = self._kinds[queue] = tuple(
-                each.call(queue) for each in self.extensions.queue_kinds
-            )
-        number = task.shape.number
-        board = self._boards.get((number, kind))
-        if board is not None and board.pods.reads_queue and board.pods.like_queue != queue:
-            kind = queue
-            board = self._boards.get((number, kind))
+        """The board of a pod's class."""
+        key = (task.shape.number, queue)
+        board = self._boards.get(key)
         if board is None:
-            board = self._boards[number, kind] = Board(
+            board = self._boards[key] = Board(
                 task.shape,
                 queue,
                 self.view.rows,

@@ -116,7 +116,6 @@ class NodeGroup:
         """Register the filter and the scorer."""
         self._session = session
         self._is_hierarchical = register.is_on("enableHierarchy")
-        register.queue_kind(self._kind)
         register.node_filter(self._judge)
         register.node_score(self._score, ranked=not self._is_volcano)
         for name, queue in sorted(session.queues.items()):
@@ -146,14 +145,9 @@ class NodeGroup:
             name = (found.spec.parent if found else "") or keys.ROOT_QUEUE
         return None
 
-    def _kind(self, queue: str) -> str:
-        """Queues for which every node is as good as another are alike."""
-        is_free = self._is_open and queue not in self._limits and self._rules(queue) is None
-        return "" if is_free else queue
-
     def _judge(self, pods: PodClass, _rows: Rows) -> Verdict | None:
-        rules = self._rules(pods.like_queue)
-        text = f"node(s) are in no node group that queue {pods.like_queue} may use"
+        rules = self._rules(pods.queue)
+        text = f"node(s) are in no node group that queue {pods.queue} may use"
         if rules is None:
             if self._is_open:
                 return None
@@ -166,7 +160,7 @@ class NodeGroup:
         return Verdict(codes.astype(np.int64), (text,))
 
     def _score(self, pods: PodClass, _rows: Rows) -> Floats | None:
-        rules = self._rules(pods.like_queue)
+        rules = self._rules(pods.queue)
         if rules is None:
             return None
         return self._by_group(lambda group: rules.score(group, ordered=self._is_ordered))
@@ -221,18 +215,18 @@ class NodeGroup:
         return column.values[place] if place != ABSENT else ""
 
     def _judge_limits(self, pods: PodClass, rows: Rows) -> Verdict | None:
-        if pods.like_queue not in self._limits:
+        if pods.queue not in self._limits:
             return None
-        limits = self._limits[pods.like_queue]
+        limits = self._limits[pods.queue]
         if limits is None:
-            text = f"node group limits of queue {pods.like_queue} cannot be read"
+            text = f"node group limits of queue {pods.queue} cannot be read"
             return Verdict(np.ones(len(rows), dtype=np.int64), (text,))
         codes = self._by_group(lambda group: float(self._exceeds(pods, group, limits)))
-        text = f"node group limits of queue {pods.like_queue} exceeded"
+        text = f"node group limits of queue {pods.queue} exceeded"
         return Verdict(codes.astype(np.int64)[rows.index], (text,))
 
     def _exceeds(self, pods: PodClass, group: str, limits: Limits) -> bool:
-        used = self._used.get((pods.like_queue, group))
+        used = self._used.get((pods.queue, group))
         for resource, limit in limits.get(group, {}).items():
             column = self._session.column(resource)
             if column is None:

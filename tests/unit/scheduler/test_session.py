@@ -1,9 +1,7 @@
 """How the answers of several plugins are combined."""
 
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 import pytest
 
 from pumice.scheduler import Registry, builtin_registry, load_config
@@ -16,7 +14,7 @@ from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from tests.unit.scheduler.answers import open_session, queue_rules
+from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, config_text
 
 GANG = {"podgroups": [["ns", "g", "default", 1, "Pending", {"minRes": {"cpu": 1}}]]}
@@ -236,38 +234,3 @@ def test_a_shape_that_found_no_node_is_not_tried_again_pod_by_pod() -> None:
     scene = Scene(case, config)
     assert sorted(scene.cycle().binds) == ["ns/pg-ps-0", "ns/pg-ps-1"]
     assert asked.count("worker") <= 2
-
-
-AFFINE = {"affinity": queue_rules(aff_req=["g1"])}
-
-
-@pytest.mark.parametrize(
-    ("plugins", "boards"),
-    [
-        (["nodeorder", "binpack", "predicates"], 1),
-        ([{"nodegroup": ["Predicate", "NodeOrder"], "args": {"nodegroup.open": True}}], 2),
-        ([{"nodegroup": ["Predicate", "NodeOrder"]}], 3),
-        (["reader"], 3),
-    ],
-    ids=["queues do not matter", "one queue has wishes", "queues without wishes", "a plugin looks"],
-)
-def test_queues_share_what_is_known_about_nodes(plugins: list[Any], boards: int) -> None:
-    """Masks and scores are computed once for pods of one shape, whichever queue pays, unless a plugin looks at it."""
-
-    def reads(register: Registrar) -> None:
-        register.node_score(lambda pods, rows: np.full(len(rows), float(len(pods.queue))))
-
-    scene = Scene(
-        {
-            "nodes": [["n", 4, "8Gi"]],
-            "queues": [["a"], ["b"], ["c", AFFINE]],
-            "podgroups": [["ns", f"g{name}", name, 1, "Inqueue"] for name in "abc"],
-            "pods": [["ns", f"g{name}-0", "", "Pending", 1, 0, f"g{name}"] for name in "abc"],
-        },
-        load_config(config_text([plugins]), _registry(_plugin("reader", reads))),
-    )
-    session = open_session(scene)
-    found = [session.board(scene.state.tasks[f"ns/g{name}-0"], name) for name in "abc"]
-    assert len({id(board) for board in found}) == boards
-    again = [session.board(scene.state.tasks[f"ns/g{name}-0"], name) for name in "abc"]
-    assert all(one is other for one, other in zip(found, again, strict=True))
