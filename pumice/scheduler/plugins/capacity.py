@@ -5,6 +5,8 @@ A queue states a limit (`spec.capability`), what it gets back when it needs it (
 above it, whose limits hold as well, and gangs belong into queues without others below them.
 """
 
+from collections.abc import Sequence
+
 from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.fairness.entitlements import Entitlements
@@ -22,7 +24,7 @@ from pumice.scheduler.view import SessionView
 
 __all__ = ["SPEC", "Capacity"]
 
-NOT_DESERVING = 1.0
+_NOT_DESERVING = 1.0
 """Share of a queue that deserves nothing."""
 
 
@@ -42,7 +44,7 @@ class Capacity:
         self._held = table.tree if in_tree else table.allocated
         self._limits = QueueLimits(table.names, session.jobs, self._rights, self._held, total)
         self._above = frozenset(self._rights.parents)
-        self._deserved: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._deserved: dict[str, list[tuple[int, tuple[tuple[int, int], ...]]]] = {}
         self._claims: Ints | None = None
         register.queue_order(self._key)
         register.allocatable(self._why_not_allocatable)
@@ -57,19 +59,22 @@ class Capacity:
 
     def _key(self, queue: Queue) -> SortKey:
         """Priority, then the shares of the queues above it and its own."""
-        path = self._rights.paths[self._table.rows[queue.metadata.name]]
-        shares = tuple(self.share(row) for row in reversed(path))
-        return (-queue.spec.priority, shares)
+        name = queue.metadata.name
+        path = self._deserved.get(name)
+        if path is None:
+            rows = reversed(self._rights.paths[self._table.rows[name]])
+            path = self._deserved[name] = [(row, self._deserved_of(row)) for row in rows]
+        return (-queue.spec.priority, tuple([self._share(*each) for each in path]))
 
-    def share(self, row: int) -> float:
+    def _deserved_of(self, row: int) -> tuple[tuple[int, int], ...]:
+        """Columns and amounts that a queue deserves."""
+        columns = self._rights.named[row].nonzero()[0].tolist()
+        return tuple((column, self._rights.deserved.item(row, column)) for column in columns)
+
+    def _share(self, row: int, deserved: Sequence[tuple[int, int]]) -> float:
         """The largest part of what a queue deserves that it holds, of any resource."""
-        deserved = self._deserved.get(row)
-        if deserved is None:
-            named = self._rights.named[row].nonzero()[0].tolist()
-            deserved = tuple((column, int(self._rights.deserved[row, column])) for column in named)
-            self._deserved[row] = deserved
         if not deserved:
-            return NOT_DESERVING
+            return _NOT_DESERVING
         held = self._held
         return max([held.item(row, column) / amount for column, amount in deserved])
 
