@@ -5,11 +5,13 @@
 Placing: 500 gangs of 20 equal pods on empty nodes with the default configuration, one cycle. Two harder
 mixes are shown beside it: every gang of another shape, and gangs with task topology. Idle: 5,000 nodes
 that carry 50,000 running pods, after no event, after the heartbeat of a node, and after the end of a pod.
+Preemption: full nodes and 50 more important gangs; 1,000 pods go for them, with priority and gang.
 Waiting: full nodes for which 500 gangs wait, and one pod ends; with what is written because of it.
 CPU time of the cycle (and of the event) alone; median and range over the runs.
 """
 
 import argparse
+import gc
 import resource
 import statistics
 import time
@@ -20,7 +22,7 @@ from pathlib import Path
 from benchmarks.report import MACHINE, write
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Node, NodeStatus
+from pumice.api.nodes import Node, NodeStatus, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
 from pumice.api.pods import Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from pumice.scheduler import ClusterState, load_config, run_cycle
@@ -28,6 +30,12 @@ from pumice.scheduler.worker.settings import PACE
 
 GANGS, SIZE = 500, 20
 NAMESPACE = "bench"
+VICTIMS = """
+actions: enqueue, allocate, preempt
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}, {name: binpack}]
+"""
 TOPOLOGY = {keys.TOPOLOGY_AFFINITY: "ps,worker", keys.TOPOLOGY_ANTI_AFFINITY: "ps"}
 
 
@@ -93,13 +101,15 @@ def pod(gang: str, role: str, index: int, cpu: str, node: str = "") -> Pod:
     )
 
 
-def add_gang(state: ClusterState, name: str, size: int, phase: str = "") -> None:
+def add_gang(
+    state: ClusterState, name: str, size: int, phase: str = "", priority: str = ""
+) -> None:
     """A gang without its pods."""
     annotations = TOPOLOGY if name.startswith("topology") else None
     state.set_pod_group(
         PodGroup(
             metadata=ObjectMeta(name=name, namespace=NAMESPACE, annotations=annotations),
-            spec=PodGroupSpec(min_member=size),
+            spec=PodGroupSpec(min_member=size, priority_class_name=priority),
             status=PodGroupStatus(phase=phase),
         )
     )
@@ -211,6 +221,40 @@ def measure_waiting(nodes: int, size: int, runs: int) -> Row:
     return Row(name, nodes, nodes * 16, middle, min(times), max(times), max(writes))
 
 
+def measure_preempting(nodes: int, runs: int) -> Row:
+    """Full nodes, and 50 more important gangs of 20 pods, for each of which a pod has to go."""
+    config = load_config(VICTIMS)
+    times = []
+    evicted = 0
+    for _ in range(runs):
+        state = full_of_less_important(nodes)
+        gc.collect()
+        gc.freeze()  # as the worker does with what it has listed (`cluster/slices.py`)
+        start = time.process_time()
+        result = run_cycle(state, config, 0.0)
+        times.append((time.process_time() - start) * 1000)
+        evicted = len(result.evicted)
+        gc.unfreeze()
+    return Row("preemption", nodes, evicted, statistics.median(times), min(times), max(times))
+
+
+def full_of_less_important(nodes: int) -> ClusterState:
+    """10 pods of 3 cpu on every node, and 50 gangs of 20 such pods with a higher priority."""
+    state = cluster(nodes)
+    for name, value in (("low", 10), ("high", 1000)):
+        state.set_priority_class(PriorityClass(metadata=ObjectMeta(name=name), value=value))
+    for gang in range(nodes * 10 // SIZE):
+        add_gang(state, f"low-{gang}", 1, "Running", "low")
+        for index in range(SIZE):
+            node = f"node-{(gang * SIZE + index) % nodes:05}"
+            state.set_pod(pod(f"low-{gang}", "worker", index, "3", node=node))
+    for gang in range(50):
+        add_gang(state, f"high-{gang}", SIZE, "Inqueue", "high")
+        for index in range(SIZE):
+            state.set_pod(pod(f"high-{gang}", "worker", index, "3"))
+    return state
+
+
 def heartbeat(state: ClusterState) -> Node:
     """A node that reports itself once more."""
     node = state.nodes.order[0].node
@@ -233,6 +277,7 @@ def main() -> None:
         )
         for nodes in (1000, 5000)
     ]
+    rows += [measure_preempting(nodes, options.runs) for nodes in (1000, 5000)]
     rows += measure_idle(5000, 50_000, options.runs)
     rows += [
         measure_waiting(nodes, size, options.runs) for size in (SIZE, 1) for nodes in (1000, 5000)

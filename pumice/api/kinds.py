@@ -100,6 +100,9 @@ PERSISTENT_VOLUME_CLAIM = Kind(
 )
 PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), True)
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
+POD_DISRUPTION_BUDGET = Kind(
+    "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("pdb",), True
+)
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 CRD = Kind(
     "apiextensions.k8s.io",
@@ -157,6 +160,7 @@ ALL: tuple[Kind, ...] = (
     PRIORITY_CLASS,
     PERSISTENT_VOLUME_CLAIM,
     PERSISTENT_VOLUME,
+    POD_DISRUPTION_BUDGET,
     LEASE,
     CRD,
     MUTATING_WEBHOOKS,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pumice.api import kinds
+from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.fields import plain
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
@@ -66,6 +67,8 @@ class Scene:
                     world.claims.append(decode(manifest, PersistentVolumeClaim))
                 case kinds.PERSISTENT_VOLUME:
                     world.volumes.append(decode(manifest, PersistentVolume))
+                case kinds.POD_DISRUPTION_BUDGET:
+                    world.budgets.append(decode(manifest, PodDisruptionBudget))
                 case kinds.JOB:
                     jobs.append(manifest)
                 case _:

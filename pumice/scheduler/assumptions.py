@@ -6,10 +6,13 @@ A cycle does not wait for the API server. Its decisions count at once, and this 
 |---|---|---|
 | a pod is bound (`Binding`) | uid | the pod is shown with a node, terminating or finished |
 | a pod is evicted (`Releasing`) | uid | the pod is shown terminating or finished |
+| a pod is nominated for a node, or for none | uid | the pod is shown so, or with a node, terminating or finished |
 | a PodGroup has a status | uid and resourceVersion | a later version of the PodGroup is shown |
 
 The removal of the object and a refusal of the write by the API server end each of them, too. An object with another uid
 is another object.
+
+A nomination that is decided later takes the place of the one before.
 
 The last row works because a status is written with the resourceVersion of the object that it was computed from: a later
 version is either the result of that write, or the write will be refused with a conflict. In both cases the object as it is
@@ -74,6 +77,7 @@ class Assumptions:
 
     def __init__(self) -> None:
         self._pods: dict[str, _AssumedPod] = {}
+        self._nominations: dict[str, tuple[str, str]] = {}
         self._statuses: dict[str, AssumedStatus] = {}
 
     # -- pods --------------------------------------------------------------------------------
@@ -81,6 +85,11 @@ class Assumptions:
     def assume_pod(self, task: Task) -> None:
         """Count a pod as it was decided: `Binding` or `Releasing`, on its node."""
         self._pods[task.key] = _AssumedPod(task.uid, task.status, task.node)
+
+    @property
+    def evicted(self) -> list[str]:
+        """Pods that are assumed to leave, by key."""
+        return [key for key, pod in self._pods.items() if pod.status is Status.RELEASING]
 
     def correct_pod(self, task: Task, node: str) -> str:
         """Give a pod that was just read the status that is assumed of it; the node that it counts on."""
@@ -92,6 +101,25 @@ class Assumptions:
             return node
         task.status = assumed.status
         return assumed.node
+
+    def assume_nomination(self, task: Task, node: str) -> None:
+        """Count a waiting pod as nominated for a node; for none if it is empty."""
+        self._nominations[task.key] = task.uid, node
+
+    def correct_nomination(self, task: Task) -> None:
+        """Give a pod that was just read the nomination that is assumed of it."""
+        assumed = self._nominations.get(task.key)
+        if assumed is None:
+            return
+        uid, node = assumed
+        if uid != task.uid or node == task.nominated or task.status is not Status.PENDING:
+            del self._nominations[task.key]
+        else:
+            task.nominated = node
+
+    def end_nomination(self, key: str) -> None:
+        """Assume no nomination of a pod any more."""
+        self._nominations.pop(key, None)
 
     def end_pod(self, key: str, uid: str | None = None) -> bool:
         """Assume nothing of a pod any more; False when nothing was assumed of the pod with that uid."""

@@ -70,6 +70,7 @@ class Board:
         extensions: Extensions,
         ledger: Ledger,
         names: Sequence[str],
+        gang: str = "",
     ) -> None:
         self._shape = shape
         self._rows = rows
@@ -87,7 +88,7 @@ class Board:
         self._task_scores: list[TaskScorePoint] = [each.call for each in extensions.task_scores]
         self._is_wide = False
         allowed = np.ones(len(rows), dtype=np.bool_)
-        self.pods = PodClass(shape, queue, allowed)
+        self.pods = PodClass(shape, queue, allowed, gang)
         for filtering in extensions.filters:
             self._add_filter(filtering.call, allowed)
         self._fixed_score = np.zeros(len(rows))
@@ -137,6 +138,26 @@ class Board:
             return NOWHERE
         return self._choose(task, self._evaluate(self._rows, later=True))
 
+    def only(self, row: int, *, later: bool = False) -> int:
+        """The row, if the node will do now, or once terminating pods are gone; otherwise `NOWHERE`."""
+        if row == NOWHERE:
+            return NOWHERE
+        values = self._evaluate(self._rows.take(np.array([row])), later=later)
+        return row if values[0] > _WORST else NOWHERE
+
+    def scores(self) -> list[Floats]:
+        """How good nodes would be if just enough pods had left them: ranked scores first, the sum of the others last."""
+        rows = self._rows
+        limit = np.maximum(rows.allocatable - self._shape.vector, 0)
+        used = np.minimum(rows.used - rows.releasing, limit)
+        left = Rows(rows.index, rows.allocatable, used, np.zeros_like(used), rows.pipelined)
+        total = self._fixed_score
+        for scoring in self._row_scores:
+            score = scoring.score(self.pods, left)
+            if score is not None:
+                total = total + score
+        return [*(self._scored(point, left) for point, _ in self._ranked), total]
+
     def taken(self, row: int) -> None:
         """Note that the last entry of the log is a pod of this class, placed on this row."""
         self._own = row
@@ -169,7 +190,7 @@ class Board:
         own, self._own = self._own, NOWHERE
         if self._is_wide:
             self._ranked = [
-                (point, column if point.scope == "fixed" else self._scored(point))
+                (point, column if point.scope == "fixed" else self._scored(point, self._rows))
                 for point, column in self._ranked
             ]
             self._total = self._evaluate(self._rows)
@@ -186,9 +207,9 @@ class Board:
                 self._ahead.pop(row, None)
             self._total[rows] = self._evaluate(self._rows.take(rows))
 
-    def _scored(self, point: ScorePoint) -> Floats:
-        score = point.score(self.pods, self._rows)
-        return np.zeros(len(self._rows)) if score is None else score
+    def _scored(self, point: ScorePoint, rows: Rows) -> Floats:
+        score = point.score(self.pods, rows)
+        return np.zeros(len(rows)) if score is None else score
 
     def _follow(self, row: int) -> None:
         """A pod of this class has just been put on a row: look up or compute its next values."""
@@ -202,6 +223,8 @@ class Board:
         self._total[row] = steps.pop()
 
     def _evaluate(self, rows: Rows, *, later: bool = False) -> Floats:
+        if later:
+            rows = rows.later()
         index = rows.index
         allowed = self.pods.allowed[index]
         for filtering in self._row_filters:

@@ -3,10 +3,10 @@
 Only gangs that changed, were tried, or have something due are looked at; the others are as they were.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from pumice.api.podgroups import PodGroupStatus
+from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
 from pumice.scheduler.findings import find
 from pumice.scheduler.model.jobs import Job
@@ -20,6 +20,7 @@ from pumice.scheduler.phases import (
     with_counters,
 )
 from pumice.scheduler.reports import NEVER, Report
+from pumice.scheduler.reservation import reserved_condition
 from pumice.scheduler.results import Event, Finding, PodVerdict
 from pumice.scheduler.session import Outcome, Session
 from pumice.scheduler.state import ClusterState
@@ -152,7 +153,9 @@ class Closing:
                 if standing_message(conditions)[1] is not None:
                     event = _event(job, "Normal", "Scheduled", "pod group is ready")
                 conditions = next_conditions(conditions, None, cycle=self._cycle, now=session.now)
-        after = with_counters(job, phase, conditions)
+        reserved = self._reserved(job, conditions)
+        is_urgent |= reserved != conditions
+        after = with_counters(job, phase, reserved)
         if after == before:
             return
         if event is not None and after.conditions != before.conditions:
@@ -161,6 +164,19 @@ class Closing:
         if is_urgent:
             self.urgent.add(job.key)
         self._state.assume_status(job, after)
+
+    def _reserved(
+        self, job: Job, conditions: Sequence[PodGroupCondition]
+    ) -> list[PodGroupCondition]:
+        """Conditions with what is reserved for a gang."""
+        session = self._session
+        return reserved_condition(
+            conditions,
+            self._state.reservation if session.is_target(job.key) else None,
+            session.ended.get(job.key, "Released"),
+            cycle=self._cycle,
+            now=session.now,
+        )
 
     def _is_due(self, job: Job, finding: Finding) -> tuple[bool, bool]:
         """Whether the reason of a gang is to be written now, and whether its cause is new."""

@@ -7,6 +7,7 @@ An unexpected exception does not leave a cycle, and nothing tentative stays in t
 a single gang puts that gang into quarantine, and the others are decided about; any other one ends the cycle.
 """
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from pumice.scheduler.closing import Closing, unenforced
@@ -43,19 +44,22 @@ def run_cycle(state: ClusterState, config: Config, now: float) -> CycleResult:
     except Exception as failure:
         return _result(state, Outbox(), error=failure)
     error = _act(session, config)
-    session.close()
+    nominations = session.close()
     outbox = session.outbox
     state.assume_pods([*outbox.binds, *outbox.evicted])
+    state.assume_nominations(nominations)
     closing = Closing(session)
     if error is None:
         error = _conclude(closing)
     if error is not None:
-        return _result(state, outbox, session, closing, error=error)
+        return _result(state, outbox, session, closing, nominations, error=error)
     state.gains.clear()
     session.events.extend(unenforced(state, config.enforced))
-    is_quiet = not (outbox.binds or outbox.evicted or closing.statuses or session.errors)
+    is_quiet = not (
+        outbox.binds or outbox.evicted or nominations or closing.statuses or session.errors
+    )
     state.settled = (state.version, config) if is_quiet else None
-    return _result(state, outbox, session, closing)
+    return _result(state, outbox, session, closing, nominations)
 
 
 def _act(session: Session, config: Config) -> Exception | None:
@@ -84,6 +88,7 @@ def _result(
     outbox: Outbox,
     session: Session | None = None,
     closing: Closing | None = None,
+    nominations: Mapping[str, str] = MappingProxyType({}),
     *,
     error: Exception | None = None,
 ) -> CycleResult:
@@ -91,6 +96,7 @@ def _result(
         binds=outbox.binds,
         pipelined=session.pipelined if session else {},
         evicted=outbox.evicted,
+        nominations=nominations,
         pod_groups=closing.statuses if closing else {},
         urgent=closing.urgent if closing else set(),
         all_pod_groups=MappingProxyType(state.statuses),

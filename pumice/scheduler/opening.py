@@ -15,12 +15,19 @@ def open_session(state: ClusterState, config: Config, now: float) -> Session:
         state: The cluster, settled.
         config: What is configured.
         now: The moment, UNIX seconds.
+
+    Raises:
+        Exception: A plugin failed; the state is as before.
     """
     session = Session(state, frozenset(spec.name for spec, _ in config.actions), now)
-    for option in config.plugins:
-        plugin = option.spec.build(option.arguments)
-        plugin.open(
-            session.view,
-            Registrar(session.extensions, option.spec.name, option.tier, option.switches),
-        )
+    try:
+        for option in config.plugins:
+            plugin = option.spec.build(option.arguments)
+            plugin.open(
+                session.view,
+                Registrar(session.extensions, option.spec.name, option.tier, option.switches),
+            )
+    except Exception:
+        session.close()
+        raise
     return session

@@ -4,14 +4,14 @@ Plugins register functions when a session opens. The order of tiers, and of plug
 order of the lists; how several answers are combined is the session's business (`session.py`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.candidates import VictimCheck
+from pumice.scheduler.model.candidates import Preemptor, VictimCheck
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord, Rows
 from pumice.scheduler.model.shapes import PodShape
@@ -22,6 +22,7 @@ __all__ = [
     "Extension",
     "Extensions",
     "FilterPoint",
+    "NodeChoice",
     "PodClass",
     "Scope",
     "ScorePoint",
@@ -68,14 +69,28 @@ class PodClass:
         shape: What the pods ask for.
         queue: Queue that pays.
         allowed: Nodes that pass the fixed filters; set before scores are asked for.
+        gang: Key of their gang if nodes are reserved for it; otherwise empty, as gangs share their classes.
     """
 
-    __slots__ = ("allowed", "queue", "shape")
+    __slots__ = ("allowed", "gang", "queue", "shape")
 
-    def __init__(self, shape: PodShape, queue: str, allowed: Bools) -> None:
+    def __init__(self, shape: PodShape, queue: str, allowed: Bools, gang: str = "") -> None:
         self.shape = shape
         self.queue = queue
         self.allowed = allowed
+        self.gang = gang
+
+
+class NodeChoice(Protocol):
+    """Which node to reserve next for a job; None for no further one."""
+
+    def __call__(self, job: Job, usable: Callable[[Task], Bools], /) -> str | None:
+        """Choose a node.
+
+        Args:
+            job: The job.
+            usable: Nodes that a pod of it may use, and that could hold it if nothing else were there.
+        """
 
 
 class Judge(Protocol):
@@ -169,10 +184,12 @@ class Extensions:
         preemptive: Why a queue may not take back from others what a pod needs.
         preemptable: Which pods may go for a pod of their own queue; see `victims.allowed`.
         reclaimable: Which pods may go for a pod of another queue.
+        preemptor_classes: What of a pod that asks decides about the answers of `preemptable` and `reclaimable`.
         victim_queue_order: Of which queue pods go first, for the sake of another queue.
         victim_tasks: Pods that are to go without another one asking for their place.
+        evictable: Whether a pod may be evicted without another one asking for its place; all must agree.
         target_job: For which of several jobs nodes are to be reserved.
-        reserved_nodes: Told when one more node is to be reserved.
+        reserved_nodes: Which node to reserve next for a job; None for no further one.
         pod_checks: Why no node whatever can take pods of a shape.
         filters: Which nodes a pod may use; all must agree.
         scores: How good nodes are; summed.
@@ -201,12 +218,14 @@ class Extensions:
     )
     preemptable: list[Extension[VictimCheck]] = field(default_factory=list)
     reclaimable: list[Extension[VictimCheck]] = field(default_factory=list)
+    preemptor_classes: list[Callable[[Preemptor], Hashable]] = field(default_factory=list)
     victim_queue_order: list[Extension[Callable[[Queue, Queue], SortKey]]] = field(
         default_factory=list
     )
     victim_tasks: list[Extension[Callable[[], Iterable[Task]]]] = field(default_factory=list)
+    evictable: list[Extension[Callable[[Task], bool]]] = field(default_factory=list)
     target_job: list[Extension[Callable[[Sequence[Job]], Job | None]]] = field(default_factory=list)
-    reserved_nodes: list[Extension[Callable[[], None]]] = field(default_factory=list)
+    reserved_nodes: list[Extension[NodeChoice]] = field(default_factory=list)
     pod_checks: list[Extension[Callable[[PodShape], Reason | None]]] = field(default_factory=list)
     filters: list[Extension[FilterPoint]] = field(default_factory=list)
     scores: list[Extension[ScorePoint]] = field(default_factory=list)

@@ -1,10 +1,10 @@
 """Where plugins register: only what their switches in the configuration leave on is listed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from pumice.api.queues import Queue
-from pumice.scheduler.model.candidates import VictimCheck
+from pumice.scheduler.model.candidates import Preemptor, VictimCheck, gang_of
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
@@ -14,6 +14,7 @@ from pumice.scheduler.points import (
     Extensions,
     FilterPoint,
     Judge,
+    NodeChoice,
     Scope,
     Score,
     ScorePoint,
@@ -126,13 +127,36 @@ class Registrar:
         """Say why a queue may not take back from other queues what a pod needs."""
         self._add(self._extensions.preemptive, check, "enablePreemptive")
 
-    def preemptable(self, check: VictimCheck) -> None:
-        """Say which running pods may go for a pod of their own queue."""
-        self._add(self._extensions.preemptable, check, "enablePreemptable")
+    def preemptable(
+        self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
+    ) -> None:
+        """Say which running pods may go for a pod of their own queue.
 
-    def reclaimable(self, check: VictimCheck) -> None:
-        """Say which running pods may go for a pod of another queue."""
-        self._add(self._extensions.reclaimable, check, "enableReclaimable")
+        While a session runs, answers for the pods of a gang may only become stricter. A candidate that may not go if it
+        is the only one of its node may not go after others either.
+
+        Args:
+            check: The function.
+            by: What of the pod that asks decides about the answers, besides its queue; its gang unless told.
+        """
+        self._add_check(self._extensions.preemptable, check, by, "enablePreemptable")
+
+    def reclaimable(
+        self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
+    ) -> None:
+        """Say which running pods may go for a pod of another queue; as for `preemptable`."""
+        self._add_check(self._extensions.reclaimable, check, by, "enableReclaimable")
+
+    def _add_check(
+        self,
+        points: list[Extension[VictimCheck]],
+        check: VictimCheck,
+        by: Callable[[Preemptor], Hashable],
+        switch: str,
+    ) -> None:
+        self._add(points, check, switch)
+        if self.is_on(switch) and by not in self._extensions.preemptor_classes:
+            self._extensions.preemptor_classes.append(by)
 
     def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
         """Say of which queue pods go first: the one with the smaller key; the second queue is the one that asks.
@@ -145,13 +169,17 @@ class Registrar:
         """Name running pods that are to go without another one asking for their place."""
         self._add(self._extensions.victim_tasks, choose, "enabledVictim")
 
+    def evictable(self, check: Callable[[Task], bool]) -> None:
+        """Say whether a pod may be evicted that `victim_tasks` names; asked before each is."""
+        self._add(self._extensions.evictable, check, "enabledVictim")
+
     def target_job(self, choose: Callable[[Sequence[Job]], Job | None]) -> None:
         """Choose the job for which nodes are to be reserved."""
         self._add(self._extensions.target_job, choose, "enableTargetJob")
 
-    def reserved_nodes(self, reserve: Callable[[], None]) -> None:
-        """Reserve one more node for the target job."""
-        self._add(self._extensions.reserved_nodes, reserve, "enableReservedNodes")
+    def reserved_nodes(self, choose: NodeChoice) -> None:
+        """Choose the node to reserve next for the target job; None for no further one."""
+        self._add(self._extensions.reserved_nodes, choose, "enableReservedNodes")
 
     def pod_check(self, check: Callable[[PodShape], Reason | None]) -> None:
         """Say why no node whatever can take pods of a shape; asked once a session for each shape."""

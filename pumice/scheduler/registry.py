@@ -9,16 +9,27 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
-from pumice.scheduler.actions import allocate, enqueue
+from pumice.scheduler.actions import (
+    allocate,
+    elect,
+    enqueue,
+    preempt,
+    reclaim,
+    reserve,
+    shuffle,
+)
 from pumice.scheduler.plugins import (
     binpack,
     capacity,
+    conformance,
     drf,
     gang,
     nodegroup,
     nodeorder,
+    pdb,
     predicates,
     priority,
+    reservation,
     task_topology,
 )
 from pumice.scheduler.specs import ActionSpec, PluginSpec
@@ -34,16 +45,13 @@ __all__ = [
 PLANNED_PLUGINS = frozenset(
     {
         "cdp",
-        "conformance",
         "deviceshare",
         "extender",
         "network-topology-aware",
         "numa-aware",
         "overcommit",
-        "pdb",
         "proportion",
         "rescheduling",
-        "reservation",
         "resource-strategy-fit",
         "resourcequota",
         "sla",
@@ -56,13 +64,8 @@ PLANNED_PLUGINS = frozenset(
 PLANNED_ACTIONS = frozenset(
     {
         "backfill",
-        "elect",
         "gangpreempt",
         "gangreclaim",
-        "preempt",
-        "reclaim",
-        "reserve",
-        "shuffle",
     }
 )
 """The same for actions."""
@@ -104,13 +107,24 @@ def builtin_registry() -> Registry:
             gang.SPEC,
             drf.SPEC,
             capacity.SPEC,
+            conformance.SPEC,
+            pdb.SPEC,
             predicates.SPEC,
             nodeorder.SPEC,
             binpack.SPEC,
             task_topology.SPEC,
             nodegroup.SPEC,
+            reservation.SPEC,
         ),
-        actions=(enqueue.SPEC, allocate.SPEC),
+        actions=(
+            enqueue.SPEC,
+            allocate.SPEC,
+            elect.SPEC,
+            reserve.SPEC,
+            preempt.SPEC,
+            reclaim.SPEC,
+            shuffle.SPEC,
+        ),
     )
 
 

@@ -67,7 +67,7 @@ class Event:
     """Something that the owner of an object should hear about.
 
     Attributes:
-        kind: Kind of the object, `PodGroup` or `Queue`.
+        kind: Kind of the object, `PodGroup`, `Pod` or `Queue`.
         namespace: Its namespace, empty for a Queue.
         name: Its name.
         type: `Normal` or `Warning`.
@@ -91,6 +91,8 @@ class CycleResult:
         binds: Pods to bind, `namespace/name` to node.
         pipelined: Pods that get a node once terminating pods have left it; nothing to be done yet.
         evicted: Pods to delete so that others fit.
+        nominations: Pods whose nominated node changed: those for which others are evicted, and the node; empty for pods
+            that are not nominated any more.
         pod_groups: Statuses that changed and are to be written.
         urgent: Keys of those that are to be written at once; the others may wait for a moment (`Pace.counts`).
         all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
@@ -114,5 +116,6 @@ class CycleResult:
     pods: dict[str, PodVerdict]
     events: list[Event]
     decided: int
+    nominations: Mapping[str, str] = field(default_factory=dict)
     errors: Mapping[str, Exception] = field(default_factory=dict)
     error: Exception | None = None

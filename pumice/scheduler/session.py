@@ -21,6 +21,7 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.nominations import Nominations
 from pumice.scheduler.points import (
     Extension,
     Extensions,
@@ -30,6 +31,7 @@ from pumice.scheduler.points import (
     Verdict,
     Vote,
 )
+from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
@@ -102,9 +104,12 @@ class Session:
         outbox: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
+        nominations: Room that is held for pods for which others were evicted in earlier cycles.
+        nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
         decided: Pods that were placed, promised a place or refused.
         places: How many pods of a shape, for a queue, fitted when a gang of that shape alone found too few places.
+        ended: Why the reservation of a job has ended, by its key.
         skipped: Jobs that need more than these, as they did before.
     """
 
@@ -129,11 +134,16 @@ class Session:
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
-        self._boards: dict[tuple[int, str], Board] = {}
+        self._boards: dict[tuple[int, str, str], Board] = {}
+        self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
         self._created: dict[str, float] = {}
         self.view = SessionView(state, now, actions, self.events)
         self.ledger = Ledger(releases=bool(self.view.rows.releasing.any()))
+        self.nominations = Nominations(
+            state.nominees.values(), state.jobs, state.nodes, self.ledger
+        )
+        self.nominated: set[str] = set()
         self.extensions = Extensions()
         self.extensions.filters.append(Extension(-1, "", FilterPoint(self._readiness, "fixed")))
 
@@ -186,12 +196,19 @@ class Session:
         Raises:
             JobError: A plugin failed; orders are also asked for outside of the job's turn.
         """
+        return (*self.job_rank(job), job.created, job.key)
+
+    def job_rank(self, job: Job) -> SortKey:
+        """What plugins say about the place of a job; equal for jobs of which only the older and the name go first.
+
+        Raises:
+            JobError: A plugin failed.
+        """
         self.ledger.keys_taken += 1
         try:
-            keys = [each.call(job) for each in self.extensions.job_order]
+            return tuple([each.call(job) for each in self.extensions.job_order])
         except Exception as error:
             raise JobError(job.key, error) from error
-        return (*keys, job.created, job.key)
 
     def task_key(self, task: Task) -> SortKey:
         """Place of a pod among the pods of its job."""
@@ -287,7 +304,8 @@ class Session:
 
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
-        key = (task.shape.number, queue)
+        gang = task.job if self.is_target(task.job) else ""
+        key = (task.shape.number, queue, gang)
         board = self._boards.get(key)
         if board is None:
             board = self._boards[key] = Board(
@@ -297,8 +315,39 @@ class Session:
                 self.extensions,
                 self.ledger,
                 self.view.node_names,
+                gang,
             )
         return board
+
+    def is_target(self, gang: str) -> bool:
+        """Whether nodes are, or are to be, reserved for a gang."""
+        reservation = self.state.reservation
+        return reservation is not None and reservation.gang == gang
+
+    def usable(self, task: Task) -> Bools:
+        """Nodes that a pod may use, and that could hold it if nothing else were there."""
+        usable = self.board(task, self.state.jobs[task.job].queue).pods.allowed.copy()
+        for need in task.shape.needs:
+            usable &= self.view.rows.allocatable[:, need.column] >= need.amount
+        return usable
+
+    def reserve(self, reservation: Reservation | None) -> None:
+        """Let a reservation be in force."""
+        if reservation is not None:
+            self.state.set_reservation(reservation)
+            self._boards.clear()
+
+    def release(self, why: str) -> None:
+        """End the reservation.
+
+        Args:
+            why: Key of `reservation.ENDED`.
+        """
+        reservation = self.state.reservation
+        if reservation is not None:
+            self.ended[reservation.gang] = why
+            self.state.set_reservation(None)
+            self._boards.clear()
 
     def statement(self) -> Statement:
         """An empty statement."""
@@ -355,8 +404,13 @@ class Session:
         self._kept.append(statement)
         self.pipelined.update(statement.promises)
 
-    def close(self) -> None:
-        """Undo what must not outlive the session."""
+    def close(self) -> dict[str, str]:
+        """Undo what must not outlive the session.
+
+        Returns:
+            Nominations that changed: pod to node, empty for none.
+        """
+        changed = self.nominations.close(self.pipelined, self.nominated)
         for statement in reversed([*self._kept, *self._statements]):
             statement.abandon()
         self._kept.clear()
@@ -365,6 +419,7 @@ class Session:
             if task.job:
                 self.state.jobs[task.job].move(task, Status.PENDING)
         self.outbox.promises.clear()
+        return changed
 
     def _readiness(self, _pods: PodClass, _rows: Rows) -> Verdict | None:
         unready = self.state.facts.unready

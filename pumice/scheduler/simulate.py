@@ -13,6 +13,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from pumice.api import keys
+from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.meta import ObjectMeta, parse_time
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
@@ -43,6 +44,7 @@ class World:
         pods: Their pods, and pods of others that only take room.
         claims: Claims to volumes; those that pods name and that are not here count as bound.
         volumes: The volumes of bound claims.
+        budgets: Limits on how many pods may be evicted.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -52,6 +54,7 @@ class World:
     pods: list[Pod] = field(default_factory=list)
     claims: list[PersistentVolumeClaim] = field(default_factory=list)
     volumes: list[PersistentVolume] = field(default_factory=list)
+    budgets: list[PodDisruptionBudget] = field(default_factory=list)
 
     def newest(self) -> float:
         """The newest time that stands in any object, in UNIX seconds; 0 when none does."""
@@ -105,6 +108,8 @@ class Simulation:
             self._state.set_claim(claim)
         for volume in world.volumes:
             self._state.set_volume(volume)
+        for budget in world.budgets:
+            self._state.set_budget(budget)
         for node in world.nodes:
             _take_in(self._state.set_node, node)
         for group in world.pod_groups:
@@ -132,6 +137,8 @@ class Simulation:
         binds = self._result.binds if self._result else {}
         evicted = frozenset(self._result.evicted if self._result else ())
         for key, pod in list(self._pods.items()):
+            if key in evicted:
+                self._charge(key)
             if key in evicted or pod.metadata.deletion_timestamp:
                 self.remove_pod(pod)
                 continue
@@ -139,6 +146,13 @@ class Simulation:
             if node and pod.status.phase in ("", "Pending"):
                 spec = replace(pod.spec, node_name=node)
                 self.put_pod(replace(pod, spec=spec, status=PodStatus(phase="Running")))
+
+    def _charge(self, pod: str) -> None:
+        """Let the budgets of an evicted pod allow one eviction less, as the API server does."""
+        for budget in self._state.budgets.of(self._state.tasks[pod]):
+            left = max(budget.status.disruptions_allowed - 1, 0)
+            status = replace(budget.status, disruptions_allowed=left)
+            self._state.set_budget(replace(budget, status=status))
 
     def put_pod(self, pod: Pod) -> None:
         """Create or change a pod.

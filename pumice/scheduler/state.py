@@ -5,9 +5,10 @@ looks at, and moves just that. `version` stands still when nothing did, which is
 cycle free.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pumice.api import keys
+from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
@@ -16,6 +17,7 @@ from pumice.api.queues import Queue
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis
+from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claims import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
@@ -23,8 +25,9 @@ from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.queues import QueueTable, check_amounts
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import PLACED, Task
+from pumice.scheduler.model.tasks import PLACED, Status, Task
 from pumice.scheduler.reports import NEVER, Pace
+from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Reason
 from pumice.scheduler.retries import Gains
 
@@ -56,8 +59,13 @@ class ClusterState:
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.
         assumed: What was decided and is not shown by the API server yet.
+        reservation: The gang for which nodes are reserved, and the nodes.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
         warned: What the owners of a gang have been warned about, so that they hear it once.
+        spared: Pods whose eviction was refused, by key: their uid, and until when they are left out, UNIX seconds.
+        budgets: PodDisruptionBudgets.
+        nominees: Waiting pods of gangs that are nominated for a node, by key.
+        sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
 
     def __init__(
@@ -104,8 +112,13 @@ class ClusterState:
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
         self.assumed = Assumptions()
+        self.reservation: Reservation | None = None
         self.quarantined: dict[str, Reason] = {}
         self.warned: dict[str, set[str]] = {}
+        self.spared: dict[str, tuple[str, float]] = {}
+        self.budgets = BudgetTable()
+        self.nominees: dict[str, Task] = {}
+        self.sought: dict[str, tuple[int, float]] = {}
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -137,9 +150,10 @@ class ClusterState:
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
             return False
         node = self.assumed.correct_pod(task, pod.spec.node_name)
+        self.assumed.correct_nomination(task)
         if old is not None:
             if self._is_same(old, task, gang, node):
-                old.version, old.shown = task.version, task.shown
+                old.version, old.shown, old.labels = task.version, task.shown, task.labels
                 return False
             task.verdict = old.verdict
         self._widen()
@@ -154,6 +168,7 @@ class ClusterState:
             self.nodes.add(task, self.nodes.record(node))
         if gang:
             self._touch(self.jobs[gang])
+        self._index_nominee(task)
         return self._changed(True)
 
     def remove_pod(self, namespace: str, name: str) -> bool:
@@ -162,6 +177,7 @@ class ClusterState:
         if task is None:
             return False
         self.assumed.end_pod(task.key)
+        self.assumed.end_nomination(task.key)
         self.gains.about_to_change(task, None, "")
         self._drop(task)
         return self._changed(True)
@@ -188,6 +204,7 @@ class ClusterState:
             self.nodes.add(task, record)
         else:
             self.nodes.drop_if_unused(record)
+        self._index_nominee(task)
         return self._changed(True)
 
     # -- gangs, queues, priorities -----------------------------------------------------------
@@ -315,6 +332,16 @@ class ClusterState:
         """Forget a volume."""
         return self._helps(self.claims.remove_volume(name))
 
+    # -- budgets -----------------------------------------------------------------------------
+
+    def set_budget(self, budget: PodDisruptionBudget) -> bool:
+        """Take in a PodDisruptionBudget."""
+        return self._changed(self.budgets.set(budget))
+
+    def remove_budget(self, namespace: str, name: str) -> bool:
+        """Forget a PodDisruptionBudget."""
+        return self._changed(self.budgets.remove(namespace, name))
+
     # -- for cycles --------------------------------------------------------------------------
 
     def is_settled(self, config: object, now: float) -> bool:
@@ -346,6 +373,16 @@ class ClusterState:
             self.jobs[key].blocked = None
         return self._changed(True)
 
+    def set_reservation(self, reservation: Reservation | None) -> None:
+        """Note for which gang nodes are reserved now."""
+        for each in (self.reservation, reservation):
+            if each is not None and each.gang in self.jobs:
+                self._touch(self.jobs[each.gang])
+        freed = self.reservation is not None and self.reservation.nodes and reservation is None
+        self.reservation = reservation
+        self._helps(bool(freed))
+        self._changed(True)
+
     def assume_status(self, job: Job, status: PodGroupStatus) -> None:
         """Count a PodGroup's status as written."""
         assert job.group is not None
@@ -355,12 +392,23 @@ class ClusterState:
         self.statuses[job.key] = status
         self._index(job)
 
+    def assume_nominations(self, nominations: Mapping[str, str]) -> None:
+        """Count pods as nominated for a node as a cycle decided, or for none any more."""
+        for key, node in nominations.items():
+            task = self.tasks[key]
+            task.nominated = node
+            self.assumed.assume_nomination(task, node)
+            self._index_nominee(task)
+            self.gains.any_gang |= not node
+        self._changed(bool(nominations))
+
     def assume_pods(self, pods: Iterable[str]) -> None:
         """Count pods as a cycle decided about them: bound or evicted."""
         tasks = [self.tasks[pod] for pod in pods]
         for task in tasks:
             task.verdict = None
             self.assumed.assume_pod(task)
+            self._index_nominee(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:
             self._touch(self.jobs[gang])
@@ -385,6 +433,12 @@ class ClusterState:
         name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
         return f"{meta.namespace}/{name}" if name else ""
 
+    def _index_nominee(self, task: Task) -> None:
+        if task.nominated and task.job and task.status is Status.PENDING:
+            self.nominees[task.key] = task
+        else:
+            self.nominees.pop(task.key, None)
+
     def _is_same(self, old: Task, new: Task, gang: str, node: str) -> bool:
         return (
             old.uid == new.uid
@@ -404,6 +458,7 @@ class ClusterState:
     def _drop(self, task: Task) -> None:
         del self.tasks[task.key]
         self._leave_node(task)
+        self.nominees.pop(task.key, None)
         if task.job:
             job = self.jobs[task.job]
             job.discard(task)

@@ -88,6 +88,11 @@ class Statement:
         """Pods with a place that is about to become free, and the node."""
         return self._nodes_of(Decision.PIPELINE)
 
+    @property
+    def victims(self) -> list[Task]:
+        """Pods that are to leave their node."""
+        return [task for decision, task, _, _ in self._steps if decision is Decision.EVICT]
+
     def _nodes_of(self, wanted: Decision) -> Mapping[str, str]:
         return {
             task.key: record.name for decision, task, record, _ in self._steps if decision is wanted

@@ -41,17 +41,20 @@ def allowed(
     """
     chosen = np.zeros(len(candidates), dtype=np.bool_)
     is_open = np.ones(len(candidates), dtype=np.bool_)
-    for tier in _tiers(checks):
+    last = checks[-1].tier if checks else 0
+    for number, tier in _tiers(checks):
         masks = [mask for each in tier if (mask := each.call(preemptor, candidates)) is not None]
         if not masks:
             continue
         agreed = np.logical_and.reduce(masks) & is_open
         chosen |= agreed
+        if number == last:
+            break
         is_open &= ~np.isin(candidates.node, candidates.node[agreed])
     return chosen
 
 
 def _tiers(
     checks: Sequence[Extension[VictimCheck]],
-) -> Iterator[Iterator[Extension[VictimCheck]]]:
-    return (tier for _, tier in groupby(checks, key=lambda each: each.tier))
+) -> Iterator[tuple[int, Iterator[Extension[VictimCheck]]]]:
+    return groupby(checks, key=lambda each: each.tier)

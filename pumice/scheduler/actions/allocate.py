@@ -50,8 +50,11 @@ def run(session: Session, _arguments: Arguments) -> None:
             waiting = tasks.get(job.key)
             if waiting is None and not _needs_more(session, queue, job):
                 waiting = tasks[job.key] = _Tasks(session, _candidates(session, job))
-            if waiting and _turn(session, queue, job, waiting) and waiting:
-                line.push(job)
+            if waiting:
+                with session.nominations.lifted(job):
+                    has_more = _turn(session, queue, job, waiting) and waiting
+                if has_more:
+                    line.push(job)
             if is_fifo(queue) and not (session.is_ready(job) or session.is_pipelined(job)):
                 hold_back(session, queue, job, line)
         queues.push(queue)
@@ -176,7 +179,9 @@ def _count_places(session: Session, queue: Queue, outcome: Outcome, statement: S
     """Note how many places a gang of one shape has found, where others can rely on it."""
     assert outcome.failed is not None
     task, _ = outcome.failed
-    if session.board(task, queue.metadata.name).counts_room_only and not session.pipelined:
+    if session.board(task, queue.metadata.name).counts_room_only and not (
+        session.pipelined or session.nominations
+    ):
         outcome.places = len(statement.placements) + len(statement.promises)
         session.places[task.shape.number, queue.metadata.name] = outcome.places
 
@@ -186,12 +191,19 @@ def _place(
 ) -> bool:
     board = session.board(task, queue.metadata.name)
     nodes = session.state.nodes.order
-    row = board.best(task)
+    row = NOWHERE
+    if task.nominated:
+        row = board.only(session.nominations.row(task))
+    if row == NOWHERE:
+        row = board.best(task)
     if row != NOWHERE:
         statement.allocate(task, nodes[row])
         board.taken(row)
         return True
-    row = board.best_later(task)
+    if task.nominated:
+        row = board.only(session.nominations.row(task), later=True)
+    if row == NOWHERE:
+        row = board.best_later(task)
     if row != NOWHERE:
         statement.pipeline(task, nodes[row])
         return True

@@ -4,7 +4,7 @@ Plugins answer for all candidates at once, with a mask. What they are told is in
 their node, so that "only as many of a gang as it has above its minimum" is a comparison with `earlier`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Task
 
-__all__ = ["Candidates", "Preemptor", "VictimCheck"]
+__all__ = ["Candidates", "Preemptor", "VictimCheck", "any_preemptor", "gang_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,16 @@ class Preemptor:
     task: Task
     job: Job
     queue: Queue
+
+
+def gang_of(preemptor: Preemptor) -> Hashable:
+    """The gang for which others may have to go."""
+    return preemptor.job.key
+
+
+def any_preemptor(_: Preemptor) -> Hashable:
+    """Nothing: the answer is the same whichever pod asks."""
+    return None
 
 
 class Candidates:

@@ -56,9 +56,10 @@ class Rows:
     Attributes:
         index: Which rows: all of them as a slice, or their numbers. A row may come more than once, each time with
             another use.
+        is_later: Whether they are looked at as they will be once terminating pods are gone.
     """
 
-    __slots__ = ("allocatable", "index", "pipelined", "releasing", "used")
+    __slots__ = ("allocatable", "index", "is_later", "pipelined", "releasing", "used")
 
     def __init__(
         self,
@@ -67,8 +68,11 @@ class Rows:
         used: Ints,
         releasing: Ints,
         pipelined: Ints,
+        *,
+        is_later: bool = False,
     ) -> None:
         self.index = index
+        self.is_later = is_later
         self.allocatable = allocatable
         self.used = used
         self.releasing = releasing
@@ -85,6 +89,12 @@ class Rows:
             self.used[index],
             self.releasing[index],
             self.pipelined[index],
+        )
+
+    def later(self) -> "Rows":
+        """The same rows, looked at as they will be once terminating pods are gone."""
+        return Rows(
+            self.index, self.allocatable, self.used, self.releasing, self.pipelined, is_later=True
         )
 
     def idle(self, column: int) -> Ints:
@@ -105,6 +115,7 @@ class NodeTable:
         names: Names by row, as of the last `settle`.
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
         ports: Host ports in use: protocol and port to the pods on each node and address.
+        leaving_ports: Those of them that terminating pods have.
         running: Pods of gangs that run or are bound.
         on_change: Called with row, old node (None for a new one) and new node.
     """
@@ -117,6 +128,7 @@ class NodeTable:
         "_releasing",
         "_used",
         "layout",
+        "leaving_ports",
         "names",
         "on_change",
         "order",
@@ -134,6 +146,7 @@ class NodeTable:
         self.layout = 0
         self._is_settled = True
         self.ports: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+        self.leaving_ports: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
         self.on_change: list[Callable[[int, Node | None, Node], None]] = []
         shape = (_FIRST_CAPACITY, len(axis))
         self._allocatable = np.zeros(shape, np.int64, order="F")
@@ -279,8 +292,12 @@ class NodeTable:
         if status not in NEEDS_ROOM and status is not Status.PIPELINED:
             return
         for protocol, address, port in task.shape.host_ports:
-            users = self.ports.setdefault((protocol, port), {})
-            users[record.name, address] = users.get((record.name, address), 0) + sign
+            tables = [self.ports]
+            if status is Status.RELEASING:
+                tables.append(self.leaving_ports)
+            for table in tables:
+                users = table.setdefault((protocol, port), {})
+                users[record.name, address] = users.get((record.name, address), 0) + sign
         self._count_amounts(task, record, sign)
 
     def _count_amounts(self, task: Task, record: NodeRecord, sign: int) -> None:
@@ -310,6 +327,15 @@ class NodeTable:
         """What is free on a node once terminating pods are gone, by column; a copy."""
         found: Ints = self._allocatable[row] - self._used[row] + self._releasing[row]
         return found
+
+    def future_idle(self, row: int) -> Ints:
+        """What is free on a node once terminating pods are gone and promised places are taken; a copy."""
+        found: Ints = self.free(row) - self._pipelined[row]
+        return found
+
+    def promise(self, vector: Ints, row: int, sign: int) -> None:
+        """Hold room on a node for a pod that is not there, or release it (-1)."""
+        self._pipelined[row] += sign * vector
 
     # -- inside ------------------------------------------------------------------------------
 

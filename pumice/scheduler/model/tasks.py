@@ -97,6 +97,7 @@ class Task:
         is_preemptable: Whether it may be evicted for others.
         never_preempts: Whether others are never to be evicted for it.
         is_critical: Whether Kubernetes counts it as critical, so that it is never evicted for others.
+        labels: Labels of the pod.
         nominated: Node for which others were evicted for its sake; empty when there is none.
         verdict: Reason and message that were last reported on the pod.
     """
@@ -108,6 +109,7 @@ class Task:
         "is_preemptable",
         "job",
         "key",
+        "labels",
         "name",
         "namespace",
         "never_preempts",
@@ -132,6 +134,7 @@ class Task:
         self.name = meta.name
         self.key = f"{meta.namespace}/{meta.name}"
         self.shape = shape
+        self.labels = meta.labels
         self.role = meta.annotation(keys.TASK_SPEC) or meta.label(keys.TASK_SPEC)
         self.priority = _priority(pod)
         self.pod_priority = spec.priority

@@ -1,6 +1,10 @@
 """gang: a job gets its minimum or nothing."""
 
+import numpy as np
+
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.axis import Bools
+from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import READY, Status
 from pumice.scheduler.points import Vote
@@ -9,7 +13,7 @@ from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "Gang", "is_pipelined", "is_ready", "is_starving", "why_invalid"]
+__all__ = ["SPEC", "Gang", "is_pipelined", "is_ready", "is_starving", "may_lose", "why_invalid"]
 
 _VALID = (*READY, Status.PIPELINED, Status.PENDING)
 _PROMISED = (*READY, Status.PIPELINED)
@@ -29,6 +33,8 @@ class Gang:
         register.job_ready(self._is_ready)
         register.job_pipelined(self._vote)
         register.job_starving(is_starving)
+        register.preemptable(may_lose, by=any_preemptor)
+        register.reclaimable(may_lose, by=any_preemptor)
 
     def _is_ready(self, job: Job) -> bool:
         return is_ready(job, backfilled=self._backfilled)
@@ -87,6 +93,30 @@ def is_pipelined(job: Job, *, backfilled: bool = False) -> bool:
 def is_starving(job: Job) -> bool:
     """Whether a job has less than its minimum, promised places included."""
     return job.counts[Status.PIPELINED] + job.ready < job.min_member
+
+
+def may_lose(_: Preemptor, candidates: Candidates) -> Bools:
+    """Candidates that their gang has beyond its minimum, and beyond the minimum of their task."""
+    surplus = candidates.of_jobs(lambda job: job.ready - job.min_member)
+    may: Bools = candidates.earlier(candidates.job) < surplus
+    if any(_counts_roles(job) for job in candidates.jobs):
+        may &= _role_may_lose(candidates)
+    return may
+
+
+def _role_may_lose(candidates: Candidates) -> Bools:
+    roles: dict[tuple[str, str], int] = {}
+    surplus: list[int] = []
+    for task, place in zip(candidates.tasks, candidates.job.tolist(), strict=True):
+        job = candidates.jobs[place]
+        if (task.job, task.role) in roles:
+            continue
+        roles[task.job, task.role] = len(surplus)
+        minimum = job.min_task.get(task.role, 0) if _counts_roles(job) else 0
+        surplus.append(job.role_count(task.role, READY) - minimum if minimum else len(job.tasks))
+    group = candidates.of_tasks(lambda task: roles[task.job, task.role])
+    found: Bools = candidates.earlier(group) < np.array(surplus, dtype=np.int64)[group]
+    return found
 
 
 def _counts_roles(job: Job) -> bool:

@@ -170,7 +170,9 @@ class Predicates:
         taken = np.zeros(len(self._session.node_names), dtype=np.int64)
         for protocol, address, port in wanted:
             users = self._session.host_ports.get((protocol, port), {})
-            for (node, used_address), count in users.items():
+            leaving = self._session.leaving_ports.get((protocol, port), {}) if rows.is_later else {}
+            for (node, used_address), used in users.items():
+                count = used - leaving.get((node, used_address), 0)
                 row = self._session.row_of(node)
                 if count and row >= 0 and _overlap(address, used_address):
                     taken[row] = 1

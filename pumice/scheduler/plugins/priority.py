@@ -4,7 +4,11 @@ A gang is ordered by the lower of two priorities: its PodGroup's and the lowest 
 the PodGroup's counts, as in Volcano.
 """
 
+import numpy as np
+
 from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import Bools
+from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Status
 from pumice.scheduler.registrar import Registrar
@@ -25,9 +29,26 @@ class Priority:
     def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002
         """Register the orders."""
         register.task_order(lambda task: -task.priority)
-        strict = self._strict
-        register.job_order(lambda job: -(job.priority if strict else job.order_priority))
+        register.job_order(lambda job: -self._of(job))
         register.job_starving(is_starving)
+        register.preemptable(
+            self._less_important,
+            by=lambda preemptor: (self._of(preemptor.job), preemptor.task.priority),
+        )
+
+    def _of(self, job: Job) -> int:
+        return job.priority if self._strict else job.order_priority
+
+    def _less_important(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
+        """Pods of gangs with a lower priority, and pods of the same gang that have a lower one themselves."""
+        own = preemptor.job
+        ranks = candidates.of_jobs(self._of)
+        inside = candidates.of_jobs(lambda job: job is own) > 0
+        less: Bools = ranks < self._of(own)
+        if inside.any():
+            below = candidates.of_tasks(lambda task: task.priority) < preemptor.task.priority
+            less = np.where(inside, below, less)
+        return less
 
 
 def is_starving(job: Job) -> bool:

@@ -1,4 +1,4 @@
-"""Writing the condition `PodScheduled` of pods that wait.
+"""Writing the condition `PodScheduled` of pods that wait, and the node for which others were evicted for them.
 
 Only the newest verdict about a pod is written, on the pod as the watch shows it.
 """
@@ -41,6 +41,7 @@ class PodConditions:
         self._is_binding = is_binding
         self._queue = WriteQueue("pod", self._write, context.metrics)
         self._verdicts: dict[str, PodVerdict] = {}
+        self._nominations: dict[str, str] = {}
 
     def put(self, verdicts: Mapping[str, PodVerdict]) -> None:
         """Have verdicts written, by `namespace/name`."""
@@ -48,33 +49,41 @@ class PodConditions:
         for key in verdicts:
             self._queue.add(key)
 
+    def nominate(self, nominations: Mapping[str, str]) -> None:
+        """Have nominated nodes written, by `namespace/name`; empty for none."""
+        self._nominations.update(nominations)
+        for key in nominations:
+            self._queue.add(key)
+
     async def run(self, workers: int) -> None:
         """Write until cancelled."""
         await self._queue.run(workers)
 
     async def _write(self, key: str) -> None:
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            return
+        verdict, node = self._verdicts.get(key), self._nominations.get(key)
         with suppress(NotFound):
-            await self._write_verdict(key, verdict)
+            await self._write_status(key, verdict, node)
         if self._verdicts.get(key) is verdict:
-            del self._verdicts[key]
+            self._verdicts.pop(key, None)
+        if self._nominations.get(key) == node:
+            self._nominations.pop(key, None)
 
-    async def _write_verdict(self, key: str, verdict: PodVerdict) -> None:
+    async def _write_status(self, key: str, verdict: PodVerdict | None, node: str | None) -> None:
         namespace, _, name = key.partition("/")
         pod = self._pods.get(name, namespace)
         if pod is None or pod.spec.node_name or self._is_binding(key):
-            return  # the verdict is out of date
+            return  # what was decided is out of date
         conditions = pod.status.conditions or ()
         standing = next((each for each in conditions if each.type == SCHEDULED), None)
-        if _says(standing, verdict):
+        status: Raw = {}
+        if verdict is not None and not _says(standing, verdict):
+            status["conditions"] = [self._condition(standing, verdict)]
+        if node is not None and node != pod.status.nominated_node_name:
+            status["nominatedNodeName"] = node or None
+        if not status:
             return
         # The resourceVersion keeps a late verdict off a pod that has been bound meanwhile.
-        patch = {
-            "metadata": {"resourceVersion": pod.metadata.resource_version},
-            "status": {"conditions": [self._condition(standing, verdict)]},
-        }
+        patch = {"metadata": {"resourceVersion": pod.metadata.resource_version}, "status": status}
         await self._client.patch(
             POD,
             name,
@@ -85,7 +94,12 @@ class PodConditions:
             metadata_only=True,
         )
         self._queue.count("written")
-        if verdict.reason == "Unschedulable" and verdict.is_new:
+        if (
+            verdict is not None
+            and "conditions" in status
+            and verdict.reason == "Unschedulable"
+            and verdict.is_new
+        ):
             self._recorder.record(
                 Reference.of(POD, pod.metadata), "Warning", "FailedScheduling", verdict.message
             )

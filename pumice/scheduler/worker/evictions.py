@@ -6,8 +6,9 @@ not asked for again before a delay that grows with every refusal.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pumice.api.kinds import POD
 from pumice.api.pods import Pod
@@ -15,6 +16,7 @@ from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.workqueue import WorkQueue
+from pumice.scheduler import Event
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
 __all__ = ["Evictor"]
@@ -28,11 +30,19 @@ class _Eviction:
 
     Attributes:
         pod: The pod as it was when decided.
+        event: What its owner is told once it is evicted.
         refused: Whether it was refused and its delay has not passed.
     """
 
     pod: Pod
+    event: Event
     refused: bool = False
+
+
+def _evicted(pod: Pod) -> Event:
+    meta = pod.metadata
+    message = "Evicted to make room for others"
+    return Event(POD.kind, meta.namespace, meta.name, "Normal", "Evict", message)
 
 
 class Evictor:
@@ -47,8 +57,15 @@ class Evictor:
         self._evictions: dict[str, _Eviction] = {}
         self._refusals: dict[str, tuple[str, int]] = {}
 
-    def evict(self, keys: Iterable[str]) -> None:
-        """Have pods evicted, by `namespace/name`."""
+    def evict(
+        self, keys: Iterable[str], events: Mapping[str, Event] = MappingProxyType({})
+    ) -> None:
+        """Have pods evicted, by `namespace/name`.
+
+        Args:
+            keys: The pods.
+            events: What their owners are told once they are evicted, by pod.
+        """
         for key in keys:
             pod = self._current(key)
             if pod is None:
@@ -58,7 +75,7 @@ class Evictor:
                 if known.refused:
                     self._context.state.forget(key, pod.metadata.uid)
                 continue
-            self._evictions[key] = _Eviction(pod)
+            self._evictions[key] = _Eviction(pod, events.get(key) or _evicted(pod))
             self._queue.add(key)
 
     async def run(self, workers: int) -> None:
@@ -95,8 +112,8 @@ class Evictor:
             return self._refused(key, eviction, error)
         self._end(key, eviction)
         context.metrics.evictions.labels("evicted").inc()
-        message = "Evicted to make room for others"
-        context.recorder.record(Reference.of(POD, meta), "Normal", "Evict", message)
+        event = eviction.event
+        context.recorder.record(Reference.of(POD, meta), event.type, event.reason, event.message)
         return None
 
     def _end(self, key: str, eviction: _Eviction) -> None:

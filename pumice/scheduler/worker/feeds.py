@@ -7,6 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from pumice.api import kinds
+from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.kinds import Kind
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, PriorityClass
@@ -44,6 +45,7 @@ class Caches:
         priority_classes: The priority classes.
         claims: Claims to volumes.
         volumes: Persistent volumes.
+        budgets: PodDisruptionBudgets.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
@@ -57,6 +59,9 @@ class Caches:
             client, kinds.PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim, clock=clock
         )
         self.volumes = WatchCache(client, kinds.PERSISTENT_VOLUME, PersistentVolume, clock=clock)
+        self.budgets = WatchCache(
+            client, kinds.POD_DISRUPTION_BUDGET, PodDisruptionBudget, clock=clock
+        )
 
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:
@@ -67,6 +72,7 @@ class Caches:
             self.priority_classes,
             self.claims,
             self.volumes,
+            self.budgets,
             self.pod_groups,
             self.pods,
         )
@@ -107,6 +113,7 @@ class Caches:
             await feed(self.queues, state.set_queue, by_name(state.remove_queue))
             await feed(self.claims, state.set_claim, by_both(state.remove_claim))
             await feed(self.volumes, state.set_volume, by_name(state.remove_volume))
+            await feed(self.budgets, state.set_budget, by_both(state.remove_budget))
             await feed(self.nodes, state.set_node, by_name(state.remove_node))
             await feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group))
             await feed(self.pods, state.set_pod, by_both(state.remove_pod))

@@ -5,8 +5,9 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 
-from pumice.api.kinds import POD_GROUP, QUEUE
+from pumice.api.kinds import POD, POD_GROUP, QUEUE
 from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
@@ -172,17 +173,26 @@ class _Term:
 
     def _hand_on(self, result: CycleResult) -> None:
         self._binder.bind(result.binds)
-        self._evictor.evict(result.evicted)
+        victims = set(result.evicted)
+        of_victims: dict[str, Event] = {}
+        for event in result.events:
+            key = f"{event.namespace}/{event.name}"
+            if event.kind == POD.kind and key in victims:
+                of_victims[key] = event  # told when the eviction has been carried out
+            else:
+                self._record(event)
+        self._evictor.evict(result.evicted, of_victims)
         self._statuses.put(result.pod_groups, result.urgent)
         self._conditions.put(result.pods)
-        for event in result.events:
-            self._record(event)
+        self._conditions.nominate(result.nominations)
 
     def _record(self, event: Event) -> None:
         caches = self._context.caches
-        found: PodGroup | Queue | None
+        found: Pod | PodGroup | Queue | None
         if event.kind == QUEUE.kind:
             kind, found = QUEUE, caches.queues.get(event.name)
+        elif event.kind == POD.kind:
+            kind, found = POD, caches.pods.get(event.name, event.namespace)
         else:
             kind, found = POD_GROUP, caches.pod_groups.get(event.name, event.namespace)
         if found is not None:

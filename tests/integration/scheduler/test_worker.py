@@ -372,12 +372,14 @@ async def test_a_queue_hears_that_nothing_enforces_its_share(stage: SchedulerSta
 async def test_what_the_configuration_names_and_this_version_lacks_is_said_where_people_look(
     stage: SchedulerStage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    text = 'actions: "enqueue, allocate, preempt"\ntiers: [{plugins: [{name: gang}, {name: cdp}]}]'
+    text = (
+        'actions: "enqueue, allocate, gangpreempt"\ntiers: [{plugins: [{name: gang}, {name: cdp}]}]'
+    )
     worker = SchedulerWorker(stage.client, load_config(text))
     assert [each.levelname for each in caplog.records] == ["ERROR", "ERROR"]
-    assert "action preempt is not part of this version" in caplog.text
+    assert "action gangpreempt is not part of this version" in caplog.text
     note = worker.notes["configuration"]()
-    assert note == "not part of this version, does nothing: action preempt, plugin cdp"
+    assert note == "not part of this version, does nothing: action gangpreempt, plugin cdp"
     value = worker.metrics.registry.get_sample_value(
         "pumice_scheduler_config_missing", {"what": "plugin cdp"}
     )

@@ -5,7 +5,7 @@ Rows are those of the case files:
 * node: `[name, cpu, memory, {pods, labels, taints, unschedulable, ready, resources}]`, 110 pods unless said
 * queue: `[name, {fields of the spec, state, annotations}]`
 * podgroup: `[namespace, name, queue, minMember, phase, {minTask, prio, minRes, annotations, created}]`
-* pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, spec, …}]`
+* pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, spec, preemptable, …}]`
 * claims and volumes: manifests, of which only the name stands outside `metadata`
 """
 
@@ -179,11 +179,16 @@ def pod_manifest(row: Sequence[Any]) -> Raw:
         spec["priority"] = options["prio"]
     if node_name:
         spec["nodeName"] = node_name
+    labels = dict(options.get("labels", {}))
+    if "preemptable" in options:
+        labels["volcano.sh/preemptable"] = str(options["preemptable"]).lower()
+    if "policy" in options:
+        spec["preemptionPolicy"] = options["policy"]
     metadata: Raw = {
         "namespace": namespace,
         "name": name,
         "annotations": annotations | options.get("annotations", {}),
-        "labels": options.get("labels", {}),
+        "labels": labels,
         "creationTimestamp": options.get("created"),
     }
     if options.get("deleting"):
@@ -266,14 +271,14 @@ class Scene:
         return result
 
     def start(self, result: CycleResult) -> None:
-        """Let the bound pods run, and let terminating ones go."""
+        """Let the bound pods run, and let evicted and terminating ones go."""
         for key, node_name in result.binds.items():
             manifest = self.pods[key]
             manifest["spec"]["nodeName"] = node_name
             manifest["status"]["phase"] = "Running"
             self.state.set_pod(msgspec.convert(manifest, Pod))
         for key, manifest in list(self.pods.items()):
-            if "deletionTimestamp" in manifest["metadata"]:
+            if key in result.evicted or "deletionTimestamp" in manifest["metadata"]:
                 self.state.remove_pod(*key.split("/"))
                 del self.pods[key]
 

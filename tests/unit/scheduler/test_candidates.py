@@ -72,9 +72,9 @@ def says(tier: int, *names: str | None) -> Extension[object]:
         ([says(0), says(1, None), says(2, "x-1")], ["x-1"]),
     ],
     ids=[
-        "nobody is asked",
-        "plugins of a tier agree",
-        "a plugin abstains",
+        "VI-4: nobody is asked",
+        "VI-1: plugins of a tier agree",
+        "VI-2: a plugin abstains",
         "a tier that does not agree leaves it to the next",
         "the first tier that allows anyone decides, node by node",
         "a tier of abstentions",

@@ -1,0 +1,81 @@
+"""preempt: evict pods for more important ones of the same queue, first of other gangs, then of the same gang.
+
+Only for gangs that are below what they need, and only if all that they need can be had: what was evicted for a gang that
+cannot have it all is undone. The pods wait as promised until the evicted ones have left.
+"""
+
+from pumice.api.queues import Queue
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.eviction.rules import between_jobs, inside_job
+from pumice.scheduler.eviction.search import Search
+from pumice.scheduler.eviction.turns import finish, hungry_jobs, seek, waiting_tasks
+from pumice.scheduler.line import Line
+from pumice.scheduler.model.candidates import Preemptor
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.session import Session
+from pumice.scheduler.specs import ActionSpec
+
+__all__ = ["SPEC", "run"]
+
+
+def run(session: Session, _arguments: Arguments) -> None:
+    """Give every queue its turn, and every gang of it that lacks pods."""
+    queues: Line[Queue] = session.queue_line()
+    lines = hungry_jobs(session, "preempt")
+    for name in lines:
+        queues.push(session.state.queues[name])
+    search = Search(session)
+    while queues:
+        queue = queues.pop()
+        line = lines[queue.metadata.name]
+        tried: list[Job] = []
+        while line:
+            job = line.pop()
+            tried.append(job)
+            with search.turn(job):
+                rules = between_jobs(session, job)
+                statement = seek(session, search, rules, queue, job, reclaims=False)
+                finish(session, search, statement, job, "preempt")
+        for job in tried:
+            with search.turn(job):
+                _inside_job(session, search, queue, job)
+
+
+def _inside_job(session: Session, search: Search, queue: Queue, job: Job) -> None:
+    rules = inside_job(session, job)
+    for task in waiting_tasks(session, job):
+        if not session.is_starving(job):
+            return
+        session.decided += 1
+        statement = session.statement()
+        search.place(Preemptor(task, job, queue), rules, statement)
+        if not finish(session, search, statement, job, "preempt"):
+            return
+
+
+SPEC = ActionSpec(
+    name="preempt",
+    summary="Evicts pods for more important gangs of the same queue, and for more important pods of the same gang.",
+    run=run,
+    arguments=(
+        Argument(
+            "predicateErrorCacheEnable",
+            True,
+            "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
+        ),
+        Argument(
+            "enableTopologyAwarePreemption",
+            False,
+            "Volcano's search that compares nodes; nodes are always compared here.",
+        ),
+        Argument("topologyAwarePreemptWorkerNum", 16, "Threads of that search.", is_absent=True),
+        Argument(
+            "minCandidateNodesPercentage",
+            10,
+            "Nodes that it looks at; all nodes are looked at here.",
+            is_absent=True,
+        ),
+        Argument("minCandidateNodesAbsolute", 1, "The same.", is_absent=True),
+        Argument("maxCandidateNodesAbsolute", 100, "The same.", is_absent=True),
+    ),
+)

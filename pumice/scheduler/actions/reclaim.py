@@ -1,0 +1,50 @@
+"""reclaim: take back for a queue what it deserves from queues that have more, by evicting their pods.
+
+Which queue may reclaim and which pods may go is what plugins say; without a plugin that shares the cluster nothing is
+reclaimed. What was evicted for a gang that cannot have all that it needs is undone.
+"""
+
+from pumice.api.queues import Queue
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.eviction.rules import between_queues
+from pumice.scheduler.eviction.search import Search
+from pumice.scheduler.eviction.turns import finish, hungry_jobs, seek
+from pumice.scheduler.line import Line
+from pumice.scheduler.session import Session
+from pumice.scheduler.specs import ActionSpec
+
+__all__ = ["SPEC", "run"]
+
+
+def run(session: Session, _arguments: Arguments) -> None:
+    """Give every queue that has not had enough its turn, with all its gangs that lack pods."""
+    queues: Line[Queue] = session.queue_line()
+    lines = hungry_jobs(session, "reclaim")
+    for name in lines:
+        queues.push(session.state.queues[name])
+    search = Search(session)
+    while queues:
+        queue = queues.pop()
+        if session.is_overused(queue):
+            continue
+        rules = between_queues(session, queue)
+        line = lines[queue.metadata.name]
+        while line:
+            job = line.pop()
+            with search.turn(job):
+                statement = seek(session, search, rules, queue, job, reclaims=True)
+                finish(session, search, statement, job, "reclaim")
+
+
+SPEC = ActionSpec(
+    name="reclaim",
+    summary="Evicts pods of queues that have more than they deserve for queues that have less.",
+    run=run,
+    arguments=(
+        Argument(
+            "predicateErrorCacheEnable",
+            True,
+            "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
+        ),
+    ),
+)

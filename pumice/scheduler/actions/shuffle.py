@@ -1,0 +1,42 @@
+"""shuffle: evict pods that plugins name, without another pod asking for their place."""
+
+from itertools import groupby
+
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.results import Event
+from pumice.scheduler.session import Session
+from pumice.scheduler.specs import ActionSpec
+
+__all__ = ["SPEC", "run"]
+
+
+def run(session: Session, _arguments: Arguments) -> None:
+    """Evict what the first tier names that names any."""
+    victims: dict[str, Task] = {}
+    chosen_by: dict[str, str] = {}
+    for _, tier in groupby(session.extensions.victim_tasks, key=lambda each: each.tier):
+        for each in tier:
+            for task in each.call():
+                if task.status in VICTIMS and task.job and not session.view.is_spared(task):
+                    victims.setdefault(task.key, task)
+                    chosen_by.setdefault(task.key, each.plugin)
+        if victims:
+            break
+    statement = session.statement()
+    for key in sorted(victims):
+        task = victims[key]
+        if not all(each.call(task) for each in session.extensions.evictable):
+            continue
+        statement.evict(task)
+        message = f"evicted because plugin {chosen_by[key]} chose it (shuffle)"
+        session.events.append(Event("Pod", task.namespace, task.name, "Normal", "Evicted", message))
+    session.commit(statement)
+
+
+SPEC = ActionSpec(
+    name="shuffle",
+    summary="Evicts pods that plugins name, so that they are placed anew elsewhere.",
+    run=run,
+)

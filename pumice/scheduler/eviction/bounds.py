@@ -1,0 +1,224 @@
+"""For every node, how little could be evicted there for a pod: a lower bound, in columns and then in a heap.
+
+Each candidate is shown to the plugins as if it were the only one on its node. Who may not go then may not go at all,
+because plugins only become stricter with every pod that goes before. From what remains follows for each node whether the
+pod can fit at all, the lowest priority that a victim can have, and the least number of victims. The search looks at nodes
+in this order, and computes exactly what it looks at; what it finds replaces the bound.
+"""
+
+import heapq
+from collections.abc import Container, Iterable
+from itertools import compress
+
+import numpy as np
+
+from pumice.scheduler.board import Board
+from pumice.scheduler.eviction.rules import HALF, Rules, importance
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.session import Session
+from pumice.scheduler.victims import allowed
+
+__all__ = ["NO_VICTIM", "Bounds", "Cost"]
+
+NO_VICTIM = -(1 << 63)
+"""Highest priority of no victims."""
+
+Cost = tuple[float, ...]
+"""Highest priority of the victims, gangs broken, victims, the node's scores (the better the smaller), the node's row."""
+
+
+class Bounds:
+    """Lower bounds for all nodes and one class of preemptors.
+
+    Attributes:
+        board: Filters and scores of the class.
+    """
+
+    __slots__ = ("_by_node", "_costs", "_heap", "_raised", "_scores", "_seen", "_session", "board")
+
+    def __init__(self, session: Session, preemptor: Preemptor, rules: Rules) -> None:
+        """Look at all nodes as they are now."""
+        self._session = session
+        self.board: Board = session.board(preemptor.task, preemptor.queue.metadata.name)
+        self._seen = len(session.ledger.log)
+        self._by_node: dict[int, list[Task]] = {}
+        self._costs: dict[int, Cost] = {}
+        self._raised: set[int] = set()
+        columns = [(-column).tolist() for column in self.board.scores()]
+        self._scores: list[tuple[float, ...]] = list(zip(*columns, strict=True))
+        rows = self._candidate_rows(preemptor, rules)
+        self._set_bounds(rows)
+        self._heap = list(self._costs.values())
+        heapq.heapify(self._heap)
+
+    # -- in columns --------------------------------------------------------------------------
+
+    def _candidate_rows(self, preemptor: Preemptor, rules: Rules) -> Ints:
+        """Rows of running pods that may go if no other goes before, by node."""
+        session = self._session
+        running, jobs = session.view.running, session.state.jobs
+        count = len(running.tasks)
+        accepted = np.array(
+            [bool(key) and rules.accepts(jobs[key]) for key in running.gangs], dtype=np.bool_
+        )
+        mask: Bools = running.used[:count] & running.preemptable[:count]
+        mask &= running.node[:count] >= 0
+        if not mask.any():
+            return np.zeros(0, dtype=np.int64)
+        mask &= accepted[running.gang[:count]]
+        mask &= self.board.pods.allowed[running.node[:count]]
+        if preemptor.task.is_best_effort:
+            asked = running.vectors[:count].copy()
+            asked[:, [PODS, SCORED_CPU, SCORED_MEMORY]] = 0
+            mask &= ~asked.any(axis=1)
+        rows = np.flatnonzero(mask)
+        rows = rows[np.argsort(running.node[rows], kind="stable")]
+        tasks = [task for row in rows.tolist() if (task := running.tasks[row]) is not None]
+        if session.state.spared or rules.statuses != VICTIMS:
+            may = [
+                task.status in rules.statuses and not session.view.is_spared(task) for task in tasks
+            ]
+            rows = rows[np.array(may, dtype=np.bool_)]
+            tasks = list(compress(tasks, may))
+        numbers, places = np.unique(running.gang[rows], return_inverse=True)
+        gangs = [jobs[running.gangs[number]] for number in numbers.tolist()]
+        alone = np.arange(len(rows))
+        candidates = Candidates(tasks, gangs, alone, places, running.vectors[rows])
+        return rows[allowed(rules.checks, preemptor, candidates)]
+
+    def _set_bounds(self, rows: Ints) -> None:
+        session = self._session
+        running, nodes = session.view.running, session.view.rows
+        needs = self.board.pods.shape.needs
+        fits = self.board.pods.allowed.copy()
+        missing = np.empty((len(needs), len(nodes)), dtype=np.int64)
+        for place, need in enumerate(needs):
+            missing[place] = need.amount - nodes.future_idle(need.column)
+        no_victims = fits & (missing <= 0).all(axis=0)
+        highest = np.full(len(nodes), NO_VICTIM, dtype=np.int64)
+        victims = np.zeros(len(nodes), dtype=np.int64)
+        if len(rows):
+            node = running.node[rows]
+            starts = np.flatnonzero(np.diff(node, prepend=-1))
+            there = node[starts]
+            vectors = running.vectors[rows]
+            possible = np.ones(len(there), dtype=np.bool_)
+            least = np.ones(len(there), dtype=np.int64)
+            for place, need in enumerate(needs):
+                given = vectors[:, need.column]
+                lacks = missing[place, there]
+                possible &= np.add.reduceat(given, starts) >= lacks
+                largest = np.maximum(np.maximum.reduceat(given, starts), 1)
+                least = np.maximum(least, -(-lacks // largest))
+            lowest = np.minimum.reduceat(self._importance(rows), starts)
+            asks = ~no_victims[there]
+            highest[there[asks]] = lowest[asks]
+            victims[there[asks]] = least[asks]
+            fits[:] = False
+            fits[there[possible]] = True
+            fits |= no_victims
+            tasks = [task for each in rows.tolist() if (task := running.tasks[each]) is not None]
+            ends = [*starts.tolist()[1:], len(rows)]
+            for row, start, end in zip(there.tolist(), starts.tolist(), ends, strict=True):
+                self._by_node[row] = tasks[start:end]
+        else:
+            fits = no_victims
+        open_rows = np.flatnonzero(fits).tolist()
+        for row in open_rows:
+            self._costs[row] = (int(highest[row]), 0, int(victims[row]), *self._scores[row], row)
+
+    def _importance(self, rows: Ints) -> Ints:
+        """`importance` in columns."""
+        running, jobs = self._session.view.running, self._session.state.jobs
+        gangs = [jobs[key].order_priority if key else 0 for key in running.gangs]
+        own = np.clip(running.priority[rows], -HALF, HALF - 1)
+        found: Ints = (np.array(gangs, dtype=np.int64)[running.gang[rows]] << 32) + own
+        return found
+
+    # -- one by one --------------------------------------------------------------------------
+
+    def candidates(self, row: int) -> list[Task]:
+        """Pods of a node that may still go, in no order."""
+        return [task for task in self._by_node.get(row, ()) if task.row >= 0]
+
+    def missing(self, row: int) -> list[int]:
+        """What a node lacks for a pod of the class, by need; not positive for what it has."""
+        nodes = self._session.view.rows
+        allocatable, used = nodes.allocatable[row], nodes.used[row]
+        free = (allocatable - used + nodes.releasing[row] - nodes.pipelined[row]).tolist()
+        return [need.amount - free[need.column] for need in self.board.pods.shape.needs]
+
+    def cost(self, row: int, victims: Iterable[Task], broken: int) -> Cost:
+        """What it costs to evict victims on a node."""
+        jobs = self._session.state.jobs
+        values = [importance(jobs[task.job], task) for task in victims]
+        highest = max(values, default=NO_VICTIM)
+        return (highest, broken, len(values), *self._scores[row], row)
+
+    def first(self, examined: Container[int]) -> Cost | None:
+        """The lowest bound of a node that has not been examined; those that have are left out until `settle`."""
+        self._sync()
+        heap, costs = self._heap, self._costs
+        while heap:
+            cost = heap[0]
+            row = int(cost[-1])
+            if row not in examined and costs.get(row) == cost:
+                return cost
+            heapq.heappop(heap)
+        return None
+
+    def settle(self, row: int, cost: Cost | None) -> None:
+        """Replace the bound of an examined node by what it costs; None where the pod cannot fit."""
+        self._raised.add(row)
+        if cost is None:
+            self._costs.pop(row, None)
+        else:
+            self._costs[row] = cost
+            heapq.heappush(self._heap, cost)
+
+    def put_back(self, row: int) -> None:
+        """Let an examined node keep the bound that it had."""
+        cost = self._costs.get(row)
+        if cost is not None:
+            heapq.heappush(self._heap, cost)
+
+    def reset(self) -> None:
+        """Decisions were undone: what was computed since may be too high."""
+        raised, self._raised = self._raised, set()
+        for row in sorted(raised):
+            self._refresh(row)
+
+    def _sync(self) -> None:
+        log = self._session.ledger.log
+        if self._seen == len(log):
+            return
+        touched, self._seen = sorted(set(log[self._seen :])), len(log)
+        for row in touched:
+            self._refresh(row)
+
+    def _refresh(self, row: int) -> None:
+        if not self.board.pods.allowed[row]:
+            return
+        missing = self.missing(row)
+        cost = self._bound(row, missing)
+        if cost is None:
+            self._costs.pop(row, None)
+        elif self._costs.get(row) != cost:
+            self._costs[row] = cost
+            heapq.heappush(self._heap, cost)
+
+    def _bound(self, row: int, missing: list[int]) -> Cost | None:
+        if max(missing) <= 0:
+            return (NO_VICTIM, 0, 0, *self._scores[row], row)
+        tasks = self.candidates(row)
+        if not tasks:
+            return None
+        for need, lacks in zip(self.board.pods.shape.needs, missing, strict=True):
+            if lacks > 0 and sum(int(task.shape.vector[need.column]) for task in tasks) < lacks:
+                return None
+        jobs = self._session.state.jobs
+        lowest = min(importance(jobs[task.job], task) for task in tasks)
+        return (lowest, 0, 1, *self._scores[row], row)

@@ -1,0 +1,146 @@
+"""Which pods an action may evict for a pod, and in which order.
+
+On a node, the pod that comes last goes first: the last queue (reclaim only), of equals the last gang, of equals the last
+pod. The plugins' orders are what decides; age and name of gangs do not, so that pods of equal gangs go by their own order.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from pumice.api.queues import Queue
+from pumice.scheduler.model.candidates import Preemptor, VictimCheck
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.points import Extension, SortKey
+from pumice.scheduler.session import Session
+
+__all__ = [
+    "HALF",
+    "Rules",
+    "VictimOrder",
+    "between_jobs",
+    "between_queues",
+    "importance",
+    "inside_job",
+]
+
+HALF = 1 << 31
+"""Priorities of pods lie between -HALF and HALF - 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an action may evict for one pod.
+
+    Attributes:
+        name: Distinguishes rules of several kinds.
+        checks: The plugins' checks; see `victims.allowed`.
+        accepts: Gangs whose pods are candidates.
+        statuses: Statuses of candidates.
+        asks_queue: Whether the queue must be able to take the pod once the victims are gone.
+        own_job: Whether the answer depends on which gang asks, besides what plugins say.
+        queue_key: Place of a victim's queue among queues; None where all candidates have the same queue.
+    """
+
+    name: str
+    checks: Sequence[Extension[VictimCheck]]
+    accepts: Callable[[Job], bool]
+    statuses: frozenset[Status]
+    asks_queue: bool
+    own_job: bool
+    queue_key: Callable[[Queue], SortKey] | None = None
+
+    def preemptor_class(self, session: Session, preemptor: Preemptor) -> Hashable:
+        """Equal for pods for which the same pods may be evicted from the same nodes."""
+        said = tuple(by(preemptor) for by in session.extensions.preemptor_classes)
+        is_alone = self.own_job or session.is_target(preemptor.job.key)
+        job = preemptor.job.key if is_alone else ""
+        return self.name, preemptor.queue.metadata.name, preemptor.task.shape.number, job, said
+
+
+def between_jobs(session: Session, job: Job) -> Rules:
+    """Pods of other gangs of the same queue."""
+    return Rules(
+        "jobs",
+        session.extensions.preemptable,
+        lambda other: other.row == job.row and other is not job and other.group is not None,
+        VICTIMS,
+        asks_queue=True,
+        own_job=job.holding > 0,
+    )
+
+
+def inside_job(session: Session, job: Job) -> Rules:
+    """Other pods of the same gang."""
+    return Rules(
+        "inside",
+        session.extensions.preemptable,
+        lambda other: other is job,
+        VICTIMS,
+        asks_queue=True,
+        own_job=True,
+    )
+
+
+def between_queues(session: Session, queue: Queue) -> Rules:
+    """Running pods of other queues that may be reclaimed from."""
+    row = session.view.shares.rows[queue.metadata.name]
+    queues = session.view.shares.queues
+
+    def accepts(other: Job) -> bool:
+        return other.row not in (-1, row) and queues[other.row].spec.reclaimable is not False
+
+    return Rules(
+        "queues",
+        session.extensions.reclaimable,
+        accepts,
+        frozenset({Status.RUNNING}),
+        asks_queue=False,
+        own_job=False,
+        queue_key=lambda other: session.victim_queue_key(other, queue),
+    )
+
+
+def importance(job: Job, task: Task) -> int:
+    """Priority of a victim: that of its gang, then its own, as one number."""
+    own = min(max(task.priority, -HALF), HALF - 1)
+    return (job.order_priority << 32) + own
+
+
+class VictimOrder:
+    """Candidates of a node in the order in which they would go; keys of gangs are kept while nothing changes them."""
+
+    __slots__ = ("_jobs", "_queues", "_rules", "_session")
+
+    def __init__(self, session: Session, rules: Rules) -> None:
+        self._session = session
+        self._rules = rules
+        self._jobs: dict[str, SortKey] = {}
+        self._queues: dict[str, SortKey] = {}
+
+    def forget(self) -> None:
+        """Ask for the keys of gangs and queues again; a decision has changed some."""
+        self._jobs.clear()
+        self._queues.clear()
+
+    def sort(self, tasks: list[Task]) -> None:
+        """Put the candidates of one node into order."""
+        tasks.sort(key=self._key, reverse=True)
+        if self._rules.queue_key is not None:
+            tasks.sort(key=self._queue_key)
+
+    def _key(self, task: Task) -> SortKey:
+        key = self._jobs.get(task.job)
+        if key is None:
+            key = self._session.job_rank(self._session.state.jobs[task.job])
+            self._jobs[task.job] = key
+        return key, self._session.task_key(task), task.key
+
+    def _queue_key(self, task: Task) -> SortKey:
+        name = self._session.state.jobs[task.job].queue
+        key = self._queues.get(name)
+        if key is None:
+            assert self._rules.queue_key is not None
+            key = self._queues[name] = self._rules.queue_key(self._session.state.queues[name])
+        return key

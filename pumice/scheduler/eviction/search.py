@@ -1,0 +1,138 @@
+"""Which node to make room on for a pod: the one where it costs the least.
+
+Nodes are looked at by their lower bounds, a few at a time and more with each step, until none can be better than the best
+found. Bounds and what was found out about nodes are kept for all pods of a class, and for all gangs with such pods.
+"""
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
+from pumice.scheduler.eviction.bounds import Bounds
+from pumice.scheduler.eviction.plans import Plan, Planner
+from pumice.scheduler.eviction.rules import Rules, VictimOrder
+from pumice.scheduler.model.candidates import Preemptor
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.session import Session
+from pumice.scheduler.statement import Statement
+
+__all__ = ["Search"]
+
+_GROWTH = 8
+
+
+class Search:
+    """Looks for victims in one session, and evicts them in a statement."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._classes: dict[Hashable, tuple[Bounds, Planner]] = {}
+        self._tentative: list[Hashable] = []
+        self._orders: list[VictimOrder] = []
+        self._places: dict[Hashable, int] = {}
+
+    # -- statements --------------------------------------------------------------------------
+
+    def commit(self, statement: Statement) -> None:
+        """Let the decisions of a statement leave the session."""
+        self._session.commit(statement)
+        self._tentative.clear()
+
+    def discard(self, statement: Statement) -> None:
+        """Undo the decisions of a statement, and what was computed from them."""
+        statement.discard()
+        for key in self._tentative:
+            del self._classes[key]
+        self._tentative.clear()
+        self._reset()
+        self._forget_orders()
+
+    @contextmanager
+    def turn(self, job: Job) -> Iterator[None]:
+        """The part of an action that concerns one gang; see `Session.turn`. What is held for it is free for it."""
+        session = self._session
+        with session.turn(job), session.nominations.lifted(job):
+            yield
+        if job.key in session.errors:  # what was computed from its decisions is worthless
+            self._classes.clear()
+            self._tentative.clear()
+            self._orders.clear()
+
+    def place(self, preemptor: Preemptor, rules: Rules, statement: Statement) -> Plan | None:
+        """Evict pods for a pod and promise it their place; None if that is not possible."""
+        plan = self.find(preemptor, rules, statement)
+        if plan is not None:
+            self.apply(plan, preemptor, statement)
+        return plan
+
+    def apply(self, plan: Plan, preemptor: Preemptor, statement: Statement) -> None:
+        """Evict the pods of a plan, and promise their place to the one that asked."""
+        for victim in plan.victims:
+            statement.evict(victim)
+        statement.pipeline(preemptor.task, self._session.state.nodes.order[plan.row])
+        self._forget_orders()
+        if plan.broken:
+            self._reset()  # these gangs are not broken once more elsewhere
+
+    def lacks_places(self, preemptor_class: Hashable, needed: int) -> bool:
+        """Whether an earlier gang with pods of a class has found less than so many places."""
+        places = self._places.get(preemptor_class)
+        return places is not None and places < needed
+
+    def note_places(self, preemptor_class: Hashable, places: int) -> None:
+        """Note how many places there were for pods of a class; decisions only make them fewer."""
+        self._places[preemptor_class] = places
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def find(self, preemptor: Preemptor, rules: Rules, statement: Statement) -> Plan | None:
+        """The best plan for a pod."""
+        bounds, planner = self._class(preemptor, rules, statement)
+        tries = planner.tries(preemptor)
+        examined: dict[int, Plan | None] = {}
+        best: Plan | None = None
+        size = 1
+        while True:
+            rows: list[int] = []
+            while len(rows) < size:
+                bound = bounds.first(examined)
+                if bound is None or (best is not None and best.cost <= bound):
+                    break
+                row = int(bound[-1])
+                examined[row] = None
+                rows.append(row)
+            if not rows:
+                break
+            for plan in planner.plans(preemptor, rows, statement, tries=tries):
+                examined[plan.row] = plan
+                if best is None or plan.cost < best.cost:
+                    best = plan
+            size *= _GROWTH
+        for row, found in examined.items():
+            if tries:
+                bounds.put_back(row)
+            else:
+                bounds.settle(row, found.cost if found is not None else None)
+        return best
+
+    def _class(
+        self, preemptor: Preemptor, rules: Rules, statement: Statement
+    ) -> tuple[Bounds, Planner]:
+        key = rules.preemptor_class(self._session, preemptor)
+        known = self._classes.get(key)
+        if known is None:
+            bounds = Bounds(self._session, preemptor, rules)
+            order = VictimOrder(self._session, rules)
+            self._orders.append(order)
+            known = bounds, Planner(self._session, rules, bounds, order)
+            self._classes[key] = known
+            if len(statement):
+                self._tentative.append(key)
+        return known
+
+    def _reset(self) -> None:
+        for bounds, _ in self._classes.values():
+            bounds.reset()
+
+    def _forget_orders(self) -> None:
+        for order in self._orders:
+            order.forget()

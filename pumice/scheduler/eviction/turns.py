@@ -1,0 +1,114 @@
+"""What preempt and reclaim have in common: which gangs look for victims, and what becomes of what they find.
+
+A gang that found no node is not tried again before something changes that makes room. What makes victims of pods can be
+any change, so such gangs look for them again after any change, but once a second at most.
+"""
+
+from pumice.api.queues import Queue
+from pumice.scheduler.eviction.rules import Rules
+from pumice.scheduler.eviction.search import Search
+from pumice.scheduler.line import Line
+from pumice.scheduler.model.candidates import Preemptor
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.results import Event
+from pumice.scheduler.session import Session
+from pumice.scheduler.statement import Statement
+
+__all__ = ["finish", "hungry_jobs", "seek", "waiting_tasks"]
+
+INTERVAL = 1.0
+"""Seconds between two searches for all gangs."""
+
+
+def hungry_jobs(session: Session, action: str) -> dict[str, Line[Job]]:
+    """Gangs that are below what they need, by the open queue that they are in."""
+    lines: dict[str, Line[Job]] = {}
+    for job in _jobs(session, action):
+        with session.turn(job):
+            queue = session.state.queues.get(job.queue)
+            if (
+                queue is not None
+                and queue.is_open
+                and job.group is not None
+                and job.counts[Status.PENDING]
+                and not session.is_pending(job)
+                and session.is_starving(job)
+                and session.why_invalid(job) is None
+            ):
+                lines.setdefault(job.queue, session.job_line()).push(job)
+    return lines
+
+
+def seek(
+    session: Session, search: Search, rules: Rules, queue: Queue, job: Job, *, reclaims: bool
+) -> Statement:
+    """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
+    statement = session.statement()
+    tasks = waiting_tasks(session, job)
+    shapes = {task.shape.number for task in tasks}
+    counted = None
+    if len(shapes) == 1 and not session.nominations:
+        counted = rules.preemptor_class(session, Preemptor(tasks[0], job, queue))
+        if search.lacks_places(counted, _needed(job)):
+            return statement
+    failed: set[int] = set()
+    for task in tasks:
+        if not session.is_starving(job):
+            break
+        session.decided += 1
+        if task.shape.number in failed:
+            continue
+        if reclaims and session.why_not_preemptive(queue, task) is not None:
+            continue
+        if search.place(Preemptor(task, job, queue), rules, statement) is None:
+            failed.add(task.shape.number)
+            if counted is not None:
+                search.note_places(counted, len(statement.promises))
+    return statement
+
+
+def _needed(job: Job) -> int:
+    return job.min_member - job.ready - job.counts[Status.PIPELINED]
+
+
+def _jobs(session: Session, action: str) -> list[Job]:
+    state, now = session.state, session.now
+    version, moment = state.sought.get(action, (-1, 0.0))
+    if version == state.version:
+        return list(session.view.waiting)
+    if 0.0 <= now - moment < INTERVAL:
+        session.view.wake_at(moment + INTERVAL)
+        return list(session.view.waiting)
+    state.sought[action] = state.version, now
+    return [job for key, job in sorted(state.waiting.items()) if key not in state.quarantined]
+
+
+def waiting_tasks(session: Session, job: Job) -> list[Task]:
+    """Pods of a gang for which others may be evicted, in their order."""
+    tasks = [
+        task
+        for task in job.tasks.values()
+        if task.status is Status.PENDING
+        and not task.gates
+        and not task.never_preempts
+        and session.why_impossible(task.shape) is None
+    ]
+    return sorted(tasks, key=session.task_key)
+
+
+def finish(session: Session, search: Search, statement: Statement, job: Job, reason: str) -> bool:
+    """Commit what was found for a gang if that is enough for it; otherwise undo it."""
+    if not len(statement) or not session.is_pipelined(job):
+        search.discard(statement)
+        return False
+    victims = statement.victims
+    if victims:
+        session.nominated.update(statement.promises)
+    for task in victims:
+        message = f"evicted to make room for PodGroup {job.key} of queue {job.queue} ({reason})"
+        event = Event("Pod", task.namespace, task.name, "Normal", "Preempted", message)
+        session.events.append(event)
+    session.outcome(job)
+    search.commit(statement)
+    return True

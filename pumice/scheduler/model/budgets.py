@@ -1,0 +1,46 @@
+"""PodDisruptionBudgets, and which of them protect a pod."""
+
+from pumice.api.budgets import PodDisruptionBudget
+from pumice.scheduler.model.tasks import Task
+
+__all__ = ["BudgetTable"]
+
+
+class BudgetTable:
+    """All PodDisruptionBudgets."""
+
+    __slots__ = ("_budgets",)
+
+    def __init__(self) -> None:
+        self._budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._budgets)
+
+    def set(self, budget: PodDisruptionBudget) -> bool:
+        """Take in a budget; True when something that matters changed."""
+        meta = budget.metadata
+        budgets = self._budgets.setdefault(meta.namespace, {})
+        old = budgets.get(meta.name)
+        budgets[meta.name] = budget
+        return old is None or (old.spec, old.status) != (budget.spec, budget.status)
+
+    def remove(self, namespace: str, name: str) -> bool:
+        """Forget a budget; True when it was known."""
+        budgets = self._budgets.get(namespace, {})
+        known = budgets.pop(name, None) is not None
+        if not budgets:
+            self._budgets.pop(namespace, None)
+        return known
+
+    def of(self, task: Task) -> list[PodDisruptionBudget]:
+        """Budgets that protect a pod, by name."""
+        budgets = self._budgets.get(task.namespace)
+        if budgets is None:
+            return []
+        labels = task.labels or {}
+        return [
+            budget
+            for _, budget in sorted(budgets.items())
+            if budget.spec.selector is not None and budget.spec.selector.matches(labels)
+        ]

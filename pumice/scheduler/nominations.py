@@ -1,0 +1,116 @@
+"""Room that is promised to pods for which others were evicted in earlier cycles.
+
+A session holds this room on the nominated node, so that other pods do not take it while the evicted ones terminate. When a
+gang has its turn, what is held for its own pods is free for it, and so is what is held for gangs of lower priority.
+
+A nomination ends when its pod gets a node, when its gang had its turn and the pod was neither placed nor promised a place
+again, or when the node has no such room any more.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from pumice.scheduler.ledger import Ledger
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.tasks import Status, Task
+
+__all__ = ["Nominations"]
+
+
+class Nominations:
+    """What is held in one session."""
+
+    __slots__ = ("_had_turn", "_held", "_jobs", "_ledger", "_nodes", "_tasks")
+
+    def __init__(
+        self, nominees: Iterable[Task], jobs: Mapping[str, Job], nodes: NodeTable, ledger: Ledger
+    ) -> None:
+        """Hold what pods were nominated for.
+
+        Args:
+            nominees: Pods that have a nominated node.
+            jobs: Gangs by key.
+            nodes: The nodes, settled.
+            ledger: What this session changes.
+        """
+        self._jobs = jobs
+        self._nodes = nodes
+        self._ledger = ledger
+        self._tasks = sorted(nominees, key=lambda task: task.key)
+        self._held: dict[str, dict[Task, int]] = {}
+        self._had_turn: set[str] = set()
+        for task in self._tasks:
+            self._hold(task)
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    def row(self, task: Task) -> int:
+        """Row of the node that a pod is nominated for; -1 for none."""
+        record = self._nodes.records.get(task.nominated) if task.nominated else None
+        return record.row if record is not None else -1
+
+    def lifted(self, job: Job) -> AbstractContextManager[None]:
+        """The turn of a gang, in which it may take what is held for it."""
+        return self._lifted(job) if self._tasks else nullcontext()
+
+    def close(self, promised: Mapping[str, str], added: Iterable[str]) -> dict[str, str]:
+        """Hold nothing any more; the nominations that changed, pod to node, empty for none.
+
+        Args:
+            promised: Pods that are promised a place at the end of the session, and the node.
+            added: Those of them for which this session has evicted others.
+        """
+        held = {task.key for tasks in self._held.values() for task in tasks}
+        for tasks in self._held.values():
+            for task, row in tasks.items():
+                self._nodes.promise(task.shape.vector, row, -1)
+        self._held.clear()
+        changed = {key: promised[key] for key in added}
+        for task in self._tasks:
+            if task.status is not Status.PENDING and task.key not in promised:
+                continue  # it has a node
+            if task.key in promised:
+                if promised[task.key] != task.nominated:
+                    changed[task.key] = promised[task.key]
+            elif task.job in self._had_turn or task.key not in held:
+                changed[task.key] = ""
+        self._tasks = []
+        return changed
+
+    @contextmanager
+    def _lifted(self, job: Job) -> Iterator[None]:
+        self._had_turn.add(job.key)
+        lifted = [
+            task
+            for key in list(self._held)
+            if key == job.key or self._jobs[key].order_priority < job.order_priority
+            for task in self._release(key)
+        ]
+        try:
+            yield
+        finally:
+            for task in lifted:
+                if task.status is Status.PENDING:
+                    self._hold(task)
+
+    def _hold(self, task: Task) -> None:
+        row = self.row(task)
+        if row < 0 or not self._has_room(task, row):
+            return
+        self._nodes.promise(task.shape.vector, row, 1)
+        self._ledger.promises += 1
+        self._ledger.log.append(row)
+        self._held.setdefault(task.job, {})[task] = row
+
+    def _has_room(self, task: Task, row: int) -> bool:
+        free = self._nodes.future_idle(row)
+        return all(free[need.column] >= need.amount for need in task.shape.needs)
+
+    def _release(self, key: str) -> list[Task]:
+        tasks = self._held.pop(key)
+        for task, row in tasks.items():
+            self._nodes.promise(task.shape.vector, row, -1)
+            self._ledger.log.append(row)
+        return list(tasks)

@@ -1,0 +1,38 @@
+"""conformance: pods that Kubernetes needs are never evicted for others.
+
+Pods with priority class `system-cluster-critical` or `system-node-critical`, and pods of namespace `kube-system`.
+"""
+
+import numpy as np
+
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.axis import Bools
+from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Conformance"]
+
+
+class Conformance:
+    """Spares critical pods."""
+
+    def __init__(self, _arguments: Arguments) -> None:
+        pass
+
+    def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002
+        """Register the checks."""
+        register.preemptable(_not_critical, by=any_preemptor)
+        register.reclaimable(_not_critical, by=any_preemptor)
+
+
+def _not_critical(_: Preemptor, candidates: Candidates) -> Bools:
+    return np.array([not task.is_critical for task in candidates.tasks], dtype=np.bool_)
+
+
+SPEC = PluginSpec(
+    name="conformance",
+    summary="Never evicts pods that are critical for Kubernetes, or in kube-system, for others.",
+    build=Conformance,
+)

@@ -1,0 +1,84 @@
+"""pdb: no more pods are evicted than their PodDisruptionBudgets allow.
+
+The API server refuses other evictions anyway. With this plugin they are not chosen in the first place, so that other pods
+go, or none. What a budget allows is `status.disruptionsAllowed`, without the evictions that were decided since.
+"""
+
+import numpy as np
+
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.axis import Bools
+from pumice.scheduler.model.budgets import BudgetTable
+from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
+from pumice.scheduler.model.nodes import NodeRecord
+from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Pdb"]
+
+
+class Pdb:
+    """Counts the evictions that budgets allow."""
+
+    def __init__(self, _arguments: Arguments) -> None:
+        self._of: dict[str, tuple[str, ...]] = {}
+        self._left: dict[str, int] = {}
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the checks, if there are budgets."""
+        self._budgets: BudgetTable = session.budgets
+        if not self._budgets:
+            return
+        for task in session.evicted():
+            self._count(task, 1)
+        register.preemptable(self._within, by=any_preemptor)
+        register.reclaimable(self._within, by=any_preemptor)
+        register.evictable(self._has_left)
+        register.on_deallocate(self._deallocated)
+        register.on_allocate(self._allocated)
+
+    def _names(self, task: Task) -> tuple[str, ...]:
+        """Budgets that protect a pod; notes what they allow."""
+        names = self._of.get(task.key)
+        if names is None:
+            found = []
+            for budget in self._budgets.of(task):
+                name = f"{task.namespace}/{budget.metadata.name}"
+                self._left.setdefault(name, budget.status.disruptions_allowed)
+                found.append(name)
+            names = self._of[task.key] = tuple(found)
+        return names
+
+    def _count(self, task: Task, evicted: int) -> None:
+        for name in self._names(task):
+            self._left[name] -= evicted
+
+    def _within(self, _: Preemptor, candidates: Candidates) -> Bools:
+        may = np.ones(len(candidates), dtype=np.bool_)
+        protected = [self._names(task) for task in candidates.tasks]
+        for name in sorted({name for names in protected for name in names}):
+            members = np.array([name in names for names in protected], dtype=np.bool_)
+            before = candidates.earlier(members.astype(np.int64))
+            may &= ~members | (before < self._left[name])
+        return may
+
+    def _has_left(self, task: Task) -> bool:
+        return all(self._left[name] > 0 for name in self._names(task))
+
+    def _deallocated(self, task: Task, _: NodeRecord) -> None:
+        if task.status is Status.RELEASING:
+            self._count(task, 1)
+
+    def _allocated(self, task: Task, _: NodeRecord) -> None:
+        if task.status in VICTIMS:  # an eviction was undone
+            self._count(task, -1)
+
+
+SPEC = PluginSpec(
+    name="pdb",
+    summary="Evicts no more pods than their PodDisruptionBudgets allow.",
+    build=Pdb,
+)

@@ -1,0 +1,127 @@
+"""reservation: keep nodes free for one large gang, so that small ones do not starve it.
+
+Actions `elect` and `reserve` decide when; this plugin says for which gang and which nodes. The gang of the highest
+priority is chosen, and among equals the oldest. Nodes are taken that its pods may use, one in each cycle, until what is
+reserved could hold all of its pods. They are the largest ones (`specification`, as Volcano's documentation says), or those
+with the most room (`idle`).
+
+Source: Volcano's documentation of scheduler plugins, section Reservation.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools, Ints
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "ReservationPlugin"]
+
+_SELECTION = "reservation.selection"
+
+
+class ReservationPlugin:
+    """Chooses the target and its nodes, and keeps others off them."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._by_idle = arguments.text(_SELECTION) == "idle"
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the choices and the filter."""
+        self._session = session
+        register.target_job(self._target)
+        register.reserved_nodes(self._next_node)
+        register.node_filter(self._judge)
+
+    def _target(self, jobs: Sequence[Job]) -> Job:
+        return min(jobs, key=lambda job: (-job.order_priority, job.created, job.key))
+
+    def _judge(self, pods: PodClass, _rows: Rows) -> Verdict | None:
+        reservation = self._session.reservation
+        if reservation is None or not reservation.nodes or pods.gang == reservation.gang:
+            return None
+        text = f"node(s) are reserved for gang {reservation.gang}"
+        return Verdict(self._reserved().astype(np.int64), (text,))
+
+    def _reserved(self) -> Bools:
+        reservation = self._session.reservation
+        mask = np.zeros(len(self._session.node_names), dtype=np.bool_)
+        for name in reservation.nodes if reservation is not None else ():
+            row = self._session.row_of(name)
+            if row >= 0:
+                mask[row] = True
+        return mask
+
+    # -- which node next ---------------------------------------------------------------------
+
+    def _next_node(self, job: Job, usable: Callable[[Task], Bools]) -> str | None:
+        """The node that a gang needs next; None when those reserved could hold its pods, or no other would help."""
+        reserved = self._reserved()
+        firsts: dict[PodShape, Task] = {}
+        counts: Counter[PodShape] = Counter()
+        for task in job.tasks.values():
+            if task.status is Status.PENDING:
+                firsts.setdefault(task.shape, task)
+                counts[task.shape] += 1
+        if not counts:  # its pods are made when it is let into its queue
+            facts = self._session.facts
+            useful = ~facts.unready & ~facts.unschedulable
+            return self._best(useful & ~reserved) if self._lacks(job.minimum, reserved) else None
+        nodes = {shape: usable(task) for shape, task in firsts.items()}
+        holds_each = all(
+            self._places(shape, reserved & nodes[shape]) >= count for shape, count in counts.items()
+        )
+        if holds_each and not self._lacks(job.pending, reserved):
+            return None
+        useful = np.logical_or.reduce(list(nodes.values()))
+        return self._best(useful & ~reserved)
+
+    def _places(self, shape: PodShape, rows: Bools) -> int:
+        """Pods of a shape that rows could hold if nothing else were there."""
+        has = self._session.rows.allocatable[rows]
+        if not len(has):
+            return 0
+        fitting = [has[:, need.column] // need.amount for need in shape.needs]
+        return int(np.minimum.reduce(fitting).sum())
+
+    def _lacks(self, wanted: Ints, reserved: Bools) -> bool:
+        has = self._session.rows.allocatable[reserved].sum(axis=0)
+        lacking = has < wanted
+        lacking[[SCORED_CPU, SCORED_MEMORY]] = False
+        return bool(lacking.any())
+
+    def _best(self, rows: Bools) -> str | None:
+        """The row that is best in the resource of which it has the largest part of the cluster; the first of equals."""
+        index = np.flatnonzero(rows)
+        if not len(index):
+            return None
+        found = self._session.rows.take(index)
+        amounts = found.allocatable - found.used if self._by_idle else found.allocatable
+        largest = np.maximum(self._session.rows.allocatable.max(axis=0), 1)
+        parts = (amounts / largest)[:, [0, 1, *range(SCORED_MEMORY + 1, amounts.shape[1])]]
+        best = int(index[int(parts.sum(axis=1).argmax())])
+        return self._session.node_names[best]
+
+
+SPEC = PluginSpec(
+    name="reservation",
+    summary="Keeps nodes free for one gang that waits, so that smaller ones do not starve it.",
+    build=ReservationPlugin,
+    arguments=(
+        Argument(
+            _SELECTION,
+            "specification",
+            "Which nodes are reserved first: the largest, or those with the most room.",
+            choices=("specification", "idle"),
+        ),
+    ),
+)

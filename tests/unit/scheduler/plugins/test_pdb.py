@@ -1,0 +1,94 @@
+"""PodDisruptionBudgets: pods that they protect stay, others go."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from pumice.api.budgets import PodDisruptionBudget
+from pumice.scheduler import builtin_registry, load_config
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from tests.unit.scheduler.scenes import NOW, Scene, config_text, load_document, with_plugins
+
+CASES = load_document("budgets.yaml")
+TIERS = [["priority", "gang", "conformance", "pdb"], ["predicates", "nodeorder"]]
+
+
+def _budget(
+    name: str, spec: dict[str, Any], allowed: int, namespace: str = "ns"
+) -> PodDisruptionBudget:
+    raw = {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+        "status": {"disruptionsAllowed": allowed},
+    }
+    return msgspec.convert(raw, PodDisruptionBudget)
+
+
+@pytest.mark.parametrize("case", CASES["cases"], ids=[case["title"] for case in CASES["cases"]])
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_victims(case: dict[str, Any], action: str) -> None:
+    cluster = CASES["cluster"]
+    if action == "reclaim":
+        cluster = cluster | {
+            "podgroups": [[*row[:2], row[1], *row[3:]] for row in cluster["podgroups"]]
+        }
+    scene = Scene(cluster, config_text(TIERS, ["allocate", action]))
+    for name, (spec, allowed) in case["budgets"].items():
+        scene.state.set_budget(_budget(name, spec, allowed))
+    assert sorted(scene.cycle().evicted) == case["evicted"]
+
+
+def test_evictions_that_the_budget_does_not_know_yet_count() -> None:
+    scene = Scene(CASES["cluster"], config_text(TIERS, ["allocate", "preempt"]))
+    scene.state.set_budget(_budget("all", {"selector": {}}, 2))
+    assert sorted(scene.cycle().evicted) == ["ns/old-1", "ns/old-2"]
+    scene.state.set_pod_group(_more(scene))
+    assert scene.cycle(NOW + 1).evicted == []
+    scene.state.set_budget(_budget("all", {"selector": {}}, 3))
+    assert scene.cycle(NOW + 2).evicted == ["ns/old-0"]
+
+
+def _more(scene: Scene) -> Any:
+    """One more pod that wants a place."""
+    from tests.unit.scheduler.scenes import pod, pod_group
+
+    scene.state.set_pod(pod(["ns", "more-0", "", "Pending", 1, 0, "more"]))
+    return pod_group(["ns", "more", "new", 1, "Inqueue", {"prio": "high"}])
+
+
+def test_a_budget_that_is_removed_protects_nobody() -> None:
+    scene = Scene(CASES["cluster"], config_text(TIERS, ["allocate", "preempt"]))
+    scene.state.set_budget(_budget("all", {"selector": {}}, 0))
+    assert scene.cycle().evicted == []
+    assert scene.state.remove_budget("ns", "all")
+    assert sorted(scene.cycle(NOW + 2).evicted) == ["ns/old-1", "ns/old-2"]
+
+
+class _Mover:
+    """Names all pods of gang `old`."""
+
+    def __init__(self, _: Arguments) -> None:
+        pass
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        def choose() -> list[Task]:
+            return [task for task in session.running.tasks if task and task.name.startswith("old")]
+
+        register.victim_tasks(choose)
+
+
+def test_shuffle_evicts_what_plugins_name_and_budgets_allow() -> None:
+    registry = with_plugins(builtin_registry(), PluginSpec("mover", "A test's plugin.", _Mover))
+    text = config_text([["gang", "mover", "pdb"]], ["shuffle"])
+    scene = Scene(CASES["cluster"], load_config(text, registry))
+    scene.state.set_budget(_budget("two", {"selector": {"matchLabels": {"app": "a"}}}, 1))
+    result = scene.cycle()
+    assert result.evicted == ["ns/old-0", "ns/old-2"]
+    assert [event.message for event in result.events if event.kind == "Pod"] == [
+        "evicted because plugin mover chose it (shuffle)"
+    ] * 2

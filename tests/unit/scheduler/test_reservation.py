@@ -1,0 +1,192 @@
+"""Nodes are reserved for one gang at a time, until it runs, goes, or its time is over."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from pumice.scheduler import ClusterState, CycleResult
+from pumice.scheduler.reservation import Reservation
+from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod_group
+
+TIMEOUT = 600
+PLUGINS: list[dict[str, Any] | str] = ["priority", "gang", "reservation", "predicates"]
+CONFIG = (
+    config_text([PLUGINS], ["enqueue", "elect", "allocate", "reserve"])
+    + f"configurations:\n- name: reserve\n  arguments: {{timeoutSeconds: {TIMEOUT}}}\n"
+)
+NODES: list[list[Any]] = [["n1", 4, "8Gi"], ["n2", 16, "64Gi"], ["n3", 8, "32Gi"]]
+
+
+def busy(*nodes: str) -> dict[str, Any]:
+    """A gang of pods that fill nodes, each of which leaves a node by itself."""
+    sizes: dict[str, Any] = {name: cpu for name, cpu, _ in NODES}
+    return {
+        "podgroups": [["ns", "busy", "default", 1, "Running", {}]],
+        "pods": [["ns", f"busy-{n}", n, "Running", sizes[n], "1Gi", "busy"] for n in nodes],
+    }
+
+
+def gang(name: str, size: int, cpu: int, **options: Any) -> dict[str, Any]:
+    minimum = options.pop("minimum", size)
+    return {
+        "podgroups": [["ns", name, "default", minimum, "", options]],
+        "pod_sets": [{"pg": name, "count": size, "cpu": cpu, "memory": "1Gi"}],
+    }
+
+
+def scene_of(*parts: dict[str, Any], config: str = CONFIG, **more: Any) -> Scene:
+    joined: dict[str, Any] = {"nodes": NODES, **more}
+    for part in parts:
+        for key, rows in part.items():
+            joined[key] = [*joined.get(key, []), *rows]
+    return Scene(joined, config)
+
+
+def reserved(state: ClusterState) -> tuple[str, ...]:
+    return state.reservation.nodes if state.reservation is not None else ()
+
+
+def said(scene: Scene, key: str) -> tuple[str, str]:
+    """Status and reason of the condition Reserved."""
+    for each in scene.state.statuses[key].conditions or ():
+        if each.type == "Reserved":
+            return each.status, each.reason
+    return "", ""
+
+
+def cycles(scene: Scene, count: int, start: float = NOW) -> list[CycleResult]:
+    return [scene.cycle(start + number) for number in range(count)]
+
+
+def test_the_gang_of_the_highest_priority_is_chosen_and_among_equals_the_oldest() -> None:
+    rows = [("a", "low", "2024-01-01T00:01:40Z"), ("b", "high", "2024-01-01T00:05:00Z"),
+            ("c", "high", "2024-01-01T00:03:20Z")]  # fmt: skip
+    gangs = [gang(name, 1, 99, prio=prio, created=created) for name, prio, created in rows]
+    scene = scene_of(*gangs, classes={"low": 5, "high": 9})
+    scene.cycle()
+    assert scene.state.reservation is not None
+    assert scene.state.reservation.gang == "ns/c"
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [("specification", ["n2", "n3"]), ("idle", ["n3", "n2"])],
+)
+def test_one_node_is_reserved_in_each_cycle(selection: str, expected: list[str]) -> None:
+    arguments = {"reservation": None, "args": {"reservation.selection": selection}}
+    plugins: list[dict[str, Any] | str] = ["priority", "gang", arguments, "predicates"]
+    config = config_text([plugins], ["enqueue", "elect", "allocate", "reserve"])
+    scene = scene_of(busy("n2"), gang("large", 3, 8), config=config)
+    seen = []
+    for number in range(4):
+        scene.cycle(NOW + number)
+        seen.append(reserved(scene.state))
+    assert [list(each) for each in seen] == [expected[:1], expected, expected, expected]
+    assert said(scene, "ns/large") == ("True", "NodesReserved")
+
+
+def test_nodes_that_its_pods_may_not_use_are_not_reserved() -> None:
+    scene = scene_of(busy("n1", "n2", "n3"), gang("large", 4, 4))
+    cycles(scene, 5)
+    assert reserved(scene.state) == ("n2",), "it holds all four"
+    scene = scene_of(busy("n1", "n2", "n3"), gang("too-large", 2, 12))
+    cycles(scene, 5)
+    assert reserved(scene.state) == ("n2",), "no other node would hold one of them"
+
+
+def test_others_get_no_new_place_on_reserved_nodes() -> None:
+    small = gang("small", 1, 10, created="2024-01-02T00:00:00Z")
+    scene = scene_of(busy("n3"), gang("large", 3, 8, created="2024-01-01T00:00:00Z"), small)
+    small_alone = scene_of(busy("n3"), small)
+    assert small_alone.cycle().binds == {"ns/small-0": "n2"}
+    first = scene.cycle()
+    assert first.binds == {"ns/small-0": "n2"}, "nothing was reserved yet"
+
+    scene = scene_of(busy("n3"), gang("large", 3, 8, created="2024-01-01T00:00:00Z"))
+    cycles(scene, 3)
+    assert reserved(scene.state) == ("n2", "n3")
+    scene.state.set_pod_group(pod_group(small["podgroups"][0]))
+    scene.add_pod(["ns", "small-0", "", "Pending", 10, "1Gi", "small"])
+    result = scene.cycle(NOW + 3)
+    assert result.binds == {}
+    assert "2 node(s) are reserved for gang ns/large" in result.pending["ns/small"].message
+    scene.state.remove_pod("ns", "busy-n3")
+    result = scene.cycle(NOW + 4)
+    assert sorted(result.binds) == ["ns/large-0", "ns/large-1", "ns/large-2"]
+
+
+def test_what_is_reserved_is_free_again_once_the_gang_runs() -> None:
+    scene = scene_of(busy("n3"), gang("large", 3, 8))
+    cycles(scene, 3)
+    scene.state.remove_pod("ns", "busy-n3")
+    scene.cycle(NOW + 3)
+    assert scene.state.reservation is None
+    assert said(scene, "ns/large") == ("False", "Ready")
+
+
+def test_it_ends_with_its_time_and_another_gang_is_chosen() -> None:
+    old = gang("old", 3, 8, created="2024-01-01T00:00:00Z")
+    new = gang("new", 5, 4, created="2024-01-02T00:00:00Z")
+    scene = scene_of(busy("n2", "n3"), old, new)
+    cycles(scene, 4)
+    assert scene.state.reservation is not None
+    assert scene.state.reservation.gang == "ns/old"
+    assert scene.state.is_settled(scene.config, NOW + TIMEOUT - 1)
+    assert not scene.state.is_settled(scene.config, NOW + TIMEOUT)
+    scene.cycle(NOW + TIMEOUT)
+    assert reserved(scene.state) == ()
+    assert said(scene, "ns/old") == ("False", "TimedOut")
+    cycles(scene, 2, NOW + TIMEOUT + 1)
+    assert scene.state.reservation is not None
+    assert scene.state.reservation.gang == "ns/new"
+
+
+def test_it_ends_with_its_gang() -> None:
+    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8))
+    cycles(scene, 3)
+    scene.state.remove_pod_group("ns", "large")
+    scene.cycle(NOW + 3)
+    assert scene.state.reservation is None
+
+
+def test_target_nodes_and_time_survive_a_restart() -> None:
+    parts = (busy("n2", "n3"), gang("large", 3, 8))
+    scene = scene_of(*parts)
+    cycles(scene, 3)
+    status = scene.state.statuses["ns/large"]
+    again = scene_of(*parts)
+    group = again.state.jobs["ns/large"].group
+    assert group is not None
+    again.state.set_pod_group(msgspec.structs.replace(group, status=status))
+    again.cycle(NOW + 50)
+    assert again.state.reservation == Reservation("ns/large", group.metadata.uid, NOW, ("n2", "n3"))
+    assert again.state.statuses["ns/large"].conditions == status.conditions, "nothing to write"
+
+
+def test_a_condition_that_cannot_be_read_reserves_nothing() -> None:
+    for message in ("", "since yesterday: n2", "since 2024-01-01T00:00:00Z: unknown, ,"):
+        condition = {
+            "type": "Reserved",
+            "status": "True",
+            "reason": "NodesReserved",
+            "message": message,
+        }
+        large = gang("large", 3, 8, conditions=[condition])
+        scene = scene_of(
+            busy("n2", "n3"), large, config=config_text([PLUGINS], ["elect", "allocate"])
+        )
+        scene.cycle()
+        assert reserved(scene.state) == ()
+
+
+def test_a_gang_without_pods_reserves_what_it_says_that_it_needs() -> None:
+    scene = Scene(
+        {
+            "nodes": NODES,
+            "podgroups": [["ns", "g", "default", 2, "", {"minRes": {"cpu": 20}}]],
+        },
+        config_text([["priority", "reservation"]], ["elect", "reserve"]),
+    )
+    cycles(scene, 4)
+    assert reserved(scene.state) == ("n2", "n3")

@@ -1,0 +1,61 @@
+"""What plugins say about candidates, and when gangs look for victims again."""
+
+import numpy as np
+import pytest
+
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.plugins.gang import may_lose
+from tests.unit.scheduler.scenes import (
+    NOW,
+    Raw,
+    Scene,
+    case_id,
+    config_text,
+    load_document,
+    pod_group,
+)
+
+CASES = load_document("victim_checks.yaml")
+
+
+@pytest.mark.parametrize("case", CASES["gang"], ids=case_id)
+def test_a_gang_loses_what_it_has_beyond_its_minimum(case: Raw) -> None:
+    pods = [["ns", name, "n1", "Running", 1, 0, "g", {"role": role}] for name, role in case["pods"]]
+    group = ["ns", "g", "default", case["min"], "Running", {"minTask": case.get("minTask", {})}]
+    scene = Scene({"nodes": [["n1", 100, "1Gi"]], "podgroups": [group], "pods": pods})
+    scene.state.settle()
+    state = scene.state
+    tasks = [state.tasks[f"ns/{name}"] for name in case["candidates"]]
+    count = len(tasks)
+    vectors = np.array([task.shape.vector for task in tasks])
+    rows = np.zeros(count, dtype=np.int64)
+    candidates = Candidates(tasks, [state.jobs["ns/g"]], rows, rows, vectors)
+    preemptor = Preemptor(tasks[0], state.jobs["ns/g"], state.queues["default"])
+    mask = may_lose(preemptor, candidates)
+    assert [task.name for task, may in zip(tasks, mask, strict=True) if may] == case["expect"]
+
+
+def test_a_gang_without_victims_looks_again_after_a_change_but_once_a_second_at_most() -> None:
+    rows = [["ns", name, "default", 1, "Inqueue", {"prio": "high"}] for name in ("old", "new")]
+    case = {
+        "classes": {"low": 1, "high": 10},
+        "nodes": [["n1", 2, "8Gi"]],
+        "podgroups": rows,
+        "pods": [
+            ["ns", "old-0", "n1", "Running", 1, 0, "old"],
+            ["ns", "old-1", "n1", "Running", 1, 0, "old"],
+            ["ns", "new-0", "", "Pending", 1, 0, "new"],
+        ],
+    }
+    scene = Scene(case, config_text([["priority", "gang"]], ["allocate", "preempt"]))
+    for second in range(3):
+        assert scene.cycle(NOW + second).evicted == []
+    cycles = scene.state.cycles
+    scene.cycle(NOW + 3)
+    assert scene.state.cycles == cycles  # nothing has changed
+    scene.state.set_pod_group(pod_group(["ns", "old", "default", 0, "Inqueue", {"prio": "high"}]))
+    assert scene.cycle(NOW + 4).evicted == []
+    scene.state.set_pod_group(pod_group(["ns", "old", "default", 1, "Inqueue", {"prio": "low"}]))
+    assert scene.cycle(NOW + 4.5).evicted == []
+    assert scene.state.wakes == [NOW + 5]
+    assert scene.cycle(NOW + 5).evicted == ["ns/old-1"]

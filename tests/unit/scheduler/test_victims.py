@@ -1,0 +1,121 @@
+"""Which pods go for which, row by row; then they are gone, and five more cycles evict nobody."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.scheduler import builtin_registry, load_config
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from tests.unit.scheduler.scenes import (
+    NOW,
+    Scene,
+    case_id,
+    config_text,
+    load_document,
+    with_plugins,
+)
+
+MORE_CYCLES = 5
+CONFS = load_document("confs.yaml")
+PREEMPT, RECLAIM = load_document("preempt.yaml"), load_document("reclaim.yaml")
+
+
+def _tiers(case: dict[str, Any]) -> Any:
+    if "plugins" in case:
+        return case["plugins"]
+    only = case.get("only")
+    return [
+        [each for each in tier if only is None or not only or set(each) & set(only)]
+        for tier in CONFS[case["conf"]]
+    ]
+
+
+def _run(case: dict[str, Any], document: dict[str, Any], action: str) -> None:
+    lacking = set(case.get("needs", ())) - set(builtin_registry().plugins)
+    if lacking:
+        pytest.skip(f"needs plugins {', '.join(sorted(lacking))}")
+    case = {"classes": document["classes"]} | case
+    scene = Scene(case, config_text(_tiers(case), case.get("actions", [action])))
+    result, expect = scene.cycle(), case["expect"]
+    assert sorted(result.evicted) == sorted(expect.get("evicted", []))
+    assert result.pipelined == expect.get("pipelined", {})
+    assert result.binds == expect.get("binds", {})
+    nominated = result.pipelined if result.evicted else {}
+    assert result.nominations == expect.get("nominations", nominated)
+    told = {f"{event.namespace}/{event.name}" for event in result.events if event.kind == "Pod"}
+    assert told == set(result.evicted)
+    for number in range(MORE_CYCLES):
+        scene.start(result)
+        result = scene.cycle(NOW + 1 + number)
+        assert (result.evicted, result.nominations) == ([], {})
+
+
+@pytest.mark.parametrize("case", PREEMPT["cases"], ids=case_id)
+def test_preempt(case: dict[str, Any]) -> None:
+    _run(case, PREEMPT, "preempt")
+
+
+@pytest.mark.parametrize(
+    "case", [each for each in PREEMPT["cases"] if each.get("conf") == "PREEMPT"], ids=case_id
+)
+def test_preempt_with_the_switches_of_topology_aware_preemption(case: dict[str, Any]) -> None:
+    _run(case | {"conf": "PREEMPT_TOPO"}, PREEMPT, "preempt")
+
+
+@pytest.mark.parametrize("case", RECLAIM["cases"], ids=case_id)
+def test_reclaim(case: dict[str, Any]) -> None:
+    _run(case, RECLAIM, "reclaim")
+
+
+class _WaitsForOne:
+    """`preemptor` may use a node only when `preemptee` does not run there."""
+
+    def __init__(self, _: Arguments) -> None:
+        pass
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        def judge(_: PodClass, rows: Rows) -> Verdict:
+            runs = {
+                task.node for task in session.running.tasks if task and task.name == "preemptee"
+            }
+            codes = np.array([name in runs for name in session.node_names], dtype=np.int64)
+            return Verdict(codes[rows.index], ("preemptee is there",))
+
+        register.node_filter(judge, scope="row")
+
+
+@pytest.mark.parametrize("preemptable", [True, False])
+def test_filters_are_asked_again_after_an_eviction(*, preemptable: bool) -> None:
+    """PE-14: the pod has room, but a filter keeps it off the node until another pod leaves."""
+    case = {
+        "classes": PREEMPT["classes"],
+        "nodes": [["n1", 2, "2G"]],
+        "queues": [["q1"]],
+        "podgroups": [
+            ["c1", "pg-low", "q1", 1, "Inqueue", {"prio": "low-priority"}],
+            ["c1", "pg-high", "q1", 1, "Inqueue", {"prio": "high-priority"}],
+        ],
+        "pods": [
+            ["c1", "preemptee", "n1", "Running", 1, "1G", "pg-low", {"preemptable": preemptable}],
+            ["c1", "preemptor", "", "Pending", 1, "1G", "pg-high"],
+        ],
+    }
+    tiers = [
+        [
+            {"conformance": ["Preemptable"]},
+            {"gang": ["JobPipelined", "JobStarving"]},
+            {"priority": ["TaskOrder", "JobOrder", "Preemptable", "JobPipelined", "JobStarving"]},
+            {"waits": ["Predicate"]},
+        ]
+    ]
+    registry = with_plugins(
+        builtin_registry(), PluginSpec("waits", "A test's plugin.", _WaitsForOne)
+    )
+    scene = Scene(case, load_config(config_text(tiers, ["preempt"]), registry))
+    assert scene.cycle().evicted == (["c1/preemptee"] if preemptable else [])
