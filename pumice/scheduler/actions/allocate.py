@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pumice.api.queues import Queue
+from pumice.scheduler.actions.fifo import hold_back, is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.line import Line
@@ -28,7 +29,7 @@ __all__ = ["SPEC", "admitted", "goes_on", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turns until nobody has pods left to try."""
-    queues: Line[Queue] = Line(session.queue_key)
+    queues = session.queue_line()
     jobs: dict[str, Line[Job]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
@@ -38,8 +39,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                 continue
             if not _candidates(session, job):
                 continue
-            line = jobs.setdefault(job.queue, Line(session.job_key))
-            line.push(job)
+            jobs.setdefault(job.queue, session.job_line()).push(job)
     for name, line in jobs.items():
         if line:
             queues.push(session.state.queues[name])
@@ -63,6 +63,8 @@ def run(session: Session, _arguments: Arguments) -> None:
                     has_more = _turn(session, queue, job, waiting) and waiting
                 if has_more:
                     line.push(job)
+            if is_fifo(queue) and not (session.is_ready(job) or session.is_pipelined(job)):
+                hold_back(session, queue, job, line)
         queues.push(queue)
 
 

@@ -20,7 +20,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turn, and every gang of it that lacks pods."""
-    queues: Line[Queue] = Line(session.queue_key)
+    queues: Line[Queue] = session.queue_line()
     lines = hungry_jobs(session, "preempt")
     for name in lines:
         queues.push(session.state.queues[name])

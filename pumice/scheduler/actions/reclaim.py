@@ -18,7 +18,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue that has not had enough its turn, with all its gangs that lack pods."""
-    queues: Line[Queue] = Line(session.queue_key)
+    queues: Line[Queue] = session.queue_line()
     lines = hungry_jobs(session, "reclaim")
     for name in lines:
         queues.push(session.state.queues[name])
