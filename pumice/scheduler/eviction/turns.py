@@ -14,8 +14,9 @@ from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.results import Event
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
+from pumice.scheduler.victims import Spared
 
-__all__ = ["finish", "hungry_jobs", "seek", "waiting_tasks"]
+__all__ = ["explain", "finish", "hungry_jobs", "seek", "waiting_tasks"]
 
 INTERVAL = 1.0
 """Seconds between two searches for all gangs."""
@@ -95,6 +96,19 @@ def waiting_tasks(session: Session, job: Job) -> list[Task]:
         and session.why_impossible(task.shape) is None
     ]
     return sorted(tasks, key=session.task_key)
+
+
+def explain(session: Session, search: Search, rules: Rules, job: Job, action: str) -> None:
+    """Note why evictions did not help a gang, for the pod that the reason is about."""
+    tasks = waiting_tasks(session, job)
+    outcome = session.outcomes.get(job.key)
+    if outcome is not None and outcome.failed is not None:
+        tasks = [task for task in tasks if task.shape is outcome.failed[0].shape]
+    queue = session.state.queues[job.queue]
+    if tasks:
+        search.note_spared(action, Preemptor(tasks[0], job, queue), rules)
+    elif any(task.never_preempts for task in job.tasks.values()):
+        session.spared.setdefault(job.key, {})[action] = Spared(action, never=True)
 
 
 def finish(session: Session, search: Search, statement: Statement, job: Job, reason: str) -> bool:
