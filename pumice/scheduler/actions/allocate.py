@@ -35,7 +35,9 @@ def run(session: Session, _arguments: Arguments) -> None:
     for job in session.view.waiting:
         with session.turn(job):
             queue = admitted(session, job)
-            if queue is None or _is_known_to_exceed(session, queue, job):
+            if queue is None:
+                continue
+            if not is_fifo(queue) and _is_known_to_exceed(session, queue, job):
                 continue
             if not _candidates(session, job):
                 continue
@@ -52,7 +54,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
-        while line and job.key not in tasks and session.is_hopeless(job):
+        while line and job.key not in tasks and not is_fifo(queue) and session.is_hopeless(job):
             job = line.pop()
         with session.turn(job):
             waiting = tasks.get(job.key)
@@ -96,7 +98,12 @@ def _candidates(session: Session, job: Job) -> list[Task]:
 
 
 def _is_not_worth_it(session: Session, queue: Queue, job: Job) -> bool:
-    """Whether nodes or the queue of a job are known to have too little for it."""
+    """Whether nodes or the queue of a job are known to have too little for it.
+
+    A job of a queue that takes its gangs in order is tried all the same: if it does not fit, those behind it wait.
+    """
+    if is_fifo(queue):
+        return False
     return session.is_hopeless(job) or _is_known_to_exceed(session, queue, job)
 
 

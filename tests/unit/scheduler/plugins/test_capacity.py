@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from pumice.scheduler.registry import builtin_registry
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates_of, may_go, preemptor_of
@@ -25,18 +24,12 @@ def _scene(case: dict[str, Any]) -> Scene:
         pods.append(["ns1", name, node, phase, cpu, memory, name, options])
     tiers = conf(case["conf"])
     tiers[0][0] = {**tiers[0][0], "args": case.get("args", {})}  # type: ignore[dict-item]
-    known = builtin_registry().actions
-    actions = [each for each in case["actions"] if each in known]
     cluster = {"nodes": case["nodes"], "queues": case["queues"], "podgroups": groups, "pods": pods}
-    return Scene(cluster, config_text(tiers, actions))
+    return Scene(cluster, config_text(tiers, case["actions"]))
 
 
 @pytest.mark.parametrize("case", ROWS, ids=case_id)
 def test_a_cycle(case: dict[str, Any]) -> None:
-    if "reclaim" in case["actions"] and "reclaim" not in builtin_registry().actions:
-        for key in ("evicted", "pipelined"):
-            if case.get(key):
-                pytest.skip("needs the action reclaim")
     result = _scene(case).cycle()
     keyed = {f"ns1/{pod}": node for pod, node in case.get("binds", {}).items()}
     promised = {f"ns1/{pod}": node for pod, node in case.get("pipelined", {}).items()}
