@@ -44,6 +44,7 @@ def test_the_default_is_quiet_and_complete() -> None:
         (0, "gang"),
         (0, "conformance"),
         (0, "overcommit"),
+        (0, "drf"),
         (0, "proportion"),
         (1, "predicates"),
         (1, "nodeorder"),
