@@ -45,6 +45,10 @@ FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "counts a gang that has entered its queue",
         ("enqueue", "allocate", "backfill"),
     ),
+    "job_entitled": (
+        "whether a queue may take back what a gang needs, so that a full cluster does not keep it out",
+        ("enqueue",),
+    ),
     "job_ready": (
         "whether the places found for a gang may be used",
         ("allocate", "backfill", "elect", "reserve"),

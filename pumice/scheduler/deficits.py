@@ -6,12 +6,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pumice.api.quantities import MILLI, format_milli
-from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.axis import PODS, Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.results import Reason
+from pumice.scheduler.view import SessionView
 
-__all__ = ["Deficit", "amount_text", "deficit_text", "demand", "insufficient", "refusal"]
+__all__ = [
+    "Deficit",
+    "amount_text",
+    "deficit_text",
+    "demand",
+    "insufficient",
+    "refusal",
+    "shortages",
+]
 
 _BYTES = ("memory", "ephemeral-storage", "requests.memory", "limits.memory")
 _BINARY = (("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
@@ -72,6 +81,24 @@ def deficit_text(shortages: Sequence[Deficit], used: str = "used") -> str:
         f"needs {amount_text(each.resource, each.needs)}"
         for each in shortages
     )
+
+
+def shortages(session: SessionView, job: Job, used: Ints, limits: Ints) -> list[Deficit]:
+    """What is missing for what a gang needs at least; the number of pods is not limited.
+
+    Args:
+        session: The session.
+        job: The gang.
+        used: What counts against the limits, by column.
+        limits: The limits, by column.
+    """
+    return [
+        Deficit(session.resource(column), held, limit, needs)
+        for column in np.flatnonzero(job.minimum).tolist()
+        if column != PODS
+        and (held := int(used[column])) + (needs := int(job.minimum[column]))
+        > (limit := int(limits[column]))
+    ]
 
 
 def insufficient(shortages: Sequence[Deficit]) -> str:

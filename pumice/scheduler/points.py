@@ -191,6 +191,7 @@ class Extensions:
         job_valid: Why a job cannot be tried at all.
         job_enqueueable: Whether a job may enter its queue; a Reason is a rejection that says why.
         job_enqueued: Told when a job has entered.
+        job_entitled: Whether the queue of a job may take back what the job needs, so that a full cluster does not keep it out.
         job_ready: Whether a job may be committed; all must agree.
         job_pipelined: Whether a job may keep its promises until the end of the session.
         job_starving: Whether a job is below what it needs.
@@ -223,6 +224,7 @@ class Extensions:
     job_valid: list[Extension[Callable[[Job], Reason | None]]] = field(default_factory=list)
     job_enqueueable: list[Extension[Callable[[Job], Vote | Reason]]] = field(default_factory=list)
     job_enqueued: list[Extension[Callable[[Job], None]]] = field(default_factory=list)
+    job_entitled: list[Extension[Callable[[Job], bool]]] = field(default_factory=list)
     job_ready: list[Extension[Callable[[Job], bool]]] = field(default_factory=list)
     job_pipelined: list[Extension[Callable[[Job], Vote]]] = field(default_factory=list)
     job_starving: list[Extension[Callable[[Job], bool]]] = field(default_factory=list)

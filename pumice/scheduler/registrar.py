@@ -104,6 +104,10 @@ class Registrar:
         """Hear that a job has entered its queue."""
         self._add(self._extensions.job_enqueued, told, "enableJobEnqueued")
 
+    def job_entitled(self, check: Callable[[Job], bool]) -> None:
+        """Say whether the queue of a job may take back what the job needs at least."""
+        self._add(self._extensions.job_entitled, check, "enableJobEnqueued")
+
     def job_ready(self, check: Callable[[Job], bool]) -> None:
         """Say whether what a job has been given may be committed."""
         self._add(self._extensions.job_ready, check, "enableJobReady")

@@ -201,6 +201,7 @@ class Session:
         self._anew = self._outdated(free)
         waiting = self.prospects.to_try(free, self._anew)
         self.view = SessionView(state, now, actions, self.events, waiting, self.ledger.log)
+        self.view.entitled = self.extensions.job_entitled
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )

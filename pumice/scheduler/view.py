@@ -1,7 +1,7 @@
 """What plugins see of a session: everything, and none of it to be changed."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
 
@@ -19,6 +19,7 @@ from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.points import Extension
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event
 from pumice.scheduler.state import ClusterState
@@ -50,6 +51,7 @@ class SessionView:
             quarantine.
         unplaced: Gangs that wait for something, also those that this session does nothing for.
         actions: Names of the configured actions.
+        entitled: Which plugins say that the queue of a gang may take back what it needs; see `may_take_back`.
         backfills: Whether an action of this session is still to place pods without requests.
     """
 
@@ -62,10 +64,12 @@ class SessionView:
         "_state",
         "_wakes",
         "_warned",
+        "_yielding",
         "actions",
         "backfills",
         "budgets",
         "claims",
+        "entitled",
         "facts",
         "jobs",
         "matcher",
@@ -115,6 +119,8 @@ class SessionView:
         self.touched: Sequence[int] = touched
         self.actions = actions
         self.backfills = "backfill" in actions
+        self.entitled: Sequence[Extension[Callable[[Job], bool]]] = ()
+        self._yielding: dict[tuple[int, int], Ints] = {}
 
     def column(self, resource: str) -> int | None:
         """Column of a resource; None when no node and no pod has ever named it."""
@@ -134,6 +140,32 @@ class SessionView:
         """What pods take of all ready nodes, by column; those of other schedulers included."""
         used: Ints = self.rows.used[~self.facts.unready].sum(axis=0)
         return used
+
+    def yielding(self, job: Job) -> Ints:
+        """What pods take that `preempt` may evict for a gang, by column: pods of less important gangs of its queue.
+
+        Whether plugins protect some of them is not asked. Nothing without the action.
+        """
+        key = job.row, job.order_priority
+        found = self._yielding.get(key)
+        if found is None:
+            running, count = self.running, len(self.running.tasks)
+            found = np.zeros(running.vectors.shape[1], dtype=np.int64)
+            if "preempt" in self.actions and job.row >= 0 and count:
+                gangs = [self.jobs.get(name) for name in running.gangs]
+                less = [
+                    gang is not None and gang.row == job.row and gang.order_priority < key[1]
+                    for gang in gangs
+                ]
+                mask = running.used[:count] & running.preemptable[:count]
+                mask &= np.array(less, dtype=np.bool_)[running.gang[:count]]
+                found = running.vectors[:count][mask].sum(axis=0)
+            self._yielding[key] = found
+        return found
+
+    def may_take_back(self, job: Job) -> bool:
+        """Whether `reclaim` may make room for what a gang needs at least, by what plugins say about its queue."""
+        return "reclaim" in self.actions and any(each.call(job) for each in self.entitled)
 
     def try_again(self, job: Job) -> None:
         """Have this session try a gang for which nothing has changed but the time."""

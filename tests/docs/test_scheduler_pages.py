@@ -130,7 +130,15 @@ CLUSTER = {
 }
 """A node with room for one pod, and gangs that enter, fit, do not fit, and have pods without requests."""
 
-RUNS = ("enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "elect, reserve")
+RUNS = (
+    "enqueue, reclaim",
+    "allocate",
+    "backfill",
+    "preempt",
+    "reclaim",
+    "shuffle",
+    "elect, reserve",
+)
 
 
 class Everything:
@@ -160,7 +168,8 @@ class Everything:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register answers that let everything happen."""
         answers: dict[str, Callable[..., Any]] = {
-            "job_enqueueable": lambda _: Vote.PERMIT,
+            "job_enqueueable": lambda job: Vote(session.may_take_back(job)),
+            "job_entitled": lambda _: True,
             "preemptable": lambda _, candidates: np.ones(len(candidates), dtype=np.bool_),
             "reclaimable": lambda _, candidates: np.ones(len(candidates), dtype=np.bool_),
             "job_ready": gang.is_ready,

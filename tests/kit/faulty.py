@@ -19,6 +19,7 @@ POINTS: dict[str, Any] = {
     "job_valid": None,
     "job_enqueueable": Vote.ABSTAIN,
     "job_enqueued": None,
+    "job_entitled": False,
     "job_ready": True,
     "job_pipelined": Vote.ABSTAIN,
     "allocatable": None,

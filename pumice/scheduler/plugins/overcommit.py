@@ -1,13 +1,14 @@
 """overcommit: gangs enter their queues as long as the cluster, counted a little larger than it is, has room for their minimum.
 
-Without it every gang would enter at once, and the pods of all of them would be created and wait.
+Without it every gang would enter at once, and the pods of all of them would be created and wait. What `preempt` and
+`reclaim` may evict for a gang counts as room, because they look for victims only for gangs that have entered.
 """
 
 import numpy as np
 
 from pumice.scheduler.arguments import Argument, Arguments
-from pumice.scheduler.deficits import Deficit, deficit_text, insufficient, refusal
-from pumice.scheduler.model.axis import PODS, Floats, Ints
+from pumice.scheduler.deficits import deficit_text, insufficient, refusal, shortages
+from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.points import Vote
@@ -34,7 +35,7 @@ class Overcommit:
         """Register the vote."""
         self._session = session
         self._limit: Ints | None = None
-        self._votes: dict[bytes, Vote | Reason] = {}
+        self._refusals: dict[bytes, Reason | None] = {}
         self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
@@ -48,32 +49,32 @@ class Overcommit:
         return self._limit
 
     def _vote(self, job: Job) -> Vote | Reason:
-        """The vote on a gang; gangs that need the same get the same until one of them enters."""
-        key = job.minimum.tobytes()
-        if key not in self._votes:
-            self._votes[key] = self._judge(job)
-        return self._votes[key]
-
-    def _judge(self, job: Job) -> Vote | Reason:
-        limits = self._limits()
-        used = self._used + self._entered
-        shortages = [
-            Deficit(
-                self._session.resource(column), int(used[column]), limit, int(job.minimum[column])
-            )
-            for column in np.flatnonzero(job.minimum).tolist()
-            if column != PODS
-            and used[column] + job.minimum[column] > (limit := int(limits[column]))
-        ]
-        if not shortages:
+        """The vote on a gang; what may be evicted for it counts as room."""
+        refusal = self._refusal(job)
+        if refusal is None or self._session.may_take_back(job):
             return Vote.PERMIT
-        names = insufficient(shortages).replace("insufficient", "overused")
-        numbers = deficit_text(shortages, "used or reserved")
+        used = self._used + self._entered - self._session.yielding(job)
+        return refusal if shortages(self._session, job, used, self._limits()) else Vote.PERMIT
+
+    def _refusal(self, job: Job) -> Reason | None:
+        """Why a gang may not enter; gangs that need the same get the same until one of them enters."""
+        key = job.minimum.tobytes()
+        if key not in self._refusals:
+            self._refusals[key] = self._judge(job)
+        return self._refusals[key]
+
+    def _judge(self, job: Job) -> Reason | None:
+        limits = self._limits()
+        found = shortages(self._session, job, self._used + self._entered, limits)
+        if not found:
+            return None
+        names = insufficient(found).replace("insufficient", "overused")
+        numbers = deficit_text(found, "used or reserved")
         plain = f"the cluster, counted {self._factor:g} times: {numbers}"
-        return refusal(f"resource in cluster is overused: {names}; {plain}", shortages, plain)
+        return refusal(f"resource in cluster is overused: {names}; {plain}", found, plain)
 
     def _enter(self, job: Job) -> None:
-        self._votes.clear()
+        self._refusals.clear()
         self._entered += remainder(job)
 
 

@@ -11,7 +11,14 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.deficits import Deficit, deficit_text, demand, insufficient, refusal
+from pumice.scheduler.deficits import (
+    Deficit,
+    deficit_text,
+    demand,
+    insufficient,
+    refusal,
+    shortages,
+)
 from pumice.scheduler.fair_shares import fair_shares
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
@@ -37,7 +44,7 @@ class Proportion:
 
     def __init__(self, _arguments: Arguments) -> None:
         self._refusals: dict[str, Reason] = {}
-        self._votes: dict[int, dict[bytes, Vote | Reason]] = {}
+        self._votes: dict[int, dict[tuple[bytes, bytes, int], Vote | Reason]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Divide the cluster and register the checks."""
@@ -50,6 +57,7 @@ class Proportion:
         register.reclaimable(self._exceeding)
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
+        register.job_entitled(self._is_entitled)
 
     def _divide(self) -> None:
         shares = self._session.shares
@@ -74,6 +82,10 @@ class Proportion:
         )
         self._whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
         self._entered: Ints = np.zeros_like(self._ceilings)
+        weights = limits.weights.astype(np.float64)[:, np.newaxis]
+        parts = rest * weights / max(float(limits.weights[takes_part].sum()), 1.0) + guarantee
+        rights = np.minimum(np.maximum(np.floor(parts).astype(np.int64), whole), self._ceilings)
+        self._rights: Ints = rights
         self._limits: list[list[int]] = self._whole.tolist()
         self._parts = [_parts(row.tolist()) for row in self.deserved]
         self._session.publish("deserved", self.deserved)
@@ -153,7 +165,8 @@ class Proportion:
     def _vote(self, job: Job) -> Vote | Reason:
         """The vote on a gang; gangs that need the same of a queue get the same until the queue holds or reserves more."""
         held = self._session.shares.allocated[job.row].tobytes()
-        votes, key = self._votes.setdefault(job.row, {}), held + job.minimum.tobytes()
+        votes = self._votes.setdefault(job.row, {})
+        key = (held, job.minimum.tobytes(), job.order_priority)
         if key not in votes:
             votes[key] = self._judge(job)
         return votes[key]
@@ -163,24 +176,24 @@ class Proportion:
         shares, row = self._session.shares, job.row
         used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
         used -= shares.elastic[row]
-        shortages = [
-            Deficit(
-                self._session.resource(column), int(used[column]), limit, int(job.minimum[column])
-            )
-            for column in np.flatnonzero(job.minimum).tolist()
-            if column != PODS
-            and used[column] + job.minimum[column] > (limit := int(self._ceilings[row, column]))
-        ]
-        if not shortages:
+        found = shortages(self._session, job, used, self._ceilings[row])
+        yielding = self._session.yielding(job)
+        if not found or not shortages(self._session, job, used - yielding, self._ceilings[row]):
             return Vote.PERMIT
         total = self._session.total()
         is_whole = all(
             0 < total[at] <= self._ceilings[row, at] for at in np.flatnonzero(job.minimum)
         )
         name = f"queue {job.queue}" + (", which may use the whole cluster" if is_whole else "")
-        plain = f"{name}: {deficit_text(shortages, 'used or reserved')}"
-        message = f"queue resource quota insufficient: {insufficient(shortages)}; {plain}"
-        return refusal(message, shortages, plain, queue=job.queue)
+        plain = f"{name}: {deficit_text(found, 'used or reserved')}"
+        message = f"queue resource quota insufficient: {insufficient(found)}; {plain}"
+        return refusal(message, found, plain, queue=job.queue)
+
+    def _is_entitled(self, job: Job) -> bool:
+        """Whether a queue, with what a gang needs at least, holds no more than its part by weight or what it deserves."""
+        row, shares = job.row, self._session.shares
+        used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
+        return not shortages(self._session, job, used, self._rights[row])
 
     def _enter(self, job: Job) -> None:
         self._votes.pop(job.row, None)
