@@ -34,6 +34,7 @@ from pumice.scheduler.plugins import (
     resourcequota,
     sla,
     task_topology,
+    tdm,
 )
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 
@@ -56,7 +57,6 @@ PLANNED_PLUGINS = frozenset(
         "numa-aware",
         "rescheduling",
         "resource-strategy-fit",
-        "tdm",
         "usage",
     }
 )
@@ -116,6 +116,7 @@ def builtin_registry() -> Registry:
             overcommit.SPEC,
             sla.SPEC,
             resourcequota.SPEC,
+            tdm.SPEC,
             reservation.SPEC,
         ),
         actions=(
