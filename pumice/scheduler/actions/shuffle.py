@@ -39,11 +39,10 @@ def run(session: Session, _arguments: Arguments) -> None:
 def _chosen(session: Session, each: Extension[VictimPoint]) -> list[Task]:
     """What a plugin names, unless it has named some a moment ago."""
     state, point = session.state, each.call
-    if point.every and each.plugin in state.chose_at:
-        due = state.chose_at[each.plugin] + point.every
-        if session.now < due:
-            session.view.wake_at(due)
-            return []
+    before = state.chose_at.get(each.plugin)
+    if before is not None and 0.0 <= session.now - before < point.every:
+        session.view.wake_at(before + point.every)
+        return []
     chosen = list(point.choose())
     if point.every and chosen:
         state.chose_at[each.plugin] = session.now

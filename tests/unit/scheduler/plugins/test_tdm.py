@@ -1,8 +1,11 @@
 """Revocable zones: who may use them and when, and who leaves them afterwards."""
 
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pumice.api.meta import format_time
 from pumice.scheduler import opening
@@ -172,6 +175,58 @@ def test_leaving(case: Raw) -> None:
         config_text([["gang", TDM]], ["shuffle"]),
     )
     assert scene.cycle().evicted == _evicted(case["evicted"])
+
+
+PODS = st.lists(
+    st.tuples(
+        st.sampled_from("ab"),
+        st.sampled_from(["n1", "n2", "n3"]),
+        st.sampled_from(["Running", "Pending", "Succeeded"]),
+        st.booleans(),
+        st.integers(0, 2),
+    ),
+    max_size=12,
+)
+
+
+@given(pods=PODS, least=st.one_of(st.none(), st.integers(0, 6)), seed=st.randoms())
+def test_what_leaves_is_what_a_slow_search_finds_in_whatever_order_pods_come(
+    pods: list[tuple[str, str, str, bool, int]], least: int | None, seed: Random
+) -> None:
+    budgets = {} if least is None else {"volcano.sh/jdb-min-available": str(least)}
+    rows: list[list[Any]] = [
+        [f"{gang}-{number}", node, phase, {"preemptable": may, "prio": priority}]
+        for number, (gang, node, phase, may, priority) in enumerate(pods)
+    ]
+    expected = []
+    for gang in "ab":
+        running = [row for row in rows if row[0][0] == gang and row[2] == "Running"]
+        may_go = [row for row in running if row[1] == "n1" and row[3]["preemptable"]]
+        may_go.sort(key=lambda row: (row[3]["prio"], -int(row[0][2:])))
+        count = 1 if least is None else max(len(running) - least, 0)
+        expected += [f"ns/{row[0]}" for row in may_go[:count]]
+    seed.shuffle(rows)
+    scene = Scene(
+        {
+            "nodes": [_node("n1", "rz2"), _node("n2", "rz1"), _node("n3")],
+            "podgroups": _groups({"annotations": budgets}, [["a-0"], ["b-0"]]),
+            "pods": [
+                ["ns", name, node, phase, 1, 0, name[0], said] for name, node, phase, said in rows
+            ],
+        },
+        config_text([[TDM]], ["shuffle"]),
+    )
+    assert scene.cycle().evicted == sorted(expected)
+
+
+def test_a_clock_that_was_set_back_does_not_put_evictions_off() -> None:
+    pods = [["a-0", "n1"], ["a-1", "n1"]]
+    scene = Scene(
+        {"nodes": [_node("n1", "rz2")], "podgroups": _groups({}, pods), "pods": _running(pods)},
+        config_text([[TDM]], ["shuffle"]),
+    )
+    scene.start(scene.cycle())
+    assert scene.cycle(NOW - HOUR).evicted == ["ns/a-0"]
 
 
 def test_a_pod_whose_eviction_was_refused_does_not_take_the_turn_of_another() -> None:
