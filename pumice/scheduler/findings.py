@@ -39,11 +39,13 @@ def _reason(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool]
         return (Reason("PodGroupNotFound", message, details), False) if waiting else None
     judges = bool(session.extensions.job_ready)
     is_short = judges and not session.is_ready(job)
+    waits_outside = session.is_pending(job) and not job.counts[Status.RUNNING]
+    if outcome.refusal is not None and waits_outside:
+        return outcome.refusal, True  # its pods are created once it is in its queue
     if is_short and _is_arriving(session, job):
         return None
     if outcome.refusal is not None:
-        waits_outside = session.is_pending(job) and not job.counts[Status.RUNNING]
-        return outcome.refusal, is_short or waits_outside
+        return outcome.refusal, is_short
     if is_short:
         return _of_unready(session, job, outcome)
     return (_remainder(session, job, outcome), False) if waiting else None
@@ -60,7 +62,7 @@ def _of_unready(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, b
     invalid = session.why_invalid(job)
     if invalid is not None:
         return invalid, bool(job.tasks)
-    return _gang(job, outcome), True
+    return _gang(session, job, outcome), True
 
 
 def _is_arriving(session: Session, job: Job) -> bool:
@@ -82,7 +84,7 @@ def _promised(session: Session, job: Job) -> Reason | None:
     return Reason("Pipelined", message, {"places": dict(sorted(places.items()))})
 
 
-def _gang(job: Job, outcome: Outcome) -> Reason:
+def _gang(session: Session, job: Job, outcome: Outcome) -> Reason:
     gated = [task for task in _in_order(job) if task.gates]
     schedulable = job.ready + outcome.schedulable
     total = len(job.tasks)
@@ -112,13 +114,22 @@ def _gang(job: Job, outcome: Outcome) -> Reason:
     why = group_message(job, ready=False, pending=pending, origin=origin)
     short = max(job.min_member - schedulable, 0)
     message = gang_message(short, total, why)
-    return Reason(reason, message, details, causes, *_for_people(job, outcome, gated))
+    return Reason(reason, message, details, causes, *_for_people(session, job, outcome, gated))
 
 
 def _for_people(
-    job: Job, outcome: Outcome, gated: Sequence[Task] = ()
+    session: Session, job: Job, outcome: Outcome, gated: Sequence[Task] = ()
 ) -> tuple[str, dict[str, Any]]:
     """The sentence for people about a gang that was tried, and its numbers as data."""
+    text, numbers = _of_outcome(job, outcome, gated)
+    tried = session.spared.get(job.key)
+    if tried is None:
+        return text, numbers
+    sentences = [text, *(each.summary for each in tried.values())]
+    return "; ".join(sentences), numbers | {"victims": [each.details for each in tried.values()]}
+
+
+def _of_outcome(job: Job, outcome: Outcome, gated: Sequence[Task]) -> tuple[str, dict[str, Any]]:
     if outcome.failed is not None:
         task, failure = outcome.failed
         waiting = [each for each in job.tasks.values() if each.status is Status.PENDING]
@@ -150,14 +161,15 @@ def _remainder(session: Session, job: Job, outcome: Outcome) -> Reason:
         task, failure = outcome.failed
         details |= {"pod": task.key} | failure.details
         message = f"{start}: {task.name}: {failure.message}"
-        plain, numbers = _for_people(job, outcome)
+        plain, numbers = _for_people(session, job, outcome)
         causes = tuple(sorted(failure.counts))
         return Reason("NotEnoughResources", message, details, causes, f"{start}: {plain}", numbers)
     if outcome.refused is not None:
         why = outcome.refused
         message = f"{start}: {why.message}"
-        plain = f"{start}: {why.summary}"
-        return Reason(why.reason, message, details | why.details, why.causes, plain, why.numbers)
+        text, numbers = _for_people(session, job, outcome)
+        details |= why.details
+        return Reason(why.reason, message, details, why.causes, f"{start}: {text}", numbers)
     gated = {task.key: task.gates for task in _in_order(job) if task.gates}
     if gated:
         listed = ", ".join(sorted(set(gated.values())))

@@ -37,7 +37,7 @@ from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.retries import Gains, Prospects
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
-from pumice.scheduler.victims import Reversed, allowed
+from pumice.scheduler.victims import Reversed, Spared, allowed
 from pumice.scheduler.view import SessionView
 
 __all__ = ["JobError", "Outcome", "Session"]
@@ -155,6 +155,7 @@ class Session:
         decided: Pods that were placed, promised a place or refused.
         ended: Why the reservation of a job has ended, by its key.
         prospects: What the jobs that wait can expect, by arithmetic.
+        spared: Why evictions did not help a job, by its key and the action.
         skipped: Jobs that were not tried, because there are too few places for them, as before.
     """
 
@@ -175,6 +176,7 @@ class Session:
         self.pipelined: dict[str, str] = {}
         self.errors: dict[str, Exception] = {}
         self.decided = 0
+        self.spared: dict[str, dict[str, Spared]] = {}
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []

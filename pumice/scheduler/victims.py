@@ -1,8 +1,10 @@
-"""Which candidates for eviction the plugins allow."""
+"""Which candidates for eviction the plugins allow, and which plugins spare the others."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import total_ordering
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,56 @@ from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, VictimCheck
 from pumice.scheduler.points import Extension, SortKey
 
-__all__ = ["Reversed", "allowed"]
+__all__ = ["Reversed", "Spared", "allowed", "refusals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """Why evictions do not help a gang.
+
+    Attributes:
+        action: `preempt` or `reclaim`.
+        candidates: Running pods that the action looked at: of the gangs that it may evict, on nodes that the pod may use.
+        allowed: How many of them may go if no other goes before.
+        protected: How many are marked as not preemptable, or were refused by the API server a moment ago.
+        by: How many each plugin spares, the first one that does; an empty name where no plugin allows evictions.
+        never: Whether the pods of the gang never preempt others.
+    """
+
+    action: str
+    candidates: int = 0
+    allowed: int = 0
+    protected: int = 0
+    by: Mapping[str, int] = field(default_factory=dict)
+    never: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For people: `preempt: none of 5 running pods may go (3 spared by priority, 2 by gang)`."""
+        if self.never:
+            return f"{self.action}: its pods never preempt others (preemptionPolicy)"
+        pods = f"{self.candidates} running pod{'' if self.candidates == 1 else 's'}"
+        which = f"{self.allowed} of {pods} may go, which is not enough"
+        if not self.allowed:
+            which = "the only running pod may not go"
+            if self.candidates > 1:
+                which = f"none of {pods} may go"
+        parts = [f"{count} not preemptable" for count in (self.protected,) if count]
+        for name, count in self.by.items():
+            parts.append(f"{count} spared by {name}" if name else f"{count} that no plugin allows")
+        return f"{self.action}: {which}" + (f" ({', '.join(parts)})" if parts else "")
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The same, ready for JSON."""
+        return {
+            "action": self.action,
+            "candidates": self.candidates,
+            "allowed": self.allowed,
+            "notPreemptable": self.protected,
+            "sparedBy": dict(self.by),
+            "neverPreempts": self.never,
+        }
 
 
 @total_ordering
@@ -52,6 +103,28 @@ def allowed(
             break
         is_open &= ~np.isin(candidates.node, candidates.node[agreed])
     return chosen
+
+
+def refusals(
+    checks: Sequence[Extension[VictimCheck]],
+    preemptor: Preemptor,
+    candidates: Candidates,
+    spared: Bools,
+) -> dict[str, int]:
+    """How many of the spared candidates each plugin spares.
+
+    A candidate counts for the first plugin that refuses it; under an empty name where no plugin has an answer.
+    """
+    counts: dict[str, int] = {}
+    rest = spared.copy()
+    for check in checks:
+        mask = check.call(preemptor, candidates)
+        if mask is not None and (found := int(np.count_nonzero(rest & ~mask))):
+            counts[check.plugin] = counts.get(check.plugin, 0) + found
+            rest &= mask
+    if left := int(np.count_nonzero(rest)):
+        counts[""] = left
+    return counts
 
 
 def _tiers(

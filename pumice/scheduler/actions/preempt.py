@@ -8,7 +8,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.eviction.rules import between_jobs, inside_job
 from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.eviction.turns import finish, hungry_jobs, seek, waiting_tasks
+from pumice.scheduler.eviction.turns import explain, finish, hungry_jobs, seek, waiting_tasks
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import Job
@@ -35,7 +35,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             with search.turn(job):
                 rules = between_jobs(session, job)
                 statement = seek(session, search, rules, queue, job, reclaims=False)
-                finish(session, search, statement, job, "preempt")
+                if not finish(session, search, statement, job, "preempt"):
+                    explain(session, search, rules, job, "preempt")
         for job in tried:
             with search.turn(job):
                 _inside_job(session, search, queue, job)

@@ -8,7 +8,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.eviction.rules import between_queues
 from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.eviction.turns import finish, hungry_jobs, seek
+from pumice.scheduler.eviction.turns import explain, finish, hungry_jobs, seek
 from pumice.scheduler.line import Line
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
@@ -33,7 +33,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             job = line.pop()
             with search.turn(job):
                 statement = seek(session, search, rules, queue, job, reclaims=True)
-                finish(session, search, statement, job, "reclaim")
+                if not finish(session, search, statement, job, "reclaim"):
+                    explain(session, search, rules, job, "reclaim")
 
 
 SPEC = ActionSpec(

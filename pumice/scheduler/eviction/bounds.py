@@ -8,15 +8,14 @@ in this order, and computes exactly what it looks at; what it finds replaces the
 
 import heapq
 from collections.abc import Container, Iterable
-from itertools import compress
 
 import numpy as np
 
 from pumice.scheduler.board import Board
 from pumice.scheduler.eviction.rules import HALF, Rules, importance
-from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
-from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.eviction.running import all_candidates
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.session import Session
 from pumice.scheduler.victims import allowed
@@ -49,45 +48,13 @@ class Bounds:
         self._raised: set[int] = set()
         columns = [(-column).tolist() for column in self.board.scores()]
         self._scores: list[tuple[float, ...]] = list(zip(*columns, strict=True))
-        rows = self._candidate_rows(preemptor, rules)
+        rows, candidates = all_candidates(session, self.board.pods.allowed, preemptor, rules)
+        rows = rows[allowed(rules.checks, preemptor, candidates)]
         self._set_bounds(rows)
         self._heap = list(self._costs.values())
         heapq.heapify(self._heap)
 
     # -- in columns --------------------------------------------------------------------------
-
-    def _candidate_rows(self, preemptor: Preemptor, rules: Rules) -> Ints:
-        """Rows of running pods that may go if no other goes before, by node."""
-        session = self._session
-        running, jobs = session.view.running, session.state.jobs
-        count = len(running.tasks)
-        accepted = np.array(
-            [bool(key) and rules.accepts(jobs[key]) for key in running.gangs], dtype=np.bool_
-        )
-        mask: Bools = running.used[:count] & running.preemptable[:count]
-        mask &= running.node[:count] >= 0
-        if not mask.any():
-            return np.zeros(0, dtype=np.int64)
-        mask &= accepted[running.gang[:count]]
-        mask &= self.board.pods.allowed[running.node[:count]]
-        if preemptor.task.is_best_effort:
-            asked = running.vectors[:count].copy()
-            asked[:, [PODS, SCORED_CPU, SCORED_MEMORY]] = 0
-            mask &= ~asked.any(axis=1)
-        rows = np.flatnonzero(mask)
-        rows = rows[np.argsort(running.node[rows], kind="stable")]
-        tasks = [task for row in rows.tolist() if (task := running.tasks[row]) is not None]
-        if session.state.spared or rules.statuses != VICTIMS:
-            may = [
-                task.status in rules.statuses and not session.view.is_spared(task) for task in tasks
-            ]
-            rows = rows[np.array(may, dtype=np.bool_)]
-            tasks = list(compress(tasks, may))
-        numbers, places = np.unique(running.gang[rows], return_inverse=True)
-        gangs = [jobs[running.gangs[number]] for number in numbers.tolist()]
-        alone = np.arange(len(rows))
-        candidates = Candidates(tasks, gangs, alone, places, running.vectors[rows])
-        return rows[allowed(rules.checks, preemptor, candidates)]
 
     def _set_bounds(self, rows: Ints) -> None:
         session = self._session

@@ -6,14 +6,17 @@ found. Bounds and what was found out about nodes are kept for all pods of a clas
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pumice.scheduler.eviction.bounds import Bounds
 from pumice.scheduler.eviction.plans import Plan, Planner
 from pumice.scheduler.eviction.rules import Rules, VictimOrder
+from pumice.scheduler.eviction.running import why_spared
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
+from pumice.scheduler.victims import Spared
 
 __all__ = ["Search"]
 
@@ -29,6 +32,7 @@ class Search:
         self._tentative: list[Hashable] = []
         self._orders: list[VictimOrder] = []
         self._places: dict[Hashable, int] = {}
+        self._spared: dict[Hashable, Spared] = {}
 
     # -- statements --------------------------------------------------------------------------
 
@@ -81,6 +85,19 @@ class Search:
     def note_places(self, preemptor_class: Hashable, places: int) -> None:
         """Note how many places there were for pods of a class; decisions only make them fewer."""
         self._places[preemptor_class] = places
+
+    def note_spared(self, action: str, preemptor: Preemptor, rules: Rules) -> None:
+        """Note why evictions did not help a gang; gangs with such pods share the answer."""
+        key = rules.preemptor_class(self._session, preemptor)
+        if key not in self._spared:
+            board = self._session.board(preemptor.task, preemptor.queue.metadata.name)
+            usable = board.pods.allowed
+            self._spared[key] = why_spared(self._session, action, usable, preemptor, rules)
+        found = self._spared[key]
+        if preemptor.task.never_preempts:
+            found = replace(found, never=True)
+        if found.candidates:
+            self._session.spared.setdefault(preemptor.job.key, {})[action] = found
 
     # -- looking -----------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from pumice.scheduler.results import Event
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 
-__all__ = ["finish", "hungry_jobs", "seek", "waiting_tasks"]
+__all__ = ["explain", "finish", "hungry_jobs", "seek", "waiting_tasks"]
 
 INTERVAL = 1.0
 """Seconds between two searches for all gangs."""
@@ -95,6 +95,17 @@ def waiting_tasks(session: Session, job: Job) -> list[Task]:
         and session.why_impossible(task.shape) is None
     ]
     return sorted(tasks, key=session.task_key)
+
+
+def explain(session: Session, search: Search, rules: Rules, job: Job, action: str) -> None:
+    """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
+    tasks = [task for task in job.tasks.values() if task.status is Status.PENDING]
+    outcome = session.outcomes.get(job.key)
+    if outcome is not None and outcome.failed is not None:
+        tasks = [task for task in tasks if task.shape is outcome.failed[0].shape]
+    if tasks:
+        first = min(tasks, key=lambda task: (task.never_preempts, task.order))
+        search.note_spared(action, Preemptor(first, job, session.state.queues[job.queue]), rules)
 
 
 def finish(session: Session, search: Search, statement: Statement, job: Job, reason: str) -> bool:

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from pumice.scheduler import Reason
-from tests.unit.scheduler.scenes import NOW, Scene, case_id, load_cases, node
+from tests.unit.scheduler.scenes import NOW, Scene, case_config, case_id, load_cases, node
 
 
 def scene_of(case: dict[str, Any]) -> Scene:
-    group = ["ns", "g", case.get("queue", "default"), case["min"], "Inqueue"]
-    return Scene({"queues": [["default"]], "podgroups": [group]} | case)
+    group = ["ns", "g", case.get("queue", "default"), case.get("min", 1), "Inqueue"]
+    case = {"queues": [["default"]], "podgroups": [group]} | case
+    return Scene(case, case_config(case))
 
 
 @pytest.mark.parametrize("case", load_cases("summaries.yaml"), ids=case_id)
@@ -19,6 +20,8 @@ def test_summaries(case: dict[str, Any]) -> None:
     assert reason.summary == case["expect"]
     if "numbers" in case:
         assert reason.numbers == case["numbers"]
+    if "victims" in case:
+        assert reason.numbers["victims"] == case["victims"]
 
 
 def test_without_a_sentence_of_its_own_the_message_is_the_summary() -> None:
