@@ -111,6 +111,9 @@ class Closing:
         waiting = [task for task in job.tasks.values() if task.status is Status.PENDING]
         if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):
             return None  # nodes are reserved for it alone, or it is still to enter its queue
+        queue = self._state.queues.get(job.queue)
+        if queue is not None and queue.spec.dequeue_strategy == "fifo":
+            return None  # as long as it does not fit, it holds up the others of its queue
         if outcome.may_change or any(task.key in self._session.pipelined for task in waiting):
             return None
         if outcome.failed is not None:

@@ -11,12 +11,26 @@ class Ledger:
         promises: How many pods have been promised a place, undone ones included.
         releases: Whether any pod is about to leave its node.
         evictions: How many pods were made to leave their node, undone ones included.
+        keys_taken: How many sort keys of queues and jobs have been asked for.
+        queue_epoch: Grows when the key of a queue may have become smaller than one that was taken before.
+        job_epoch: The same for the key of a waiting job.
     """
 
-    __slots__ = ("evictions", "log", "promises", "releases")
+    __slots__ = (
+        "evictions",
+        "job_epoch",
+        "keys_taken",
+        "log",
+        "promises",
+        "queue_epoch",
+        "releases",
+    )
 
     def __init__(self, *, releases: bool) -> None:
         self.log: list[int] = []
         self.promises = 0
         self.evictions = 0
         self.releases = releases
+        self.keys_taken = 0
+        self.queue_epoch = 0
+        self.job_epoch = 0

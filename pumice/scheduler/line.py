@@ -1,4 +1,4 @@
-"""A waiting line whose order is asked for again when somebody is about to have a turn."""
+"""A waiting line whose order is checked again whenever an element is about to have a turn."""
 
 import heapq
 from collections.abc import Callable
@@ -14,14 +14,23 @@ T = TypeVar("T")
 class Line(Generic[T]):
     """A heap that never answers from stale keys.
 
-    The key of a waiting element may have grown since it was put in (a queue's share, a job's
-    readiness); who is found to have become bigger goes back into the line. Keys end with a name, so there are no ties.
+    The key of a waiting element may have grown since it was put in (a queue's share, a job's readiness): an element whose
+    key has grown goes back into the line when it comes first. A key that has become smaller is not found that way, so all
+    keys are taken anew when the epoch has changed. Keys end with a name, so there are no ties.
     """
 
-    __slots__ = ("_heap", "_key")
+    __slots__ = ("_epoch", "_heap", "_key", "_seen")
 
-    def __init__(self, key: Callable[[T], SortKey]) -> None:
+    def __init__(self, key: Callable[[T], SortKey], epoch: Callable[[], int] = lambda: 0) -> None:
+        """An empty line.
+
+        Args:
+            key: Place of an element; the smallest comes first.
+            epoch: A number that changes when the key of a waiting element may have become smaller.
+        """
         self._key = key
+        self._epoch = epoch
+        self._seen = epoch()
         self._heap: list[tuple[SortKey, T]] = []
 
     def __len__(self) -> int:
@@ -37,6 +46,11 @@ class Line(Generic[T]):
         Raises:
             IndexError: The line is empty.
         """
+        epoch = self._epoch()
+        if epoch != self._seen:
+            self._heap = [(self._key(element), element) for _, element in self._heap]
+            heapq.heapify(self._heap)
+            self._seen = epoch
         while True:
             key, element = heapq.heappop(self._heap)
             if not self._heap:

@@ -198,6 +198,7 @@ class Extensions:
 
     Attributes:
         queue_order: Which queue goes first.
+        queue_epochs: Numbers that change when keys of queues have become smaller.
         job_order: Which job of a queue goes first.
         task_order: Which pod of a job goes first.
         moving_task_order: Whether any of these keys changes while a job is placed.
@@ -229,6 +230,7 @@ class Extensions:
     """
 
     queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)
+    queue_epochs: list[Extension[Callable[[], int]]] = field(default_factory=list)
     job_order: list[Extension[Callable[[Job], SortKey]]] = field(default_factory=list)
     task_order: list[Extension[Callable[[Task], SortKey]]] = field(default_factory=list)
     moving_task_order: bool = False

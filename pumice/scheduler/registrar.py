@@ -61,14 +61,26 @@ class Registrar:
         if switch is None or self._switches[switch]:
             points.append(Extension(self._tier, self._plugin, call))
 
-    def queue_order(self, key: Callable[[Queue], SortKey]) -> None:
-        """Say which queue goes first: the one with the smaller key."""
+    def queue_order(
+        self, key: Callable[[Queue], SortKey], *, epoch: Callable[[], int] | None = None
+    ) -> None:
+        """Say which queue goes first: the one with the smaller key.
+
+        While a session runs, keys may grow with what is placed, and become smaller with what is evicted or undone.
+
+        Args:
+            key: Place of a queue.
+            epoch: A number that changes when keys have become smaller for another reason; None if they never do.
+        """
         self._add(self._extensions.queue_order, key, "enableQueueOrder")
+        if epoch is not None:
+            self._add(self._extensions.queue_epochs, epoch, "enableQueueOrder")
 
     def job_order(self, key: Callable[[Job], SortKey]) -> None:
         """Say which job of a queue goes first.
 
-        While a session runs, the key of a job may only grow, and only while that job has its turn.
+        While a session runs, the key of a job may only grow, and only while that job has its turn. It may become smaller
+        when pods of the job are evicted, or when their placement is undone.
         """
         self._add(self._extensions.job_order, key, "enableJobOrder")
 

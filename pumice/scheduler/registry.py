@@ -21,7 +21,9 @@ from pumice.scheduler.actions import (
 )
 from pumice.scheduler.plugins import (
     binpack,
+    capacity,
     conformance,
+    drf,
     gang,
     nodegroup,
     nodeorder,
@@ -48,10 +50,8 @@ __all__ = [
 
 PLANNED_PLUGINS = frozenset(
     {
-        "capacity",
         "cdp",
         "deviceshare",
-        "drf",
         "extender",
         "network-topology-aware",
         "numa-aware",
@@ -105,6 +105,8 @@ def builtin_registry() -> Registry:
         plugins=(
             priority.SPEC,
             gang.SPEC,
+            drf.SPEC,
+            capacity.SPEC,
             conformance.SPEC,
             pdb.SPEC,
             predicates.SPEC,

@@ -15,6 +15,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.board import Board, FixedPart
 from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.ledger import Ledger
+from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
@@ -186,6 +187,7 @@ class Session:
         self._kinds: dict[str, tuple[Hashable, ...]] = {}
         self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
+        self._created: dict[str, float] = {}
         self.ledger = Ledger(releases=bool(state.nodes.rows().releasing.any()))
         self.nominations = Nominations(
             state.nominees.values(), state.jobs, state.nodes, self.ledger
@@ -238,9 +240,13 @@ class Session:
 
     def queue_key(self, queue: Queue) -> SortKey:
         """Place of a queue among queues; the older and then the name decide in the end."""
+        self.ledger.keys_taken += 1
         keys = [each.call(queue) for each in self.extensions.queue_order]
-        created = parse_time(queue.metadata.creation_timestamp) or 0.0
-        return (*keys, created, queue.metadata.name)
+        name = queue.metadata.name
+        created = self._created.get(name)
+        if created is None:
+            created = self._created[name] = parse_time(queue.metadata.creation_timestamp) or 0.0
+        return (*keys, created, name)
 
     def job_key(self, job: Job) -> SortKey:
         """Place of a job among the jobs of its queue.
@@ -256,6 +262,7 @@ class Session:
         Raises:
             JobError: A plugin failed.
         """
+        self.ledger.keys_taken += 1
         try:
             return tuple([each.call(job) for each in self.extensions.job_order])
         except Exception as error:
@@ -265,6 +272,17 @@ class Session:
         """Place of a pod among the pods of its job."""
         keys: list[Any] = [each.call(task) for each in self.extensions.task_order]
         return (*keys, task.order)
+
+    def queue_line(self) -> Line[Queue]:
+        """A line of queues; keys are taken anew when an eviction or an undone placement has made a share smaller."""
+        epochs = self.extensions.queue_epochs
+        return Line(
+            self.queue_key, lambda: self.ledger.queue_epoch + sum(each.call() for each in epochs)
+        )
+
+    def job_line(self) -> Line[Job]:
+        """A line of jobs; keys are taken anew like those of queues."""
+        return Line(self.job_key, lambda: self.ledger.job_epoch)
 
     # -- questions ---------------------------------------------------------------------------
 

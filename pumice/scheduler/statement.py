@@ -48,6 +48,7 @@ class Statement:
 
     __slots__ = (
         "_jobs",
+        "_keys_taken",
         "_ledger",
         "_nodes",
         "_on_allocate",
@@ -72,6 +73,7 @@ class Statement:
         self._on_allocate = on_allocate
         self._on_deallocate = on_deallocate
         self._steps: list[tuple[Decision, Task, NodeRecord, Status]] = []
+        self._keys_taken = 0
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -98,6 +100,8 @@ class Statement:
 
     def allocate(self, task: Task, record: NodeRecord) -> None:
         """Give a pending pod a place that is free."""
+        if not self._steps:
+            self._keys_taken = self._ledger.keys_taken
         self._steps.append((Decision.ALLOCATE, task, record, task.status))
         self._move(task, Status.ALLOCATED)
         self._nodes.add(task, record)
@@ -107,6 +111,8 @@ class Statement:
 
     def pipeline(self, task: Task, record: NodeRecord) -> None:
         """Promise a pending pod a place that is about to become free."""
+        if not self._steps:
+            self._keys_taken = self._ledger.keys_taken
         self._steps.append((Decision.PIPELINE, task, record, task.status))
         self._ledger.promises += 1
         self._move(task, Status.PIPELINED)
@@ -118,6 +124,10 @@ class Statement:
     def evict(self, task: Task) -> None:
         """Make a placed pod leave its node."""
         record = self._nodes.records[task.node]
+        if not self._steps:
+            self._keys_taken = self._ledger.keys_taken
+        self._ledger.queue_epoch += 1
+        self._ledger.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
         self._steps.append((Decision.EVICT, task, record, task.status))
         self._ledger.releases = True
         self._ledger.evictions += 1
@@ -147,6 +157,7 @@ class Statement:
 
     def roll_back(self, savepoint: int) -> None:
         """Undo the decisions that were made after a savepoint."""
+        self._check_keys(savepoint)
         while len(self._steps) > savepoint:
             decision, task, record = self._undo()
             told = self._on_allocate if decision is Decision.EVICT else self._on_deallocate
@@ -155,8 +166,15 @@ class Statement:
 
     def abandon(self) -> None:
         """Undo the decisions without telling plugins, one of which has failed."""
+        self._check_keys(0)
         while self._steps:
             self._undo()
+
+    def _check_keys(self, savepoint: int) -> None:
+        """Sort keys that were taken since the first decision may be too large once decisions are undone."""
+        if len(self._steps) > savepoint and self._ledger.keys_taken != self._keys_taken:
+            self._ledger.queue_epoch += 1
+            self._ledger.job_epoch += 1
 
     def _undo(self) -> tuple[Decision, Task, NodeRecord]:
         decision, task, record, before = self._steps.pop()

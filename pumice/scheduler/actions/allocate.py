@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pumice.api.queues import Queue
+from pumice.scheduler.actions.fifo import hold_back, is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.line import Line
@@ -28,18 +29,19 @@ __all__ = ["SPEC", "admitted", "goes_on", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turns until nobody has pods left to try."""
-    queues: Line[Queue] = Line(session.queue_key)
+    queues = session.queue_line()
     jobs: dict[str, Line[Job]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
         with session.turn(job):
             queue = admitted(session, job)
-            if queue is None or _is_known_to_exceed(session, queue, job):
+            if queue is None:
+                continue
+            if not is_fifo(queue) and _is_known_to_exceed(session, queue, job):
                 continue
             if not _candidates(session, job):
                 continue
-            line = jobs.setdefault(job.queue, Line(session.job_key))
-            line.push(job)
+            jobs.setdefault(job.queue, session.job_line()).push(job)
     for name, line in jobs.items():
         if line:
             queues.push(session.state.queues[name])
@@ -52,7 +54,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
-        while line and job.key not in tasks and session.is_hopeless(job):
+        while line and job.key not in tasks and not is_fifo(queue) and session.is_hopeless(job):
             job = line.pop()
         with session.turn(job):
             waiting = tasks.get(job.key)
@@ -63,6 +65,8 @@ def run(session: Session, _arguments: Arguments) -> None:
                     has_more = _turn(session, queue, job, waiting) and waiting
                 if has_more:
                     line.push(job)
+            if is_fifo(queue) and not (session.is_ready(job) or session.is_pipelined(job)):
+                hold_back(session, queue, job, line)
         queues.push(queue)
 
 
@@ -94,7 +98,12 @@ def _candidates(session: Session, job: Job) -> list[Task]:
 
 
 def _is_not_worth_it(session: Session, queue: Queue, job: Job) -> bool:
-    """Whether nodes or the queue of a job are known to have too little for it."""
+    """Whether nodes or the queue of a job are known to have too little for it.
+
+    A job of a queue that takes its gangs in order is tried all the same: if it does not fit, those behind it wait.
+    """
+    if is_fifo(queue):
+        return False
     return session.is_hopeless(job) or _is_known_to_exceed(session, queue, job)
 
 

@@ -4,7 +4,6 @@ Where this action is configured, allocate leaves such pods to it, and a gang cou
 places. Here a gang that is not ready without those that found none gets none of them.
 """
 
-from pumice.api.queues import Queue
 from pumice.scheduler.actions.allocate import admitted
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.board import NOWHERE
@@ -21,12 +20,12 @@ __all__ = ["SPEC", "run"]
 def run(session: Session, _arguments: Arguments) -> None:
     """Place what asks for nothing, in the order of queues, gangs and pods."""
     session.view.backfills = False
-    queues: Line[Queue] = Line(session.queue_key)
+    queues = session.queue_line()
     lines: dict[str, Line[Job]] = {}
     for job in session.view.waiting:
         with session.turn(job):
             if _candidates(job) and admitted(session, job) is not None:
-                lines.setdefault(job.queue, Line(session.job_key)).push(job)
+                lines.setdefault(job.queue, session.job_line()).push(job)
     for name in lines:
         queues.push(session.state.queues[name])
     while queues:

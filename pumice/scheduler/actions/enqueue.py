@@ -1,9 +1,10 @@
 """enqueue: let waiting gangs into their queue, so that their pods are created and placed.
 
-Every queue lets in one gang at a time, in turn; a gang that is turned away does not hold up those behind it.
+Every queue lets in one gang at a time, in turn; a gang that is turned away does not hold up those behind it,
+unless the queue says `dequeueStrategy: fifo`.
 """
 
-from pumice.api.queues import Queue
+from pumice.scheduler.actions.fifo import hold_back, is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import Job
@@ -15,7 +16,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in what the plugins agree to."""
-    queues: Line[Queue] = Line(session.queue_key)
+    queues = session.queue_line()
     lines: dict[str, Line[Job]] = {}
     for job in session.view.waiting:
         if job.group is None or not session.is_pending(job):
@@ -24,7 +25,7 @@ def run(session: Session, _arguments: Arguments) -> None:
         if queue is None:
             continue
         with session.turn(job):
-            lines.setdefault(job.queue, Line(session.job_key)).push(job)
+            lines.setdefault(job.queue, session.job_line()).push(job)
     for name, line in lines.items():
         if line:
             queues.push(session.state.queues[name])
@@ -42,6 +43,8 @@ def run(session: Session, _arguments: Arguments) -> None:
                 outcome = session.outcome(job)
                 outcome.refusal = refusal
                 outcome.may_change = True
+                if is_fifo(queue):
+                    hold_back(session, queue, job, line)
         queues.push(queue)
 
 

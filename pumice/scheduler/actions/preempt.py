@@ -5,11 +5,11 @@ cannot have it all is undone. The pods wait as promised until the evicted ones h
 """
 
 from pumice.api.queues import Queue
+from pumice.scheduler.actions.fifo import is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.eviction.rules import between_jobs, inside_job
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.turns import explain, finish, hungry_jobs, seek, waiting_tasks
-from pumice.scheduler.line import Line
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.session import Session
@@ -20,7 +20,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turn, and every gang of it that lacks pods."""
-    queues: Line[Queue] = Line(session.queue_key)
+    queues = session.queue_line()
     lines = hungry_jobs(session, "preempt")
     for name in lines:
         queues.push(session.state.queues[name])
@@ -37,6 +37,8 @@ def run(session: Session, _arguments: Arguments) -> None:
                 statement = seek(session, search, rules, queue, job, reclaims=False)
                 if not finish(session, search, statement, job, "preempt"):
                     explain(session, search, rules, job, "preempt")
+                if is_fifo(queue) and not session.is_pipelined(job):
+                    break  # those behind it wait until it fits
         for job in tried:
             with search.turn(job):
                 _inside_job(session, search, queue, job)

@@ -1,15 +1,14 @@
 """reclaim: take back for a queue what it deserves from queues that have more, by evicting their pods.
 
 Which queue may reclaim and which pods may go is what plugins say; without a plugin that shares the cluster nothing is
-reclaimed. What was evicted for a gang that cannot have all that it needs is undone.
+reclaimed. The queue must be able to take the pod once its victims are gone. What was evicted for a gang that cannot have all that it needs is undone.
 """
 
-from pumice.api.queues import Queue
+from pumice.scheduler.actions.fifo import is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.eviction.rules import between_queues
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.turns import explain, finish, hungry_jobs, seek
-from pumice.scheduler.line import Line
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -18,7 +17,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue that has not had enough its turn, with all its gangs that lack pods."""
-    queues: Line[Queue] = Line(session.queue_key)
+    queues = session.queue_line()
     lines = hungry_jobs(session, "reclaim")
     for name in lines:
         queues.push(session.state.queues[name])
@@ -35,6 +34,8 @@ def run(session: Session, _arguments: Arguments) -> None:
                 statement = seek(session, search, rules, queue, job, reclaims=True)
                 if not finish(session, search, statement, job, "reclaim"):
                     explain(session, search, rules, job, "reclaim")
+                if is_fifo(queue) and not session.is_pipelined(job):
+                    break  # those behind it wait until it fits
 
 
 SPEC = ActionSpec(

@@ -55,11 +55,7 @@ class Planner:
         """Whether each eviction must be tried, because more than room decides."""
         if not self._bounds.board.counts_room_only:
             return True
-        session, queue = self._session, preemptor.queue
-        return (
-            self._rules.asks_queue
-            and session.why_not_allocatable(queue, preemptor.task) is not None
-        )
+        return self._session.why_not_allocatable(preemptor.queue, preemptor.task) is not None
 
     def plans(
         self, preemptor: Preemptor, rows: Sequence[int], statement: Statement, *, tries: bool
@@ -139,10 +135,8 @@ class Planner:
 
     def _fits(self, preemptor: Preemptor, row: int) -> bool:
         session = self._session
-        if self._rules.asks_queue:
-            why_not = session.why_not_allocatable(preemptor.queue, preemptor.task)
-            if why_not is not None:
-                return False
+        if session.why_not_allocatable(preemptor.queue, preemptor.task) is not None:
+            return False
         return self._bounds.board.only(row, later=True) == row
 
     def _broken(self, victims: Iterable[Task]) -> int:

@@ -38,7 +38,6 @@ class Rules:
         checks: The plugins' checks; see `victims.allowed`.
         accepts: Gangs whose pods are candidates.
         statuses: Statuses of candidates.
-        asks_queue: Whether the queue must be able to take the pod once the victims are gone.
         own_job: Whether the answer depends on which gang asks, besides what plugins say.
         queue_key: Place of a victim's queue among queues; None where all candidates have the same queue.
     """
@@ -47,7 +46,6 @@ class Rules:
     checks: Sequence[Extension[VictimCheck]]
     accepts: Callable[[Job], bool]
     statuses: frozenset[Status]
-    asks_queue: bool
     own_job: bool
     queue_key: Callable[[Queue], SortKey] | None = None
 
@@ -66,7 +64,6 @@ def between_jobs(session: Session, job: Job) -> Rules:
         session.extensions.preemptable,
         lambda other: other.row == job.row and other is not job and other.group is not None,
         VICTIMS,
-        asks_queue=True,
         own_job=job.holding > 0,
     )
 
@@ -78,7 +75,6 @@ def inside_job(session: Session, job: Job) -> Rules:
         session.extensions.preemptable,
         lambda other: other is job,
         VICTIMS,
-        asks_queue=True,
         own_job=True,
     )
 
@@ -96,7 +92,6 @@ def between_queues(session: Session, queue: Queue) -> Rules:
         session.extensions.reclaimable,
         accepts,
         frozenset({Status.RUNNING}),
-        asks_queue=False,
         own_job=False,
         queue_key=lambda other: session.victim_queue_key(other, queue),
     )

@@ -36,7 +36,7 @@ def hungry_jobs(session: Session, action: str) -> dict[str, Line[Job]]:
                 and session.is_starving(job)
                 and session.why_invalid(job) is None
             ):
-                lines.setdefault(job.queue, Line(session.job_key)).push(job)
+                lines.setdefault(job.queue, session.job_line()).push(job)
     return lines
 
 

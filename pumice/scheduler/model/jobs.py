@@ -22,8 +22,8 @@ _READY = tuple(int(status in READY) for status in Status)
 _QUOTA_NAMES = ("count/", "requests.", "limits.")
 """Names that a quota counts under; what they stand for has a name of its own."""
 
-_HOLDS = tuple(int(status in ALLOCATED_LIKE | {Status.PIPELINED}) for status in Status)
-"""Pods that count as allocated; a promised place does, or promises would exceed the share of a queue."""
+_HOLDS = tuple(int(status in ALLOCATED_LIKE or status is Status.PIPELINED) for status in Status)
+"""Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
 _INITIAL_PHASES = ("", "Pending")
 
@@ -61,7 +61,7 @@ class Job:
         counts: How many pods have which status.
         roles: The same for each role.
         ready: Pods that count towards the minimum.
-        allocated: What its pods hold or are promised, in columns.
+        allocated: What its pods hold, in columns; within a session also what they were promised.
         pending: What its waiting pods ask for, in columns.
         row: Row of its queue in the table of queues; -1 when the queue is not there.
         reserved: What it reserves in its queue, as the table of queues last counted it.

@@ -18,7 +18,7 @@ UNLIMITED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class QueueAmounts:
-    """Amounts of one queue's spec, in milli-units by resource name."""
+    """Amounts of one queue's spec, in milli-units by resource name; what is below 0 counts as nothing."""
 
     capability: Amounts
     deserved: Amounts
@@ -72,7 +72,7 @@ class QueueLimits:
 
 
 def _read(resources: Mapping[str, str | int] | None) -> Amounts:
-    return {name: parse_milli(value) for name, value in (resources or {}).items()}
+    return {name: max(parse_milli(value), 0) for name, value in (resources or {}).items()}
 
 
 def _fill(row: Ints, amounts: Amounts, axis: Axis) -> None:

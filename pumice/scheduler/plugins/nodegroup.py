@@ -26,7 +26,7 @@ from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Floats, Ints, in_units
 from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.nodes import Rows
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Task
+from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -180,20 +180,39 @@ class NodeGroup:
     # -- limits ------------------------------------------------------------------------------
 
     def _count_used(self) -> None:
+        """What pods of queues with limits hold in each group: from the columns of running pods, and pods being bound."""
+        running, groups = self._session.running, self._session.facts.label(keys.NODE_GROUP)
+        names = list(self._limits)
+        queue_of = np.full(len(running.gangs), ABSENT, dtype=np.int64)
         for job in self._session.jobs.values():
-            if job.queue in self._limits:
+            if job.queue not in self._limits:
+                continue
+            number = running.number(job.key)
+            if number >= 0:
+                queue_of[number] = names.index(job.queue)
+            if job.counts[Status.BINDING]:
                 for task in job.tasks.values():
-                    if task.node and task.status in ALLOCATED_LIKE:
+                    if task.status is Status.BINDING:
                         self._note(task, task.node, 1)
+        rows = np.flatnonzero(running.used & (running.node >= 0))
+        queues, codes = queue_of[running.gang[rows]], groups.codes[running.node[rows]]
+        counts = (queues != ABSENT) & (codes != ABSENT)
+        rows, queues, codes = rows[counts], queues[counts], codes[counts]
+        sums = np.zeros((len(names), len(groups.values), running.vectors.shape[1]), dtype=np.int64)
+        np.add.at(sums, (queues, codes), running.vectors[rows])
+        for place, code in np.unique(np.stack([queues, codes], axis=1), axis=0).tolist():
+            self._add(names[place], groups.values[code], sums[place, code])
+
+    def _add(self, queue: str, group: str, vector: Ints) -> None:
+        used = self._used.get((queue, group))
+        self._used[queue, group] = vector if used is None else used + vector
 
     def _note(self, task: Task, node: str, sign: int) -> None:
         job = self._session.jobs.get(task.job)
         group = self._group_of(node)
         if job is None or job.queue not in self._limits or not group:
             return
-        used = self._used.get((job.queue, group))
-        vector = sign * task.shape.vector
-        self._used[job.queue, group] = vector if used is None else used + vector
+        self._add(job.queue, group, sign * task.shape.vector)
 
     def _group_of(self, node: str) -> str:
         row = self._session.row_of(node)

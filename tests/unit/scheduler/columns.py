@@ -69,7 +69,7 @@ def check_sums(state: ClusterState) -> None:
     for job in state.jobs.values():
         held, asked, gated = nothing.copy(), nothing.copy(), nothing.copy()
         for task in job.tasks.values():
-            held += task.shape.vector * (task.status in ALLOCATED_LIKE | {Status.PIPELINED})
+            held += task.shape.vector * (task.status in HOLDS)
             asked += task.shape.vector * (task.status is Status.PENDING)
             gated += task.shape.vector * (task.status is Status.PENDING and task.gates != "")
         assert (job.allocated == held).all()
@@ -95,6 +95,7 @@ def check_sums(state: ClusterState) -> None:
     _check_running(state)
 
 
+HOLDS = ALLOCATED_LIKE | {Status.PIPELINED}
 _KINDS = ("allocated", "pending", "tree", "reserved", "elastic")
 
 

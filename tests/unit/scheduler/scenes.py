@@ -44,6 +44,12 @@ def load_cases(file: str, section: str | None = None) -> list[Raw]:
     return rows
 
 
+def conf(name: str) -> list[list[Raw | str]]:
+    """Tiers of plugins by the name that cases give them."""
+    tiers: list[list[Raw | str]] = load_document("confs.yaml")[name]
+    return tiers
+
+
 def case_id(case: Raw) -> str:
     """Name of a case in test reports."""
     return str(case.get("title") or case["id"]).replace(" ", "-")

@@ -48,6 +48,7 @@ def test_the_default_is_quiet_and_complete() -> None:
         (0, "gang"),
         (0, "conformance"),
         (0, "overcommit"),
+        (0, "drf"),
         (0, "proportion"),
         (1, "predicates"),
         (1, "nodeorder"),
@@ -60,10 +61,8 @@ def test_the_default_is_quiet_and_complete() -> None:
 def test_volcanos_own_file_is_accepted_with_warnings() -> None:
     config = load_config(VOLCANO_DEFAULT)
     assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate", "backfill"]
-    assert config.warnings == (
-        "tiers[1].plugins[1]: plugin drf is not part of this version, ignored",
-    )
-    assert config.missing == ("plugin drf",)
+    assert config.warnings == ()
+    assert config.missing == ()
 
 
 def test_switches_have_volcanos_defaults() -> None:

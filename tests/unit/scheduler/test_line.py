@@ -26,3 +26,16 @@ def test_keys_that_have_grown_are_noticed() -> None:
 def test_an_empty_line() -> None:
     with pytest.raises(IndexError):
         Line(len).pop()
+
+
+def test_keys_that_have_become_smaller_are_noticed_when_the_epoch_changes() -> None:
+    """What lost something since it was pushed comes before the others; without a new epoch, keys may only grow."""
+    shares = {"a": 1, "b": 2, "c": 3}
+    epoch = [0]
+    line: Line[str] = Line(lambda name: (shares[name], name), lambda: epoch[0])
+    for name in shares:
+        line.push(name)
+    shares["c"] = 0
+    assert line.pop() == "a"
+    epoch[0] += 1
+    assert [line.pop() for _ in range(2)] == ["c", "b"]

@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from pumice.api.quantities import QuantityError
 from pumice.scheduler import ClusterState
+from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import MAX_DEPTH
+from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import check_sums
 from tests.unit.scheduler.scenes import Scene, node, pod_group, queue
 
@@ -108,3 +111,50 @@ def test_resources_that_only_podgroups_name_open_no_columns() -> None:
     scene.state.set_node(node(["n", 8, "8Gi", {"resources": {"example.com/r7": 3}}]))
     check_sums_after_settling(scene)
     assert job.minimum.tolist() == [1000, 0, 0, 0, 0, 1]
+
+
+def test_a_promised_place_counts_as_held() -> None:
+    """Within a session; afterwards the pod waits again."""
+    scene = Scene(
+        {
+            "nodes": [["n", 4, "8Gi"]],
+            "queues": [["a"]],
+            "podgroups": [["ns", "g", "a", 1, "Inqueue"]],
+            "pods": [["ns", "g-0", "", "Pending", 3, 0, "g"]],
+        }
+    )
+    session = open_session(scene)
+    shares, row = scene.state.shares, scene.state.shares.rows["a"]
+    statement = session.statement()
+    statement.pipeline(scene.state.tasks["ns/g-0"], scene.state.nodes.order[0])
+    assert (shares.allocated[row][0], shares.pending[row][0]) == (3000, 0)
+    check_sums(scene.state)
+    statement.commit()
+    session.close()
+    assert (shares.allocated[row][0], shares.pending[row][0]) == (0, 3000)
+
+
+def test_amounts_of_queues_are_put_into_columns_once_and_follow_changes() -> None:
+    scene = Scene(
+        {
+            "nodes": [["n", 4, "8Gi"]],
+            "queues": [["a", {"capability": {"cpu": "1500m", "memory": "1Gi"}}]],
+        }
+    )
+    scene.state.settle()
+    shares = scene.state.shares
+    limits = shares.limits
+    stated = [1500, 1 << 30, UNLIMITED, UNLIMITED, UNLIMITED]
+    assert limits.capability[shares.rows["a"]].tolist() == stated
+    assert shares.limits is limits
+    scene.state.set_queue(queue(["a", {"guarantee": {"resource": {"cpu": 1}}}]))
+    scene.state.settle()
+    assert shares.limits.capability[shares.rows["a"]].min() == UNLIMITED
+    assert shares.limits.guarantee[shares.rows["a"]][0] == 1000
+
+
+def test_a_queue_with_an_amount_that_cannot_be_read_is_refused() -> None:
+    state = ClusterState()
+    with pytest.raises(QuantityError):
+        state.set_queue(queue(["a", {"deserved": {"cpu": "many"}}]))
+    assert "a" not in state.queues

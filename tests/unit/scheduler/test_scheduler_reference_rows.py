@@ -6,26 +6,16 @@ from typing import Any
 
 import pytest
 
-from pumice.scheduler.registry import PLANNED_PLUGINS, builtin_registry
 from tests.kit.tables import CASES, table
 from tests.unit.scheduler.scenes import Raw, load_document
 
 SECTIONS: list[Raw] = table("scheduler-reference-rows")
 ROWS = 142
-PLUGINS = builtin_registry().plugins
 
 
 def of_section(test: Any) -> Any:
     names = [f"{section['section']} {section['about']}" for section in SECTIONS]
     return pytest.mark.parametrize("section", SECTIONS, ids=names)(test)
-
-
-def in_tables(section: Raw) -> Iterator[tuple[str, list[str]]]:
-    """Tables and the rows that they must have now."""
-    yield from section.get("tables", {}).items()
-    for plugin, tables in section.get("need", {}).items():
-        if plugin in PLUGINS:
-            yield from tables.items()
 
 
 def ids(value: Any) -> Iterator[str]:
@@ -43,8 +33,7 @@ def ids(value: Any) -> Iterator[str]:
 def test_no_row_is_told_twice() -> None:
     rows: list[str] = []
     for section in SECTIONS:
-        for tables in (section.get("tables", {}), *section.get("need", {}).values()):
-            rows += [row for each in tables.values() for row in each]
+        rows += [row for each in section.get("tables", {}).values() for row in each]
         rows += section.get("shown", ())
         rows += [row for each in section.get("left out", {}).values() for row in each]
     assert len(rows) == len(set(rows)) == ROWS
@@ -52,7 +41,7 @@ def test_no_row_is_told_twice() -> None:
 
 @of_section
 def test_every_row_is_where_it_is_said_to_be(section: Raw) -> None:
-    for name, rows in in_tables(section):
+    for name, rows in section.get("tables", {}).items():
         known = list(ids(load_document(name)))
         for row in rows:
             form = re.compile(re.escape(row) + r"([a-z]|-.+)?")
@@ -64,8 +53,3 @@ def test_every_test_that_shows_a_row_is_there(section: Raw) -> None:
     for where in section.get("shown", {}).values():
         file, name = where.split("::")
         assert f"def {name}(" in (CASES.parent / file).read_text(encoding="utf-8")
-
-
-def test_what_rows_need_is_a_plugin_of_volcano() -> None:
-    needed = {plugin for section in SECTIONS for plugin in section.get("need", {})}
-    assert needed <= PLUGINS.keys() | PLANNED_PLUGINS

@@ -8,7 +8,7 @@ from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
-from tests.unit.scheduler.scenes import Scene
+from tests.unit.scheduler.scenes import Scene, config_text
 
 
 @pytest.fixture
@@ -115,3 +115,49 @@ def test_handlers_hear_of_everything_and_of_its_undoing(scene: Scene) -> None:
     heard.clear()
     statement.discard()
     assert heard == ["-b-1@n1", "-b-0@n2", "+a-1@n2", "+a-0@n1"]
+
+
+def test_keys_are_taken_anew_where_a_share_became_smaller() -> None:
+    """A line notices the eviction of a pod, and an undone placement during which keys were taken."""
+    scene = Scene(
+        {
+            "nodes": [["n", 9, "9Gi"]],
+            "podgroups": [["ns", name, "default", 1, "Running"] for name in ("a", "b")],
+            "pods": [
+                ["ns", "a-0", "n", "Running", 2, "1Gi", "a"],
+                ["ns", "a-1", "", "Pending", 2, "1Gi", "a"],
+                ["ns", "b-0", "n", "Running", 1, "1Gi", "b"],
+                ["ns", "b-1", "", "Pending", 3, "1Gi", "b"],
+            ],
+        },
+        config_text([["drf"]]),
+    )
+    session = open_session(scene)
+    jobs, tasks = scene.state.jobs, scene.state.tasks
+    line = session.job_line()
+    statement = session.statement()
+    statement.allocate(tasks["ns/b-1"], scene.state.nodes.order[0])
+    line.push(jobs["ns/a"])
+    line.push(jobs["ns/b"])
+    statement.discard()
+    assert line.pop() is jobs["ns/b"]
+    line.push(jobs["ns/b"])
+    statement.evict(tasks["ns/a-0"])
+    assert line.pop() is jobs["ns/a"]
+
+
+def test_an_undone_placement_that_no_key_has_seen_costs_nothing() -> None:
+    scene = Scene(
+        {
+            "nodes": [["n", 9, "9Gi"]],
+            "podgroups": [["ns", "a", "default", 1, "Inqueue"]],
+            "pods": [["ns", "a-0", "", "Pending", 2, "1Gi", "a"]],
+        },
+        config_text([["drf"]]),
+    )
+    session = open_session(scene)
+    session.job_key(scene.state.jobs["ns/a"])
+    statement = session.statement()
+    statement.allocate(scene.state.tasks["ns/a-0"], scene.state.nodes.order[0])
+    statement.discard()
+    assert (session.ledger.job_epoch, session.ledger.queue_epoch) == (0, 0)

@@ -1,12 +1,22 @@
 """Which node groups a queue may use and prefers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pumice.scheduler.plugins.nodegroup import _read_limits
-from tests.unit.scheduler.answers import ask, queue_rules
-from tests.unit.scheduler.scenes import Scene, config_text, load_cases, load_document, pod_group
+from pumice.scheduler import builtin_registry, load_config
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.plugins.nodegroup import NodeGroup, _read_limits
+from tests.unit.scheduler.answers import ask, open_session, queue_rules
+from tests.unit.scheduler.scenes import (
+    Scene,
+    config_text,
+    load_cases,
+    load_document,
+    pod_group,
+    with_plugins,
+)
 
 LABEL = "volcano.sh/nodegroup-name"
 POD = ["c1", "p1", "", "Pending", 2, "4Gi", "pg1"]
@@ -118,3 +128,51 @@ def _limited(limits: str | None, minimum: int = 1) -> Scene:
 @pytest.mark.parametrize("text", ["[" * 1100, "[" + "1," * 40_000 + "1]"])
 def test_limits_of_any_depth_and_size_are_read_over(text: str) -> None:
     assert _read_limits(text) is None
+
+
+def test_what_queues_with_limits_hold_is_counted_from_columns() -> None:
+    """As counted pod by pod: what runs, is bound or is being bound, by queue and group."""
+    queues = [
+        [name, {"annotations": {"volcano.sh/nodegroup-resource-limits": "{}"}}] for name in "ab"
+    ]
+    placed = [
+        ("a", "n1", "Running"),
+        ("a", "n1", "Pending"),
+        ("a", "n2", "Running"),
+        ("b", "n2", "Running"),
+        ("b", "n5", "Running"),
+        ("b", "n1", "Succeeded"),
+        ("free", "n1", "Running"),
+    ]
+    scene = Scene(
+        {
+            "nodes": NODES,
+            "queues": [*queues, ["free"]],
+            "podgroups": [["c1", name, name, 0, "Running"] for name in ("a", "b", "free")],
+            "pods": [
+                ["c1", f"{queue}-{number}", node, phase, 1, "1Gi", queue]
+                for number, (queue, node, phase) in enumerate(placed)
+            ]
+            + [["c1", "a-new", "", "Pending", 1, "1Gi", "a", {"selector": {LABEL: "group3"}}]],
+        },
+        config_text([["predicates"]]),
+    )
+    assert scene.cycle().binds == {"c1/a-new": "n3"}
+    seen: list[NodeGroup] = []
+
+    class Seen(NodeGroup):
+        def __init__(self, arguments: Arguments) -> None:
+            super().__init__(arguments)
+            seen.append(self)
+
+    spec = replace(builtin_registry().plugins["nodegroup"], build=Seen)
+    registry = with_plugins(builtin_registry(), spec)
+    scene.config = load_config(config_text([["nodegroup"]]), registry)
+    open_session(scene)
+    held = {key: int(vector[0]) for key, vector in seen[0]._used.items()}
+    assert held == {
+        ("a", "group1"): 2000,
+        ("a", "group2"): 1000,
+        ("a", "group3"): 1000,
+        ("b", "group2"): 1000,
+    }

@@ -1,0 +1,28 @@
+"""Queues that take their gangs strictly in order: `spec.dequeueStrategy: fifo`.
+
+The first gang that does not fit ends the turn of such a queue, so that small gangs do not overtake a large one for ever.
+"""
+
+from pumice.api.queues import Queue
+from pumice.scheduler.line import Line
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.results import Reason
+from pumice.scheduler.session import Session
+
+__all__ = ["hold_back", "is_fifo"]
+
+
+def is_fifo(queue: Queue) -> bool:
+    """Whether a queue takes its gangs strictly in order."""
+    return queue.spec.dequeue_strategy == "fifo"
+
+
+def hold_back(session: Session, queue: Queue, first: Job, line: Line[Job]) -> None:
+    """Refuse the gangs behind one that does not fit, and empty the line."""
+    name = queue.metadata.name
+    message = f"queue {name} takes gangs in order (spec.dequeueStrategy: fifo), and {first.key} ahead of this one does not fit"
+    reason = Reason("BehindInQueue", message, {"queue": name, "ahead": first.key}, (name,))
+    while line:
+        outcome = session.outcome(line.pop())
+        outcome.refusal = reason
+        outcome.may_change = True

@@ -1,0 +1,87 @@
+"""What queues may have and deserve, by row and column, from what they state and from what is above them in the tree.
+
+Without hierarchy, all queues stand side by side and share the cluster. With it, queues share what the queue above them may
+have. Of a queue:
+
+* its guarantee is what it states, or what the queues below it are guaranteed together if that is more;
+* its real capability is what is above it without the guarantees of its siblings, and at most its `capability`;
+* what it deserves is its `deserved`, at most its real capability and at least its guarantee.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.scheduler.model.axis import CPU, MEMORY, Bools, Ints
+from pumice.scheduler.model.limits import UNLIMITED
+from pumice.scheduler.model.queues import QueueTable
+
+__all__ = ["Entitlements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlements:
+    """What queues may have and deserve, by row and column.
+
+    Attributes:
+        capability: What a queue states as its limit; `UNLIMITED` where it states none.
+        guarantee: What is kept for it and those below it.
+        real: What it may have at most as the cluster is.
+        deserved: What it deserves.
+        named: Resources of which it deserves something.
+        parents: Row of the queue above it by row, -1 for one that stands at the top.
+        paths: Rows of a queue and of those above it, by row.
+    """
+
+    capability: Ints
+    guarantee: Ints
+    real: Ints
+    deserved: Ints
+    named: Bools
+    parents: list[int]
+    paths: list[list[int]]
+
+    @classmethod
+    def of(cls, table: QueueTable, total: Ints, *, in_tree: bool) -> "Entitlements":
+        """Entitlements in a cluster.
+
+        Args:
+            table: The queues.
+            total: What the cluster has, by column.
+            in_tree: Whether queues share what the queue above them may have.
+        """
+        count = len(table.names)
+        parents = list(table.parents) if in_tree else [-1] * count
+        paths = [path.tolist() for path in table.paths] if in_tree else [[n] for n in range(count)]
+        levels = table.levels if in_tree else [np.arange(count)]
+        above = np.array(parents, dtype=np.int64)
+        capability = _capability(table.limits.capability)
+        guarantee = table.limits.guarantee.copy()
+        kept = _below(guarantee, levels, above)
+        real = np.zeros_like(capability)
+        for level in levels:
+            have = np.where((above[level] >= 0)[:, None], real[above[level]], total)
+            free = np.maximum(have - kept[above[level]], 0) + guarantee[level]
+            real[level] = np.minimum(free, capability[level])
+        deserved = np.maximum(np.minimum(table.limits.deserved, real), guarantee)
+        return cls(capability, guarantee, real, deserved, deserved > 0, parents, paths)
+
+
+def _capability(stated: Ints) -> Ints:
+    """Limits; as in Volcano no CPU and no memory means no limit, and none of another resource means none."""
+    capability = stated.copy()
+    basic = capability[:, [CPU, MEMORY]]
+    capability[:, [CPU, MEMORY]] = np.where(basic == 0, UNLIMITED, basic)
+    return capability
+
+
+def _below(guarantee: Ints, levels: list[Ints], above: Ints) -> Ints:
+    """What is kept for the children of each queue; the last row is for those at the top.
+
+    The guarantee of a queue grows to what is kept for its children.
+    """
+    kept = np.zeros((len(guarantee) + 1, guarantee.shape[1]), dtype=np.int64)
+    for level in reversed(levels):
+        guarantee[level] = np.maximum(guarantee[level], kept[level])
+        np.add.at(kept, above[level], guarantee[level])
+    return kept

@@ -1,0 +1,299 @@
+"""The tree of hierarchical dominant resource fairness.
+
+Leaves are jobs, inner nodes come from the queues: from their annotations `volcano.sh/hierarchy` and
+`volcano.sh/hierarchy-weights`, or from `spec.parent` and `spec.weight` where a queue has none. A queue goes before another
+one if its path has the smaller share, divided by the weight, at the first level at which they differ.
+
+The share of an inner node is not the sum of what its jobs hold. Children are first scaled down to the smallest share
+among them, so that a child that cannot use its part does not make its siblings wait. Children that are saturated, because
+they have all that they asked for of a resource or ask for one that is used up, count in full and come last.
+
+A node keeps its children in columns. After a placement only the path from the job to the root is computed anew.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import inf
+
+import numpy as np
+
+from pumice.api import keys
+from pumice.api.queues import Queue
+from pumice.scheduler.fairness.dominant import DominantShare
+from pumice.scheduler.model.axis import Bools, Floats, Ints
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.view import SessionView
+
+__all__ = ["ShareTree"]
+
+NodeKey = tuple[bool, float]
+"""Place of a node among its siblings: unsaturated ones first, then the smaller share by weight."""
+
+_DIGITS = 12
+"""Digits of a share that count, so that equal shares stay equal however they were summed up."""
+
+
+class _Node:
+    """An inner node, its children in columns: first other nodes, then jobs.
+
+    Attributes:
+        parent: The node above it; None for the root.
+        row: Its row among the children of its parent.
+        depth: Steps to the root.
+        weight: Weight among its siblings.
+        children: Nodes below it by name.
+        jobs: Jobs of its own.
+        held: What its children hold; what is scaled, for nodes.
+        asked: What its jobs hold and ask for; nothing for nodes.
+        shares: Dominant shares of its children.
+        saturated: Which children can use no more.
+        key: Place among its siblings.
+    """
+
+    __slots__ = (
+        "asked",
+        "children",
+        "depth",
+        "held",
+        "jobs",
+        "key",
+        "parent",
+        "row",
+        "saturated",
+        "shares",
+        "weight",
+    )
+
+    def __init__(self, parent: "_Node | None", weight: float) -> None:
+        self.parent = parent
+        self.row = 0 if parent is None else len(parent.children)
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.weight = weight
+        self.children: dict[str, _Node] = {}
+        self.jobs: list[Job] = []
+        self.key: NodeKey = (False, 0.0)
+
+    def open(self, columns: Ints) -> None:
+        """Make the columns, once all children are known."""
+        self.jobs.sort(key=lambda job: job.key)
+        count = len(self.children) + len(self.jobs)
+        self.held: Floats = np.zeros((count, len(columns)))
+        self.asked: Floats = np.zeros((count, len(columns)))
+        self.shares: Floats = np.zeros(count)
+        self.saturated: Bools = np.zeros(count, dtype=np.bool_)
+        for row, job in enumerate(self.jobs, len(self.children)):
+            self.held[row] = job.allocated[columns]
+            self.asked[row] = self.held[row] + job.pending[columns]
+
+
+class ShareTree:
+    """Shares of jobs and queues in the tree, as they are after each decision.
+
+    Attributes:
+        epoch: Grows when the key of a queue has become smaller.
+    """
+
+    def __init__(self, session: SessionView, share: DominantShare) -> None:
+        """Build the tree of a session.
+
+        Args:
+            session: The session.
+            share: Shares of what the cluster has.
+        """
+        self.epoch = 0
+        self._jobs = session.jobs
+        self._columns, self._totals = share.columns, share.totals
+        self._root = _Node(None, 1.0)
+        self._paths: dict[str, list[_Node]] = {}
+        self._leaves: dict[str, tuple[_Node, int]] = {}
+        self._changed: dict[str, None] = {}
+        self._keys: dict[str, tuple[NodeKey, ...]] = {}
+        for row, name in enumerate(session.shares.names):
+            queue = session.shares.queues[row]
+            above = [session.shares.names[each] for each in reversed(session.shares.paths[row])]
+            self._paths[name] = self._nodes_of(queue, above, session)
+        self._place(session)
+        self._held = self._sum()
+        self._demanding: Bools = self._held < self._totals
+        self._compute_all()
+
+    # -- building ----------------------------------------------------------------------------
+
+    def _nodes_of(self, queue: Queue, above: list[str], session: SessionView) -> list[_Node]:
+        """Nodes from below the root to that of a queue, opened where they are missing."""
+        text = queue.metadata.annotation(keys.HIERARCHY)
+        if text:
+            names = text.split("/")[1:]
+            stated = queue.metadata.annotation(keys.HIERARCHY_WEIGHTS).split("/")[1:]
+            weights = [_weight(each) for each in stated]
+        else:
+            names = above[1:] if above[0] == keys.ROOT_QUEUE else above
+            weights = [float(session.queues[each].spec.weight or 1) for each in names]
+        node, path = self._root, []
+        for place, name in enumerate(names):
+            weight = weights[place] if place < len(weights) else 1.0
+            node = node.children.get(name) or node.children.setdefault(name, _Node(node, weight))
+            path.append(node)
+        return path
+
+    def _place(self, session: SessionView) -> None:
+        names = session.shares.names
+        for job in session.jobs.values():
+            if job.row >= 0 and (job.allocated.any() or job.pending.any()):
+                path = self._paths[names[job.row]]
+                (path[-1] if path else self._root).jobs.append(job)
+        self._nodes = [self._root]
+        for node in self._nodes:  # grows: the nodes of a level before those below it
+            node.open(self._columns)
+            for row, job in enumerate(node.jobs, len(node.children)):
+                self._leaves[job.key] = (node, row)
+            self._nodes.extend(node.children.values())
+
+    def _sum(self) -> Floats:
+        total = np.zeros(len(self._columns))
+        for node in self._nodes:
+            total += node.held[len(node.children) :].sum(axis=0)
+        return total
+
+    # -- events ------------------------------------------------------------------------------
+
+    def note(self, job: str) -> None:
+        """Note that what a job holds has changed."""
+        self._changed[job] = None
+
+    def settle(self) -> None:
+        """Take in what has changed."""
+        if not self._changed:
+            return
+        changed, self._changed = self._changed, {}
+        touched = []
+        for key in changed:
+            leaf = self._leaves.get(key)
+            if leaf is not None:
+                touched.append(self._set(*leaf, self._jobs[key].allocated[self._columns]))
+        self.epoch += self._update(touched)
+
+    def _set(self, node: _Node, row: int, held: Floats | Ints) -> _Node:
+        """Let a job hold something else."""
+        self._held += held - node.held[row]
+        node.held[row] = held
+        self._judge(node, row)
+        return node
+
+    def _judge(self, node: _Node, rows: int | slice) -> None:
+        """Compute shares and saturation of jobs."""
+        held, asked = node.held[rows], node.asked[rows]
+        if not held.size:
+            return
+        node.shares[rows] = (held / self._totals).max(axis=-1)
+        is_full = (held >= asked) | ~self._demanding
+        node.saturated[rows] = ((held > 0) & (asked > 0) & is_full).any(axis=-1)
+
+    def _update(self, touched: Iterable[_Node]) -> bool:
+        """Compute nodes and those above them anew; True when the key of one has become smaller."""
+        demanding = self._held < self._totals
+        if (demanding != self._demanding).any():
+            self._demanding = demanding
+            return self._compute_all()
+        shrunk = False
+        waiting = {id(node): node for node in touched}
+        while waiting:
+            deepest = max(node.depth for node in waiting.values())
+            level = [node for node in waiting.values() if node.depth == deepest]
+            for node in level:
+                del waiting[id(node)]
+                shrunk |= self._compute(node)
+                if node.parent is not None:
+                    waiting[id(node.parent)] = node.parent
+        self._keys.clear()
+        return shrunk
+
+    def _compute_all(self) -> bool:
+        shrunk = False
+        for node in reversed(self._nodes):
+            self._judge(node, slice(len(node.children), None))
+            shrunk |= self._compute(node)
+        self._keys.clear()
+        return shrunk
+
+    def _compute(self, node: _Node) -> bool:
+        """Compute a node from its children; True when its key has become smaller."""
+        share, is_saturated = 0.0, False
+        if len(node.shares) and len(self._totals):
+            counts = node.shares > 0
+            scaled = counts & ~node.saturated
+            smallest = min(1.0, float(node.shares[scaled].min(initial=1.0)))
+            factors = np.where(counts, 1.0, 0.0)
+            np.divide(smallest, node.shares, out=factors, where=scaled)
+            held = factors @ node.held
+            share = float((held / self._totals).max())
+            is_saturated = bool(node.saturated.all())
+            if node.parent is not None:
+                node.parent.held[node.row] = held
+                node.parent.shares[node.row] = share
+                node.parent.saturated[node.row] = is_saturated
+        before, node.key = node.key, (is_saturated, round(share / node.weight, _DIGITS))
+        return node.key < before
+
+    # -- questions ---------------------------------------------------------------------------
+
+    def key(self, queue: str) -> tuple[NodeKey, ...]:
+        """Place of a queue among queues."""
+        self.settle()
+        return self._key(queue)
+
+    def _key(self, queue: str) -> tuple[NodeKey, ...]:
+        found = self._keys.get(queue)
+        if found is None:
+            found = self._keys[queue] = tuple(node.key for node in self._paths[queue])
+        return found
+
+    def has_less(
+        self,
+        queue: str,
+        job: Job,
+        request: Ints,
+        others: Sequence[tuple[str, Job, Ints]],
+    ) -> list[bool]:
+        """Whether a queue would still have the smaller share if it got a pod and each of the others lost one.
+
+        Unlike in the order of queues, saturation does not count: a gang that gets its last pod is saturated by it.
+
+        Args:
+            queue: Name of the queue.
+            job: Its job that is to get a pod.
+            request: What the pod asks for.
+            others: Name of a queue, one of its jobs, and what a pod of that holds; each of them is looked at alone.
+        """
+        self.settle()
+        got = self._leaves.get(job.key)
+        if got is None:
+            return [False] * len(others)
+        self._update([self._set(*got, got[0].held[got[1]] + request[self._columns])])
+        answers = []
+        for other, loser, vector in others:
+            leaf = self._leaves.get(loser.key)
+            if leaf is None:
+                answers.append(False)
+                continue
+            node, row = leaf
+            before = node.held[row].copy()
+            self._update([self._set(node, row, before - vector[self._columns])])
+            answers.append(_has_less(self._paths[queue], self._paths[other]))
+            self._update([self._set(node, row, before)])
+        self._update([self._set(*got, got[0].held[got[1]] - request[self._columns])])
+        return answers
+
+
+def _has_less(ours: Sequence[_Node], theirs: Sequence[_Node]) -> bool:
+    """Whether one path has the smaller share at the first level at which they differ."""
+    shares = ((left.key[1], right.key[1]) for left, right in zip(ours, theirs, strict=False))
+    return next((left < right for left, right in shares if left != right), False)
+
+
+def _weight(text: str) -> float:
+    """A weight as annotations state it; what is less than 1 or no number counts as 1."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if 1.0 <= weight < inf else 1.0

@@ -1,0 +1,200 @@
+"""capacity: queues have what they deserve, by resource, and may use more while nobody asks for it.
+
+A queue states a limit (`spec.capability`), what it gets back when it needs it (`spec.deserved`), and what is kept for it
+(`spec.guarantee`). With `enableHierarchy` queues form a tree by `spec.parent`: what a queue uses counts for all queues
+above it, whose limits hold as well, and gangs belong into queues without others below them.
+"""
+
+from collections.abc import Sequence
+
+from pumice.api.queues import Queue
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.fairness.entitlements import Entitlements
+from pumice.scheduler.fairness.limits import QueueLimits, Use, use_sentence
+from pumice.scheduler.fairness.reclaim import over_deserved
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.points import SortKey, Vote
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.results import Reason
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Capacity"]
+
+_NOT_DESERVING = 1.0
+"""Share of a queue that deserves nothing."""
+
+
+class Capacity:
+    """Limits, shares and victims of queues."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._levels = max(arguments.integer("ancestorReclaimLevel"), 0)
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register everything."""
+        in_tree = register.is_on("enableHierarchy")
+        self._session = session
+        self._table = table = session.shares
+        self._in_tree = in_tree
+        total = session.total()
+        self._rights = Entitlements.of(table, total, in_tree=in_tree)
+        self._held = table.tree if in_tree else table.allocated
+        self._limits = QueueLimits(table.names, session.jobs, self._rights, self._held, total)
+        self._above = frozenset(self._rights.parents)
+        self._deserved: dict[str, list[tuple[int, tuple[tuple[int, int], ...]]]] = {}
+        self._claims: Ints | None = None
+        register.queue_order(self._key)
+        register.allocatable(self._why_not_allocatable)
+        register.preemptive(self._why_not_preemptive)
+        register.reclaimable(self._may_go)
+        register.job_enqueueable(self._vote)
+        register.job_enqueued(self._enter)
+        if in_tree:
+            register.victim_queue_order(self._distance)
+
+    # -- order -------------------------------------------------------------------------------
+
+    def _key(self, queue: Queue) -> SortKey:
+        """Priority, then the shares of the queues above it and its own."""
+        name = queue.metadata.name
+        path = self._deserved.get(name)
+        if path is None:
+            rows = reversed(self._rights.paths[self._table.rows[name]])
+            path = self._deserved[name] = [(row, self._deserved_of(row)) for row in rows]
+        return (-queue.spec.priority, tuple([self._share(*each) for each in path]))
+
+    def _deserved_of(self, row: int) -> tuple[tuple[int, int], ...]:
+        """Columns and amounts that a queue deserves."""
+        columns = self._rights.named[row].nonzero()[0].tolist()
+        return tuple((column, self._rights.deserved.item(row, column)) for column in columns)
+
+    def _share(self, row: int, deserved: Sequence[tuple[int, int]]) -> float:
+        """The largest part of what a queue deserves that it holds, of any resource."""
+        if not deserved:
+            return _NOT_DESERVING
+        held = self._held
+        return max([held.item(row, column) / amount for column, amount in deserved])
+
+    def _distance(self, queue: Queue, preemptor: Queue) -> int:
+        """Queues that have more queues above them in common with the one that asks come first."""
+        paths, rows = self._rights.paths, self._table.rows
+        theirs = paths[rows[queue.metadata.name]]
+        ours = paths[rows[preemptor.metadata.name]]
+        return -len(set(theirs) & set(ours))
+
+    # -- taking ------------------------------------------------------------------------------
+
+    def _why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
+        row = self._table.rows[queue.metadata.name]
+        if row in self._above:
+            return self._why_not_leaf(queue.metadata.name)
+        return self._limits.why_not(row, task)
+
+    def _why_not_leaf(self, name: str) -> Reason:
+        message = f"queue {name} has queues below it; gangs belong into one of those"
+        return Reason("QueueNotLeaf", message, {"queue": name}, (name,))
+
+    def _why_not_preemptive(self, queue: Queue, task: Task) -> Reason | None:
+        """A queue may take back what it deserves, of at least one resource that the pod asks for."""
+        name = queue.metadata.name
+        if not queue.is_open:
+            state = queue.status.state
+            message = f"queue {name} is {state} and takes nothing back; it must be Open"
+            return Reason("QueueClosed", message, {"queue": name, "state": state}, (name, state))
+        row = self._table.rows[name]
+        if row in self._above:
+            return self._why_not_leaf(name)
+        refusal = self._limits.why_over_capability(row, task, own=True)
+        if refusal is not None:
+            return refusal
+        uses = [
+            Use(
+                need.name,
+                self._held.item(row, need.column),
+                self._rights.deserved.item(row, need.column),
+                0,
+                need.amount,
+                need.column,
+            )
+            for need in task.shape.needs
+            if need.column != PODS
+        ]
+        if any(use.limit and use.used + use.needs <= use.limit for use in uses):
+            return None
+        listed = "; ".join(use_sentence(use) for use in uses) or "the pod asks for nothing"
+        message = f"queue {name} takes nothing back beyond what it deserves: {listed}"
+        return Reason("QueueDeserved", message, {"queue": name}, (name,))
+
+    def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
+        row = preemptor.job.row
+        full = self._limits.full_queue(row, preemptor.task) if row >= 0 else None
+        return over_deserved(preemptor, candidates, self._rights, self._held, self._levels, full)
+
+    # -- entering ----------------------------------------------------------------------------
+
+    def _vote(self, job: Job) -> Vote | Reason:
+        """A gang may enter if its minimum fits beside what is held and reserved, in its queue and all above it."""
+        row, names = job.row, self._table.names
+        if row < 0:
+            return Vote.ABSTAIN
+        if row in self._above:
+            return self._why_not_leaf(names[row])
+        claims = self._claimed()
+        for column, asks in enumerate(job.minimum.tolist()):
+            if not asks or column in (SCORED_CPU, SCORED_MEMORY):
+                continue
+            for each in self._rights.paths[row]:
+                used, limit = claims.item(each, column), self._rights.real.item(each, column)
+                if used + asks > limit:
+                    resource = self._session.resource(column)
+                    return self._limits.reason(
+                        row, each, Use(resource, used, limit, 0, asks, column)
+                    )
+        return Vote.PERMIT
+
+    def _enter(self, job: Job) -> None:
+        if job.row < 0 or not job.min_resources:
+            return
+        path = self._rights.paths[job.row]
+        self._claimed()[path] += (job.minimum - job.allocated).clip(min=0)
+
+    def _claimed(self) -> Ints:
+        """What queues hold and have reserved beyond it, as it was when a gang first asked, and gangs that entered since."""
+        if self._claims is None:
+            reserved = self._table.reserved - self._table.elastic
+            if self._in_tree:
+                reserved = self._table.below(reserved)
+            self._claims = self._held + reserved
+        return self._claims
+
+
+SPEC = PluginSpec(
+    name="capacity",
+    summary="Queues have what they deserve and may use more while nobody asks for it, up to their capability.",
+    build=Capacity,
+    arguments=(
+        Argument(
+            "ancestorReclaimLevel",
+            0,
+            "On how many levels above its queue a pod's queues must hold more than they deserve before it is evicted for "
+            "another queue.",
+        ),
+        Argument(
+            "capacity.DynamicResourceAllocationEnable",
+            False,
+            "Whether devices of ResourceClaims count.",
+            is_absent=True,
+        ),
+        Argument(
+            "capacity.DRAConsumableCapacityEnable",
+            False,
+            "Whether consumable capacity of devices counts.",
+            is_absent=True,
+        ),
+    ),
+    enforces=frozenset({"capability", "deserved", "guarantee"}),
+)

@@ -1,0 +1,89 @@
+"""drf: jobs, and with `enableHierarchy` queues, in the order of their dominant shares.
+
+The dominant share of a job is what its pods hold, as a part of the cluster, of the resource of which they hold most. It
+follows every decision of the session.
+"""
+
+import numpy as np
+
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.fairness.dominant import DominantShare
+from pumice.scheduler.fairness.hierarchy import ShareTree
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+
+__all__ = ["SPEC", "Drf", "hierarchical_victims"]
+
+_EQUAL = 1e-6
+"""Shares that differ by less count as equal where victims are looked for."""
+
+
+class Drf:
+    """Dominant resource fairness."""
+
+    def __init__(self, _arguments: Arguments) -> None:
+        pass
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register orders and checks of victims."""
+        self._share = DominantShare(session.total())
+        register.job_order(self._of_job)
+        register.preemptable(self._may_go)
+        if not register.is_on("enableHierarchy"):
+            return
+        tree = ShareTree(session, self._share)
+
+        def epoch() -> int:
+            tree.settle()
+            return tree.epoch
+
+        register.queue_order(lambda queue: tree.key(queue.metadata.name), epoch=epoch)
+        register.reclaimable(lambda *asked: hierarchical_victims(tree, session, *asked))
+        register.on_allocate(lambda task, _: tree.note(task.job))
+        register.on_deallocate(lambda task, _: tree.note(task.job))
+
+    def _of_job(self, job: Job) -> float:
+        return self._share.of(job.allocated)
+
+    def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
+        """A pod may go while its job would keep at least the share that the job of the preemptor would have."""
+        ours = self._share.of(preemptor.job.allocated + preemptor.task.shape.vector)
+        if not len(candidates):
+            return np.zeros(0, dtype=np.bool_)
+        held = np.array([job.allocated for job in candidates.jobs])[candidates.job]
+        rest = held - candidates.taken_before(candidates.job) - candidates.vectors
+        may_go: Bools = self._share.of_rows(rest) >= ours - _EQUAL
+        return may_go
+
+
+def hierarchical_victims(
+    tree: ShareTree, session: SessionView, preemptor: Preemptor, candidates: Candidates
+) -> Bools:
+    """Pods that may go because the preemptor's queue would still have the smaller share; each is looked at alone."""
+    names = session.shares.names
+    kinds: dict[tuple[int, bytes], int] = {}
+    others: list[tuple[str, Job, Ints]] = []
+    places = np.zeros(len(candidates), dtype=np.int64)
+    for place, (number, vector) in enumerate(
+        zip(candidates.job.tolist(), candidates.vectors, strict=True)
+    ):
+        kind = kinds.setdefault((number, vector.tobytes()), len(kinds))
+        if kind == len(others):
+            job = candidates.jobs[number]
+            others.append((names[job.row], job, vector))
+        places[place] = kind
+    answers = tree.has_less(
+        preemptor.queue.metadata.name, preemptor.job, preemptor.task.shape.vector, others
+    )
+    return np.array(answers, dtype=np.bool_)[places]
+
+
+SPEC = PluginSpec(
+    name="drf",
+    summary="Jobs with a smaller dominant share of the cluster come first; with `enableHierarchy` queues, too.",
+    build=Drf,
+)

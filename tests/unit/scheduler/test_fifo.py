@@ -1,0 +1,137 @@
+"""Queues that take their gangs in order: the first that does not fit holds up those behind it."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.scheduler.scenes import Scene, config_text, pod_group, queue
+
+PLUGINS: list[Any] = [["priority", "gang"], ["capacity", "predicates", "nodeorder"]]
+
+
+def _cluster(strategy: str, phase: str = "Inqueue") -> dict[str, Any]:
+    """A small gang behind one for which the node is too small; another queue beside them."""
+    return {
+        "nodes": [["n", 4, "8Gi"]],
+        "queues": [["q", {"dequeueStrategy": strategy, "capability": {"cpu": 6}}], ["other"]],
+        "podgroups": [
+            ["ns", name, queue, size, phase, {"created": f"2024-01-0{day}T00:00:00Z", **needs}]
+            for day, (name, queue, size, needs) in enumerate(
+                [
+                    ("big", "q", 5, {"minRes": {"cpu": 5 if phase == "Inqueue" else 7}}),
+                    ("small", "q", 2, {"minRes": {"cpu": 2}}),
+                    ("beside", "other", 1, {}),
+                ],
+                1,
+            )
+        ],
+        "pod_sets": [
+            {"pg": "big", "count": 5},
+            {"pg": "small", "count": 2},
+            {"pg": "beside", "count": 1},
+        ],
+    }
+
+
+@pytest.mark.parametrize("phase", ["Inqueue", "Pending"])
+@pytest.mark.parametrize(
+    ("strategy", "placed"),
+    [("fifo", ["ns/beside-0"]), ("traverse", ["ns/beside-0", "ns/small-0", "ns/small-1"])],
+)
+def test_the_first_gang_that_does_not_fit(strategy: str, placed: list[str], phase: str) -> None:
+    scene = Scene(_cluster(strategy, phase), config_text(PLUGINS))
+    bound: list[str] = []
+    for _ in range(2):  # the gang that found no node is not worth another try, and still is ahead
+        result = scene.cycle()
+        bound += result.binds
+    assert sorted(bound) == placed
+    if strategy == "fifo":
+        reason = result.pending["ns/small"]
+        assert reason.reason == "BehindInQueue"
+        assert reason.details == {"queue": "q", "ahead": "ns/big"}
+
+
+def test_gangs_go_on_when_the_one_ahead_is_gone() -> None:
+    scene = Scene(_cluster("fifo"), config_text(PLUGINS))
+    scene.cycle()
+    for number in range(5):
+        scene.state.remove_pod("ns", f"big-{number}")
+    scene.state.remove_pod_group("ns", "big")
+    assert sorted(scene.cycle().binds) == ["ns/small-0", "ns/small-1"]
+
+
+def test_gangs_go_on_when_the_one_ahead_fits() -> None:
+    scene = Scene(_cluster("fifo"), config_text(PLUGINS))
+    scene.cycle()
+    scene.state.set_pod_group(
+        pod_group(["ns", "big", "q", 1, "Inqueue", {"created": "2024-01-01T00:00:00Z"}])
+    )
+    assert sorted(scene.cycle().binds) == ["ns/big-0", "ns/small-0", "ns/small-1"]
+
+
+def test_pods_beyond_the_minimum_of_a_gang_hold_up_no_other() -> None:
+    cluster = _cluster("fifo")
+    cluster["nodes"][0][1] = 5
+    cluster["podgroups"][0][3] = 1
+    cluster["queues"][0][1]["capability"] = {}
+    cluster["pod_sets"][0]["cpu"] = 2
+    scene = Scene(cluster, config_text(PLUGINS))
+    assert "ns/small-0" in scene.cycle().binds
+
+
+def test_a_gang_for_which_its_queue_has_no_room_holds_up_the_others_in_each_cycle() -> None:
+    """Its refusal by the queue is remembered, and gangs behind it would fit below the limit."""
+    cluster = _cluster("fifo")
+    cluster["nodes"][0][1] = 8
+    cluster["queues"][0][1]["capability"] = {"cpu": 4}
+    scene = Scene(cluster, config_text(PLUGINS))
+    for _ in range(3):
+        result = scene.cycle()
+        assert not [pod for pod in result.binds if "small" in pod]
+        assert result.pending["ns/small"].reason == "BehindInQueue"
+
+
+@pytest.mark.parametrize("limit", [{"capability": {"cpu": 4}}, {"capability": {"cpu": 9}}])
+def test_a_queue_that_becomes_strict_holds_up_the_others_at_once(limit: dict[str, Any]) -> None:
+    """Whether the queue or the nodes lack room for the first gang."""
+    cluster = _cluster("traverse")
+    cluster["podgroups"][1][3] = 5
+    cluster["queues"][0][1] |= limit
+    for number in range(4):  # so many gangs that not all reasons are renewed in the next cycle
+        cluster["podgroups"].append(["ns", f"more-{number}", "other", 5, "Inqueue"])
+        cluster["pod_sets"].append({"pg": f"more-{number}", "count": 5})
+    scene = Scene(cluster, config_text(PLUGINS))
+    scene.cycle()
+    scene.state.set_queue(queue(["q", {"dequeueStrategy": "fifo", **limit}]))
+    created = {"created": "2024-01-02T00:00:00Z"}
+    scene.state.set_pod_group(pod_group(["ns", "small", "q", 1, "Inqueue", created]))
+    result = scene.cycle()
+    assert result.binds == {}
+    assert result.pending["ns/small"].reason == "BehindInQueue"
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+@pytest.mark.parametrize(("strategy", "goes"), [("fifo", []), ("traverse", ["ns/low-0"])])
+def test_no_pod_goes_for_gangs_that_are_held_up(
+    action: str, strategy: str, goes: list[str]
+) -> None:
+    """The node is too small for the first gang; one that is evicted would make room for the second."""
+    scene = Scene(
+        {
+            "classes": {"high": 10},
+            "nodes": [["n", 4, "8Gi"]],
+            "queues": [["q", {"dequeueStrategy": strategy, "deserved": {"cpu": 9}}], ["other"]],
+            "podgroups": [
+                ["ns", "low", "q" if action == "preempt" else "other", 1, "Running"],
+                ["ns", "big", "q", 5, "Inqueue", {"prio": "high"}],
+                ["ns", "small", "q", 2, "Inqueue", {"prio": "high"}],
+            ],
+            "pods": [["ns", "low-0", "n", "Running", 4, 0, "low"]],
+            "pod_sets": [{"pg": "big", "count": 5}, {"pg": "small", "count": 2}],
+        },
+        config_text(
+            [["priority", {"gang": ["JobReady", "JobPipelined", "JobStarving"]}, "capacity"]],
+            ["allocate", action],
+        ),
+    )
+    assert scene.cycle().evicted == goes

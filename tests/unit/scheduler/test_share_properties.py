@@ -1,0 +1,375 @@
+"""Shares and limits of queues for any cluster: against slow references, and after any decisions."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pumice.api import keys
+from pumice.api.quantities import parse_milli
+from pumice.scheduler.fairness.entitlements import Entitlements
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status
+from pumice.scheduler.session import Session
+from tests.unit.scheduler.answers import open_session
+from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.victims import candidates_of, may_go, preemptor_of
+
+EXAMPLES = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+QUEUES = ("a", "b", "c", "d", "e")
+RESOURCES = ("cpu", "memory")
+HELD = ALLOCATED_LIKE | {Status.PIPELINED}
+CAPACITY: list[Any] = [
+    ["gang"],
+    [
+        {"capacity": ["Allocatable", "JobEnqueued", "QueueOrder", "Hierarchy", "Reclaimable"]},
+        "predicates",
+    ],
+]
+FLAT: list[Any] = [["gang"], ["capacity", "predicates"]]
+HDRF: list[Any] = [[{"drf": ["Hierarchy", "QueueOrder", "JobOrder", "Reclaimable"]}]]
+
+amounts = st.dictionaries(st.sampled_from(RESOURCES), st.integers(1, 6), max_size=2)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[list[Any]]:
+    """Queues with parents among those before them, limits, and paths."""
+    rows: list[list[Any]] = [["root"]]
+    for place, name in enumerate(QUEUES):
+        spec: dict[str, Any] = {"parent": draw(st.sampled_from(["root", *QUEUES[:place]]))}
+        for field in ("capability", "deserved"):
+            spec[field] = {key: str(value) for key, value in draw(amounts).items()}
+        if draw(st.integers(0, 3)) == 0:
+            spec["guarantee"] = {"resource": {"cpu": str(draw(st.integers(1, 3)))}}
+        if draw(st.booleans()):
+            above = "x/" if draw(st.booleans()) else ""
+            weights = f"1/{draw(st.integers(1, 3))}/{draw(st.integers(1, 3))}"
+            spec["annotations"] = {
+                keys.HIERARCHY: f"root/{above}{name}",
+                keys.HIERARCHY_WEIGHTS: weights,
+            }
+        rows.append([name, spec])
+    return rows
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> dict[str, Any]:
+    """A few nodes, queues in a tree, gangs that run and gangs that wait."""
+    nodes = [[f"n{index}", draw(st.integers(2, 8)), 8] for index in range(draw(st.integers(1, 2)))]
+    groups, pods = [], []
+    for index in range(draw(st.integers(1, 6))):
+        queue = draw(st.sampled_from([*QUEUES, "default"]))
+        count = draw(st.integers(1, 4))
+        needs = {"minRes": {"cpu": str(draw(st.integers(1, 4)))}} if draw(st.booleans()) else {}
+        phase = draw(st.sampled_from(["Pending", "Inqueue", "Running"]))
+        groups.append(["ns", f"g{index}", queue, draw(st.integers(1, count)), phase, needs])
+        for number in range(count):
+            node = draw(st.sampled_from(["", "", *(row[0] for row in nodes)]))
+            phase = "Running" if node else "Pending"
+            cpu, memory = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+            pods.append(["ns", f"g{index}-{number}", node, phase, cpu, memory, f"g{index}"])
+    return {"nodes": nodes, "queues": draw(trees()), "podgroups": groups, "pods": pods}
+
+
+# -- capability ------------------------------------------------------------------------------
+
+
+def _used(scene: Scene, below: dict[str, list[str]]) -> dict[tuple[str, str], int]:
+    """What each queue holds with those below it, by resource, counted from the pods."""
+    used: dict[tuple[str, str], int] = {}
+    for job in scene.state.jobs.values():
+        for queue in below.get(job.queue, []):
+            for column, resource in enumerate(RESOURCES):
+                total = sum(
+                    int(task.shape.vector[column])
+                    for task in job.tasks.values()
+                    if task.status in HELD
+                )
+                used[queue, resource] = used.get((queue, resource), 0) + total
+    return used
+
+
+def _paths(scene: Scene, *, in_tree: bool) -> dict[str, list[str]]:
+    shares = scene.state.shares
+    return {
+        name: [shares.names[each] for each in shares.paths[row]] if in_tree else [name]
+        for name, row in shares.rows.items()
+    }
+
+
+@EXAMPLES
+@given(clusters(), st.booleans())
+def test_no_queue_is_taken_over_its_capability(cluster: dict[str, Any], in_tree: bool) -> None:
+    """Not by what a cycle places, in no queue above it either."""
+    scene = Scene(cluster, config_text(CAPACITY if in_tree else FLAT))
+    scene.state.settle()
+    paths = _paths(scene, in_tree=in_tree)
+    before = _used(scene, paths)
+    scene.cycle()
+    for (queue, resource), used in _used(scene, paths).items():
+        stated = (scene.state.queues[queue].spec.capability or {}).get(resource)
+        if stated is not None and used > before[queue, resource]:
+            milli = parse_milli(stated)
+            assert used <= (milli if resource == "cpu" else milli // 1000)
+
+
+@EXAMPLES
+@given(clusters())
+def test_what_others_are_guaranteed_stays_free(cluster: dict[str, Any]) -> None:
+    """What a cycle places beyond a queue's own guarantee leaves room for the guarantees of all queues."""
+    scene = Scene(cluster, config_text(FLAT))
+    scene.state.settle()
+    paths = _paths(scene, in_tree=False)
+    before = _used(scene, paths)
+    scene.cycle()
+    after = _used(scene, paths)
+    promised = {
+        name: parse_milli(queue.spec.guarantee.resource["cpu"])
+        for name, queue in scene.state.queues.items()
+        if queue.spec.guarantee is not None and queue.spec.guarantee.resource
+    }
+    total = sum(row[1] for row in cluster["nodes"]) * 1000
+    for queue in paths:
+        use = after.get((queue, "cpu"), 0)
+        if use > max(before.get((queue, "cpu"), 0), promised.get(queue, 0)):
+            others = [name for name in promised if name != queue]
+            if others:
+                kept = sum(max(promised[name] - after.get((name, "cpu"), 0), 0) for name in others)
+                assert sum(after.get((name, "cpu"), 0) for name in paths) + kept <= total
+
+
+# -- entitlements ----------------------------------------------------------------------------
+
+
+def _slow_entitlements(scene: Scene) -> dict[str, tuple[Fraction | None, Fraction]]:
+    """Real capability and deserved CPU of each queue, from the formulae."""
+    queues = scene.state.queues
+    above = {
+        name: "" if name == "root" else (queue.spec.parent or "root")
+        for name, queue in queues.items()
+    }
+    children = {name: [each for each in queues if above[each] == name] for name in ("", *queues)}
+
+    def cpu(stated: dict[str, Any] | None) -> Fraction | None:
+        return Fraction(parse_milli(stated["cpu"])) if stated and "cpu" in stated else None
+
+    def guarantee(name: str) -> Fraction:
+        own = queues[name].spec.guarantee
+        stated = cpu(own.resource) if own else None
+        return max(
+            stated or Fraction(0), sum((guarantee(each) for each in children[name]), Fraction(0))
+        )
+
+    total = Fraction(sum(int(node[1]) for node in NODES) * 1000)
+    found: dict[str, tuple[Fraction | None, Fraction]] = {}
+
+    def visit(name: str, have: Fraction) -> None:
+        kept = sum((guarantee(each) for each in children[above[name]]), Fraction(0))
+        real = max(have - kept, Fraction(0)) + guarantee(name)
+        limit = cpu(queues[name].spec.capability)
+        if limit:
+            real = min(real, limit)
+        deserved = max(min(cpu(queues[name].spec.deserved) or Fraction(0), real), guarantee(name))
+        found[name] = (real, deserved)
+        for each in children[name]:
+            visit(each, real)
+
+    for name in children[""]:
+        visit(name, total)
+    return found
+
+
+NODES: list[list[Any]] = [["n0", 5, 8], ["n1", 7, 8]]
+
+
+@EXAMPLES
+@given(trees())
+def test_what_queues_may_have_and_deserve_follows_from_the_formulae(rows: list[list[Any]]) -> None:
+    scene = Scene({"nodes": NODES, "queues": rows}, config_text(CAPACITY))
+    session = open_session(scene)
+    rights = Entitlements.of(session.view.shares, session.view.total(), in_tree=True)
+    for name, (real, deserved) in _slow_entitlements(scene).items():
+        row = session.view.shares.rows[name]
+        assert rights.real[row, 0] == real
+        assert rights.deserved[row, 0] == deserved
+
+
+# -- hierarchical dominant shares ------------------------------------------------------------
+
+
+class _Slow:
+    """A node of the tree, with fractions."""
+
+    def __init__(self, weight: int) -> None:
+        self.weight = weight
+        self.children: dict[str, _Slow] = {}
+        self.jobs: list[tuple[list[Fraction], list[Fraction]]] = []
+
+
+def _asked(session: Session) -> dict[str, list[Fraction]]:
+    """What jobs hold and ask for."""
+    return {
+        job.key: [Fraction(int(each)) for each in (job.allocated + job.pending)[:3]]
+        for job in session.state.jobs.values()
+    }
+
+
+def _slow_keys(
+    session: Session, requests: dict[str, list[Fraction]]
+) -> dict[str, tuple[tuple[bool, Fraction], ...]]:
+    """Keys of queues in the tree, by the formulae.
+
+    Args:
+        session: The session.
+        requests: What jobs held and asked for when it began.
+    """
+    state, shares = session.state, session.view.shares
+    total = [Fraction(int(each)) for each in session.view.total()[:3]]
+    root, paths = _Slow(1), {}
+    for name, queue in sorted(state.queues.items()):
+        text = queue.metadata.annotation(keys.HIERARCHY)
+        if text:
+            names = text.split("/")[1:]
+            weights = [
+                int(each)
+                for each in queue.metadata.annotation(keys.HIERARCHY_WEIGHTS).split("/")[1:]
+            ]
+        else:
+            names = [shares.names[each] for each in reversed(shares.paths[shares.rows[name]])]
+            names = names[1:] if names[0] == "root" else names
+            weights = [state.queues[each].spec.weight or 1 for each in names]
+        node, path = root, []
+        for each, weight in zip(names, weights, strict=False):
+            node = node.children.setdefault(each, _Slow(weight))
+            path.append(node)
+        paths[name] = path
+    used = [Fraction(0)] * 3
+    for job in state.jobs.values():
+        if job.queue not in state.queues or not job.tasks:
+            continue
+        held = [Fraction(0)] * 3
+        asked = requests[job.key]
+        for task in job.tasks.values():
+            for column in range(3):
+                amount = Fraction(int(task.shape.vector[column]))
+                held[column] += amount * (task.status in HELD)
+        if any(asked):
+            (paths[job.queue][-1] if paths[job.queue] else root).jobs.append((held, asked))
+            used = [one + other for one, other in zip(used, held, strict=True)]
+    demanding = [one < other for one, other in zip(used, total, strict=True)]
+
+    def share(vector: list[Fraction]) -> Fraction:
+        return max(
+            (one / other for one, other in zip(vector, total, strict=True) if other),
+            default=Fraction(0),
+        )
+
+    found: dict[int, tuple[bool, Fraction]] = {}
+
+    def visit(node: _Slow) -> tuple[list[Fraction], bool]:
+        members = [visit(child) for child in node.children.values()]
+        for held, asked in node.jobs:
+            full = any(
+                held[r] and asked[r] and (held[r] >= asked[r] or not demanding[r])
+                for r in range(3)
+                if total[r]
+            )
+            members.append((held, full))
+        live = [share(held) for held, full in members if share(held) and not full]
+        smallest = min([*live, Fraction(1)])
+        sums = [Fraction(0)] * 3
+        for held, full in members:
+            if share(held):
+                factor = Fraction(1) if full else smallest / share(held)
+                sums = [one + other * factor for one, other in zip(sums, held, strict=True)]
+        is_full = bool(members) and all(full for _, full in members)
+        found[id(node)] = (is_full, share(sums) / node.weight)
+        return sums, is_full
+
+    visit(root)
+    return {name: tuple(found[id(node)] for node in path) for name, path in paths.items()}
+
+
+def _same(seen: Any, wanted: tuple[tuple[bool, Fraction], ...]) -> bool:
+    return [full for full, _ in seen] == [full for full, _ in wanted] and [
+        share for _, share in seen
+    ] == pytest.approx([float(share) for _, share in wanted], abs=1e-9)
+
+
+@EXAMPLES
+@given(clusters(), st.data())
+def test_shares_in_the_tree_equal_a_slow_reference(
+    cluster: dict[str, Any], data: st.DataObject
+) -> None:
+    """At first, after each placement, and after all of them are undone."""
+    scene = Scene(cluster, config_text(HDRF))
+    session = open_session(scene)
+    requests = _asked(session)
+
+    def check() -> None:
+        for name, wanted in _slow_keys(session, requests).items():
+            assert _same(session.queue_key(scene.state.queues[name])[0], wanted), name
+
+    check()
+    statement = session.statement()
+    for task in list(scene.state.tasks.values()):
+        if task.status is Status.PENDING and data.draw(st.booleans()):
+            statement.allocate(task, scene.state.nodes.order[0])
+            check()
+        elif task.status is Status.RUNNING and data.draw(st.booleans()):
+            statement.evict(task)
+            check()
+    statement.discard()
+    check()
+
+
+@EXAMPLES
+@given(clusters())
+def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> None:
+    """Whatever is placed while queues wait, the one that is taken out has the smallest key of all."""
+    scene = Scene(cluster, config_text(HDRF))
+    session = open_session(scene)
+    line, waiting = session.queue_line(), list(scene.state.queues.values())
+    for queue in waiting:
+        line.push(queue)
+    pending = [task for task in scene.state.tasks.values() if task.status is Status.PENDING]
+    statement = session.statement()
+    while waiting:
+        if pending:
+            statement.allocate(pending.pop(), scene.state.nodes.order[0])
+        first = min(waiting, key=session.queue_key)
+        assert line.pop() is first
+        waiting.remove(first)
+
+
+# -- order of events -------------------------------------------------------------------------
+
+
+@EXAMPLES
+@given(clusters(), st.randoms(use_true_random=False), st.sampled_from([CAPACITY, FLAT, HDRF]))
+def test_shuffled_objects_give_the_same_answers(
+    cluster: dict[str, Any], dice: Any, tiers: Any
+) -> None:
+    shuffled = {kind: dice.sample(rows, len(rows)) for kind, rows in cluster.items()}
+    scenes = [Scene(each, config_text(tiers)) for each in (cluster, shuffled)]
+    first, second = [_answers(scene) for scene in scenes]
+    assert first == second
+    assert scenes[0].cycle().binds == scenes[1].cycle().binds
+
+
+def _answers(scene: Scene) -> tuple[list[str], dict[str, list[str]]]:
+    """The order of queues, and who may go for each waiting pod."""
+    session = open_session(scene)
+    victims = {}
+    for task in scene.state.tasks.values():
+        job = session.state.jobs[task.job]
+        if task.status is Status.PENDING and job.row >= 0:
+            preemptor = preemptor_of(scene, task.key)
+            offered = candidates_of(scene, preemptor)
+            victims[task.key] = may_go(offered, session.reclaimable(preemptor, offered))
+    queues = sorted(scene.state.queues.values(), key=session.queue_key)
+    return [queue.metadata.name for queue in queues], victims

@@ -1,0 +1,53 @@
+"""Candidates for eviction of a scene, as actions offer them to plugins."""
+
+import numpy as np
+
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.tasks import Task
+from tests.unit.scheduler.scenes import Scene
+
+__all__ = ["candidates_of", "may_go", "preemptor_of"]
+
+
+def preemptor_of(scene: Scene, pod: str) -> Preemptor:
+    """A pod of a scene as one for which others may have to go."""
+    task = scene.state.tasks[pod]
+    job = scene.state.jobs[task.job]
+    return Preemptor(task, job, scene.state.queues[job.queue])
+
+
+def candidates_of(scene: Scene, preemptor: Preemptor, *, same_queue: bool = False) -> Candidates:
+    """Running pods of other queues (or of other gangs of the same one), by node and then by name."""
+    state = scene.state
+    tasks = [
+        task
+        for task in state.tasks.values()
+        if task.node
+        and task.job
+        and task.status in VICTIMS
+        and task.is_preemptable
+        and task.job != preemptor.job.key
+        and (state.jobs[task.job].queue == preemptor.job.queue) is same_queue
+    ]
+    tasks.sort(key=lambda task: (state.nodes.records[task.node].row, task.key))
+    return candidates(scene, tasks)
+
+
+def candidates(scene: Scene, tasks: list[Task]) -> Candidates:
+    """These pods as candidates, in this order."""
+    state = scene.state
+    jobs = list(dict.fromkeys(state.jobs[task.job] for task in tasks))
+    width = len(state.axis)
+    return Candidates(
+        tasks,
+        jobs,
+        np.array([state.nodes.records[task.node].row for task in tasks], dtype=np.int64),
+        np.array([jobs.index(state.jobs[task.job]) for task in tasks], dtype=np.int64),
+        np.array([task.shape.vector for task in tasks], dtype=np.int64).reshape(len(tasks), width),
+    )
+
+
+def may_go(found: Candidates, mask: object) -> list[str]:
+    """Names of the candidates that a mask lets go."""
+    return [task.name for task, yes in zip(found.tasks, np.asarray(mask), strict=True) if yes]
