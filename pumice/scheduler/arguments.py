@@ -48,9 +48,10 @@ class Argument:
         """Why the configuration cannot be used with a value; None where it can."""
         if self.problem is None:
             return None
-        if not isinstance(value, str):
+        problem = self.problem(str(value))
+        if problem is None and not isinstance(value, str):
             return f"must be a text, in quotation marks, found {value!r}"
-        return self.problem(value)
+        return problem
 
     @property
     def expected(self) -> str:
