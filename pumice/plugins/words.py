@@ -6,6 +6,8 @@ Volcano's plugins read their arguments with Go's flag package, and manifests rel
 
 import re
 
+from pumice.api.booleans import parse_bool
+
 __all__ = ["MAX_INT64", "MIN_INT64", "boolean", "integer"]
 
 MAX_INT64 = 2**63 - 1
@@ -14,10 +16,6 @@ MIN_INT64 = -(2**63)
 _DECIMAL = 10
 _ENOUGH = 40
 
-_BOOLEANS = {
-    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
-}
 _INTEGERS = (
     (re.compile(r"[+-]?0[xX](_?[0-9a-fA-F])+"), 16),
     (re.compile(r"[+-]?0[bB](_?[01])+"), 2),
@@ -29,7 +27,7 @@ _INTEGERS = (
 
 def boolean(word: str) -> bool | None:
     """Read a boolean; None when the word is none."""
-    return _BOOLEANS.get(word)
+    return parse_bool(word)
 
 
 def integer(word: str) -> int | None:

@@ -4,17 +4,16 @@ A value of the wrong type keeps the default, as in Volcano, but says so with its
 path. The declarations are also what the settings page is made from.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
 
 __all__ = ["NO_ARGUMENTS", "Argument", "Arguments", "Value"]
 
 Value = bool | int | float | str
 
-_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _EXPECTED = {
     bool: "true or false",
     int: "an integer without quotes",
@@ -34,6 +33,7 @@ class Argument:
         is_prefix: Whether any key that begins with `name` is meant, for example `binpack.resources.`.
         is_absent: Whether it is Volcano's, but has no effect in this version.
         choices: The only texts that are meant, if not any.
+        problem: Says why a text cannot be used, or None. Such a value is an error, as no other could stand for it.
     """
 
     name: str
@@ -42,6 +42,16 @@ class Argument:
     is_prefix: bool = False
     is_absent: bool = False
     choices: tuple[str, ...] = ()
+    problem: Callable[[str], str | None] | None = None
+
+    def why_unusable(self, value: object) -> str | None:
+        """Why the configuration cannot be used with a value; None where it can."""
+        if self.problem is None:
+            return None
+        problem = self.problem(str(value))
+        if problem is None and not isinstance(value, str):
+            return f"must be a text, in quotation marks, found {value!r}"
+        return problem
 
     @property
     def expected(self) -> str:
@@ -56,7 +66,7 @@ class Argument:
         kind = type(self.default)
         if kind is bool:
             if isinstance(value, str):
-                return value in _TRUE if value in _TRUE or value in _FALSE else None
+                return parse_bool(value)
             return value if isinstance(value, bool) else None
         if isinstance(value, bool):
             return None
@@ -74,9 +84,10 @@ class Arguments:
 
     Attributes:
         warnings: What was wrong with the given values, each with its path.
+        problems: Values with which the configuration cannot be used: path and what is wrong.
     """
 
-    __slots__ = ("_declared", "_values", "warnings")
+    __slots__ = ("_declared", "_values", "problems", "warnings")
 
     def __init__(
         self, given: Mapping[str, object], declared: Iterable[Argument], path: str = "arguments"
@@ -84,8 +95,9 @@ class Arguments:
         self._declared = {argument.name: argument for argument in declared}
         self._values: dict[str, Value] = {}
         warnings = []
+        problems = []
         for name, value in given.items():
-            argument = self._declared.get(name) or self._prefix(name)
+            argument = self._argument(name)
             where = f"{path}.{name}"
             if argument is None:
                 hint = did_you_mean(name, self._declared)
@@ -93,6 +105,10 @@ class Arguments:
                 continue
             if argument.is_absent:
                 warnings.append(f"{where}: not part of this version, ignored")
+                continue
+            problem = argument.why_unusable(value)
+            if problem is not None:
+                problems.append((where, problem))
                 continue
             read = argument.read(value)
             if read is None:
@@ -103,12 +119,23 @@ class Arguments:
                 continue
             self._values[name] = read
         self.warnings = tuple(warnings)
+        self.problems = tuple(problems)
 
-    def _prefix(self, name: str) -> Argument | None:
+    def _argument(self, name: str) -> Argument | None:
+        """What is declared under a name, or for a prefix that something follows."""
+        exact = self._declared.get(name)
+        if exact is not None and not exact.is_prefix:
+            return exact
         for argument in self._declared.values():
-            if argument.is_prefix and name.startswith(argument.name):
+            if argument.is_prefix and name.startswith(argument.name) and name != argument.name:
                 return argument
         return None
+
+    def texts(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """What stands after a prefix, and the text that was given for it."""
+        for name, value in self._values.items():
+            if name.startswith(prefix):
+                yield name.removeprefix(prefix), str(value)
 
     def is_set(self, name: str) -> bool:
         """Whether a usable value was given."""
@@ -138,7 +165,7 @@ class Arguments:
         found = self._values.get(name)
         if found is not None:
             return found
-        argument = self._declared.get(name) or self._prefix(name)
+        argument = self._argument(name)
         if argument is None:
             raise KeyError(f"argument {name} is not declared")
         return argument.default

@@ -186,7 +186,7 @@ class _Reader:
             spec = self._registry.actions.get(name) if isinstance(name, str) else None
             if spec is not None:
                 arguments = Arguments(given, spec.arguments, f"{path}.arguments")
-                self._warnings.extend(arguments.warnings)
+                self._take(arguments)
                 settings[spec.name] = arguments
             elif name in PLANNED_ACTIONS:
                 self._warnings.append(f"{path}: {name} {_MISSING}")
@@ -251,7 +251,7 @@ class _Reader:
                 self._error(f"{path}.name", message, code, "FieldValueNotSupported")
             return None
         arguments = Arguments(values, spec.arguments, f"{path}.arguments")
-        self._warnings.extend(arguments.warnings)
+        self._take(arguments)
         return PluginOption(spec, tier, arguments, switches)
 
     def _switches(self, given: Mapping[str, Any], path: str) -> Mapping[str, bool]:
@@ -268,6 +268,12 @@ class _Reader:
             else:
                 switches[key] = value
         return switches
+
+    def _take(self, arguments: Arguments) -> None:
+        """Report what is wrong with arguments."""
+        self._warnings.extend(arguments.warnings)
+        for path, message in arguments.problems:
+            self._error(path, message, "SCHED-ARGUMENT")
 
     # -- shapes ------------------------------------------------------------------------------
 

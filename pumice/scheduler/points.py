@@ -29,6 +29,7 @@ __all__ = [
     "SortKey",
     "TaskScorePoint",
     "Verdict",
+    "VictimPoint",
     "Vote",
 ]
 
@@ -161,6 +162,19 @@ class TaskScorePoint:
 
 
 @dataclass(frozen=True, slots=True)
+class VictimPoint:
+    """Names pods that are to go without another one asking for their place.
+
+    Attributes:
+        choose: The function.
+        every: Seconds after it has named some in which it is not asked again.
+    """
+
+    choose: Callable[[], Iterable[Task]]
+    every: float
+
+
+@dataclass(frozen=True, slots=True)
 class Extension(Generic[T]):
     """One registered function.
 
@@ -242,7 +256,7 @@ class Extensions:
     victim_queue_order: list[Extension[Callable[[Queue, Queue], SortKey]]] = field(
         default_factory=list
     )
-    victim_tasks: list[Extension[Callable[[], Iterable[Task]]]] = field(default_factory=list)
+    victim_tasks: list[Extension[VictimPoint]] = field(default_factory=list)
     evictable: list[Extension[Callable[[Task], bool]]] = field(default_factory=list)
     target_job: list[Extension[Callable[[Sequence[Job]], Job | None]]] = field(default_factory=list)
     reserved_nodes: list[Extension[NodeChoice]] = field(default_factory=list)

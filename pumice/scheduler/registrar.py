@@ -22,6 +22,7 @@ from pumice.scheduler.points import (
     SortKey,
     TaskScore,
     TaskScorePoint,
+    VictimPoint,
     Vote,
 )
 from pumice.scheduler.results import Reason
@@ -186,9 +187,14 @@ class Registrar:
         """
         self._add(self._extensions.victim_queue_order, key, "enableQueueOrder")
 
-    def victim_tasks(self, choose: Callable[[], Iterable[Task]]) -> None:
-        """Name running pods that are to go without another one asking for their place."""
-        self._add(self._extensions.victim_tasks, choose, "enabledVictim")
+    def victim_tasks(self, choose: Callable[[], Iterable[Task]], *, every: float = 0.0) -> None:
+        """Name running pods that are to go without another one asking for their place.
+
+        Args:
+            choose: The function.
+            every: Seconds after it has named some in which it is not asked again; a cycle runs when they are over.
+        """
+        self._add(self._extensions.victim_tasks, VictimPoint(choose, every), "enabledVictim")
 
     def evictable(self, check: Callable[[Task], bool]) -> None:
         """Say whether a pod may be evicted that `victim_tasks` names; asked before each is."""

@@ -36,6 +36,7 @@ from pumice.scheduler.plugins import (
     resourcequota,
     sla,
     task_topology,
+    tdm,
 )
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 
@@ -56,7 +57,6 @@ PLANNED_PLUGINS = frozenset(
         "numa-aware",
         "rescheduling",
         "resource-strategy-fit",
-        "tdm",
         "usage",
     }
 )
@@ -118,6 +118,7 @@ def builtin_registry() -> Registry:
             overcommit.SPEC,
             sla.SPEC,
             resourcequota.SPEC,
+            tdm.SPEC,
             reservation.SPEC,
         ),
         actions=(

@@ -56,6 +56,8 @@ class ClusterState:
         outdated: Gangs to be tried again only because their reasons tell of nodes that have changed, the oldest first.
         dues: When the reason of a gang is to be written, UNIX seconds, by key.
         wakes: When plugins and actions want a cycle to run, UNIX seconds.
+        changes: Those of them from which on plugins answer otherwise about nodes.
+        chose_at: When a plugin last named pods that are to go without another one asking for their place, UNIX seconds.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
         changed_queues: Queues that changed, or went, since the last cycle.
         told_queues: Shares of which the owners of a queue have been told that nothing enforces them.
@@ -113,6 +115,8 @@ class ClusterState:
         self.outdated: dict[str, None] = {}
         self.dues: dict[str, float] = {}
         self.wakes: list[float] = []
+        self.changes: list[float] = []
+        self.chose_at: dict[str, float] = {}
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
         self.told_queues: dict[str, list[str]] = {}
@@ -414,6 +418,8 @@ class ClusterState:
         Args:
             now: The moment, UNIX seconds.
         """
+        self._helps(min(self.changes, default=NEVER) <= now)
+        self.changes.clear()
         self.wakes.clear()
         self.figures.clear()
         for key in [key for key, (_, until) in self.spared.items() if until <= now]:

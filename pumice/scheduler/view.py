@@ -57,6 +57,7 @@ class SessionView:
 
     __slots__ = (
         "_axis",
+        "_changes",
         "_events",
         "_nodes",
         "_quarantined",
@@ -100,6 +101,7 @@ class SessionView:
         self._events = events
         self._warned = state.warned
         self._spared = state.spared
+        self._changes: list[float] = state.changes
         self._wakes: list[float] = state.wakes
         self.now = now
         self.rows: Rows = state.nodes.rows()
@@ -189,9 +191,17 @@ class SessionView:
                 vector[column] = in_units(column, milli, has=True)
         return vector
 
-    def wake_at(self, moment: float) -> None:
-        """Have a cycle run at a moment, UNIX seconds, even if nothing changes until then."""
+    def wake_at(self, moment: float, *, changes_nodes: bool = False) -> None:
+        """Have a cycle run at a moment, even if nothing changes until then.
+
+        Args:
+            moment: When, UNIX seconds.
+            changes_nodes: Whether filters or scores of nodes answer otherwise from then on, so that every gang that waits is
+                to be tried again.
+        """
         self._wakes.append(moment)
+        if changes_nodes:
+            self._changes.append(moment)
 
     def publish(self, figure: Figure, values: Ints | Floats) -> None:
         """Let metrics show what a plugin has computed about queues, until the next session; the last one counts.

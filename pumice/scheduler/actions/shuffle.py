@@ -5,6 +5,7 @@ from itertools import groupby
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.running import VICTIMS
 from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.points import Extension, VictimPoint
 from pumice.scheduler.results import Event
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
@@ -18,7 +19,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     chosen_by: dict[str, str] = {}
     for _, tier in groupby(session.extensions.victim_tasks, key=lambda each: each.tier):
         for each in tier:
-            for task in each.call():
+            for task in _chosen(session, each):
                 if task.status in VICTIMS and task.job and not session.view.is_spared(task):
                     victims.setdefault(task.key, task)
                     chosen_by.setdefault(task.key, each.plugin)
@@ -33,6 +34,20 @@ def run(session: Session, _arguments: Arguments) -> None:
         message = f"evicted because plugin {chosen_by[key]} chose it (shuffle)"
         session.events.append(Event("Pod", task.namespace, task.name, "Normal", "Evicted", message))
     session.commit(statement)
+
+
+def _chosen(session: Session, each: Extension[VictimPoint]) -> list[Task]:
+    """What a plugin names, unless it has named some a moment ago."""
+    state, point = session.state, each.call
+    before = state.chose_at.get(each.plugin)
+    if before is not None and 0.0 <= session.now - before < point.every:
+        session.view.wake_at(before + point.every)
+        return []
+    chosen = list(point.choose())
+    if point.every and chosen:
+        state.chose_at[each.plugin] = session.now
+        session.view.wake_at(session.now + point.every)
+    return chosen
 
 
 SPEC = ActionSpec(

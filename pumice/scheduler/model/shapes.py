@@ -1,7 +1,7 @@
 """Pod shapes: what pods have in common when the same nodes suit them equally well.
 
 The pods of a gang mostly differ in their names only. Requests, selector, affinity, tolerations, host
-ports and claims are interned as one shape, and masks and scores are computed once a shape instead of once a pod.
+ports, claims and whether they may use revocable nodes are interned as one shape, and masks and scores are computed once a shape instead of once a pod.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from pumice.api import keys
+from pumice.api.booleans import parse_bool
+from pumice.api.meta import ObjectMeta
 from pumice.api.pods import (
     Affinity,
     Container,
@@ -61,6 +64,7 @@ class PodShape:
         needs: Resources that a node must have room for: CPU, memory, then the others by name.
         is_empty: Whether it asks for nothing but a slot.
         claims: Claims that it mounts, `namespace/name`.
+        is_revocable: Whether it may use nodes of revocable zones.
         hard_rules: Fields with which it rules out nodes beyond selector, node affinity, taints and ports.
         rules: What it asks for apart from its requests; equal for shapes that differ in these alone.
         users: Pods that have it.
@@ -71,6 +75,7 @@ class PodShape:
         "hard_rules",
         "host_ports",
         "is_empty",
+        "is_revocable",
         "key",
         "needs",
         "node_affinity",
@@ -103,7 +108,10 @@ class PodShape:
         self.host_ports = key.host_ports
         self.claims = key.claims
         self.hard_rules = key.hard_rules
-        self.rules = (key.placement, key.host_ports, key.claims, key.hard_rules)
+        self.is_revocable = key.is_revocable
+        self.rules = (
+            key.placement, key.host_ports, key.claims, key.hard_rules, key.is_revocable
+        )  # fmt: skip
         self.users = 0
 
     def __repr__(self) -> str:
@@ -119,6 +127,7 @@ class ShapeKey(msgspec.Struct, frozen=True):
     host_ports: tuple[HostPort, ...]
     claims: tuple[str, ...]
     hard_rules: tuple[str, ...]
+    is_revocable: bool
 
 
 class ShapeTable:
@@ -150,6 +159,7 @@ class ShapeTable:
             tuple(sorted(set(_host_ports(spec)))),
             tuple(f"{meta.namespace}/{name}" for name in claim_names(meta.name, spec.volumes)),
             tuple(_hard_rules(spec)),
+            _is_revocable(meta),
         )
         shape = self._shapes.get(key)
         if shape is None:
@@ -224,6 +234,14 @@ def _hard_rules(spec: PodSpec) -> Iterator[str]:
             break
     if spec.resource_claims:
         yield "resourceClaims"
+
+
+def _is_revocable(meta: ObjectMeta) -> bool:
+    """Whether the pod may use nodes of revocable zones: if it says so, or else if its annotation says that it may go."""
+    zone = (meta.annotations or {}).get(keys.REVOCABLE_ZONE)
+    if zone is not None:
+        return zone == "*"
+    return bool(parse_bool(meta.annotation(keys.PREEMPTABLE)))
 
 
 def _is_required(affinity: PodAffinity | None) -> bool:

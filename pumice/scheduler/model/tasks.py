@@ -7,6 +7,7 @@ use up their nodes; they have no job.
 from enum import IntEnum
 
 from pumice.api import keys
+from pumice.api.booleans import parse_bool
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
 from pumice.scheduler.model.order import Natural, natural, trailing_index
@@ -201,15 +202,10 @@ def _is_preemptable(pod: Pod) -> bool:
     """What annotation or label `volcano.sh/preemptable` says, in that order; true where neither can be read."""
     meta = pod.metadata
     for text in (meta.annotation(keys.PREEMPTABLE), meta.label(keys.PREEMPTABLE)):
-        if text in _BOOLS:
-            return _BOOLS[text]
+        said = parse_bool(text)
+        if said is not None:
+            return said
     return True
-
-
-_BOOLS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
-    ("0", "f", "F", "FALSE", "false", "False"), False
-)
-"""What Go reads as a boolean."""
 
 
 def _priority(pod: Pod) -> int:

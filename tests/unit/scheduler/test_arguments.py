@@ -63,3 +63,20 @@ def test_choices_are_the_only_texts() -> None:
 def test_asking_for_what_is_not_declared_is_a_mistake() -> None:
     with pytest.raises(KeyError, match="nothing is not declared"):
         Arguments({}, ()).integer("nothing")
+
+
+@pytest.mark.parametrize(
+    ("value", "problems"),
+    [
+        ("good", ()),
+        ("bad", (("here.x", "must be good"),)),
+        (1, (("here.x", "must be a text, in quotation marks, found 1"),)),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_a_problem(value: object, problems: object) -> None:
+    def problem(text: str) -> str | None:
+        return "must be good" if text == "bad" else None
+
+    declared = (Argument("x", "good", "A text.", problem=problem),)
+    arguments = Arguments({"x": value}, declared, "here")
+    assert (arguments.problems, arguments.warnings) == (problems, ())

@@ -1,10 +1,14 @@
 """The configuration file: Volcano's format, its quirks, and what is said about mistakes."""
 
+from typing import Any
+
 import pytest
+import yaml
 
 from pumice.scheduler import ConfigError, load_config
 from pumice.scheduler.options import SWITCHES
 from pumice.scheduler.registry import PLANNED_ACTIONS, PLANNED_PLUGINS, builtin_registry
+from tests.unit.scheduler.scenes import case_id, load_cases
 
 ACTIONS = ", ".join(sorted(builtin_registry().actions))
 PLUGINS = ", ".join(sorted(builtin_registry().plugins))
@@ -79,13 +83,12 @@ def test_blanks_around_actions_do_not_matter() -> None:
     assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate"]
 
 
-def test_action_arguments_come_from_configurations() -> None:
-    text = (
-        "actions: allocate\n"
-        "configurations: [{name: allocate, arguments: {predicateErrorCacheEnable: false}}]"
-    )
+@pytest.mark.parametrize("case", load_cases("arguments.yaml", "error cache"), ids=case_id)
+def test_action_arguments_come_from_configurations(case: dict[str, Any]) -> None:
+    given = {"name": case["action"], "arguments": case["arguments"]}
+    text = yaml.safe_dump({"actions": case["action"], "configurations": [given]})
     ((_, arguments),) = load_config(text).actions
-    assert arguments.flag("predicateErrorCacheEnable") is False
+    assert arguments.flag("predicateErrorCacheEnable") is case["expect"]
 
 
 def test_unknown_names_are_errors_with_a_guess() -> None:

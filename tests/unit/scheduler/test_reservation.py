@@ -5,9 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from pumice.api.meta import format_time
 from pumice.scheduler import ClusterState, CycleResult, load_config
 from pumice.scheduler.reservation import Reservation
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod_group, queue
+from tests.unit.scheduler.scenes import (
+    NOW,
+    Raw,
+    Scene,
+    case_id,
+    config_text,
+    load_cases,
+    pod_group,
+    queue,
+)
 
 TIMEOUT = 600
 PLUGINS: list[dict[str, Any] | str] = ["priority", "gang", "reservation", "predicates"]
@@ -59,30 +69,29 @@ def cycles(scene: Scene, count: int, start: float = NOW) -> list[CycleResult]:
     return [scene.cycle(start + number) for number in range(count)]
 
 
-def test_the_gang_of_the_highest_priority_is_chosen_and_among_equals_the_oldest() -> None:
-    rows = [("a", "low", "2024-01-01T00:01:40Z"), ("b", "high", "2024-01-01T00:05:00Z"),
-            ("c", "high", "2024-01-01T00:03:20Z")]  # fmt: skip
-    gangs = [gang(name, 2, 8, prio=prio, created=created) for name, prio, created in rows]
-    scene = scene_of(busy("n2", "n3"), *gangs, classes={"low": 5, "high": 9})
+@pytest.mark.parametrize("case", load_cases("reservation.yaml", "elected"), ids=case_id)
+def test_one_gang_is_chosen(case: Raw) -> None:
+    gangs = [
+        gang(name, 2, 8, prio=f"p{row['prio']}", created=format_time(NOW + row["created"]))
+        for name, row in case["gangs"].items()
+    ]
+    scene = scene_of(busy("n2", "n3"), *gangs, classes={"p5": 5, "p9": 9})
     scene.cycle()
     assert scene.state.reservation is not None
-    assert scene.state.reservation.gang == "ns/c"
+    assert scene.state.reservation.gang == f"ns/{case['expect']}"
 
 
-@pytest.mark.parametrize(
-    ("selection", "expected"),
-    [("specification", ["n2", "n3"]), ("idle", ["n3", "n2"])],
-)
-def test_one_node_is_reserved_in_each_cycle(selection: str, expected: list[str]) -> None:
-    arguments = {"reservation": None, "args": {"reservation.selection": selection}}
+@pytest.mark.parametrize("case", load_cases("reservation.yaml", "reserved"), ids=case_id)
+def test_one_node_is_reserved_in_each_cycle(case: Raw) -> None:
+    arguments = {"reservation": None, "args": {"reservation.selection": case["selection"]}}
     plugins: list[dict[str, Any] | str] = ["priority", "gang", arguments, "predicates"]
     config = config_text([plugins], ["enqueue", "elect", "allocate", "reserve"])
-    scene = scene_of(busy("n2"), gang("large", 3, 8), config=config)
+    scene = scene_of(busy(*case["busy"]), gang("large", *case["pods"]), config=config)
     seen = []
-    for number in range(4):
+    for number in range(len(case["cycles"])):
         scene.cycle(NOW + number)
-        seen.append(reserved(scene.state))
-    assert [list(each) for each in seen] == [expected[:1], expected, expected, expected]
+        seen.append(list(reserved(scene.state)))
+    assert seen == case["cycles"]
     assert said(scene, "ns/large") == ("True", "NodesReserved")
 
 
@@ -190,25 +199,39 @@ def test_nothing_is_reserved_for_whom_nothing_could_hold_whatever_its_podgroup_t
     assert scene.state.reservation is None
 
 
-def test_others_get_no_new_place_on_reserved_nodes() -> None:
+def _large_and_small(*, later: bool, is_large: bool = True) -> Scene:
+    """A large gang that waits for n3, and a small one that comes with it or when nodes are reserved."""
     small = gang("small", 1, 10, created="2024-01-02T00:00:00Z")
-    scene = scene_of(busy("n3"), gang("large", 3, 8, created="2024-01-01T00:00:00Z"), small)
-    small_alone = scene_of(busy("n3"), small)
-    assert small_alone.cycle().binds == {"ns/small-0": "n2"}
-    first = scene.cycle()
-    assert first.binds == {"ns/small-0": "n2"}, "nothing was reserved yet"
+    large = [gang("large", 3, 8, created="2024-01-01T00:00:00Z")] if is_large else []
+    scene = scene_of(busy("n3"), *large, *([] if later else [small]))
+    if later:
+        cycles(scene, 3)
+        scene.state.set_pod_group(pod_group(small["podgroups"][0]))
+        scene.add_pod(["ns", "small-0", "", "Pending", 10, "1Gi", "small"])
+    return scene
 
-    scene = scene_of(busy("n3"), gang("large", 3, 8, created="2024-01-01T00:00:00Z"))
-    cycles(scene, 3)
-    assert reserved(scene.state) == ("n2", "n3")
-    scene.state.set_pod_group(pod_group(small["podgroups"][0]))
-    scene.add_pod(["ns", "small-0", "", "Pending", 10, "1Gi", "small"])
+
+@pytest.mark.parametrize("case", load_cases("reservation.yaml", "others"), ids=case_id)
+def test_others_get_no_new_place_on_reserved_nodes(case: Raw) -> None:
+    scene = _large_and_small(later=True, is_large=case["reserved"])
+    assert reserved(scene.state) == (("n2", "n3") if case["reserved"] else ())
     result = scene.cycle(NOW + 3)
-    assert result.binds == {}
-    assert "2 node(s) are reserved for gang ns/large" in result.pending["ns/small"].message
+    assert result.binds == case["binds"]
+    assert case.get("message", "") in (
+        result.pending["ns/small"].message if "ns/small" in result.pending else ""
+    )
+
+
+def test_the_gang_for_which_nodes_are_reserved_gets_them() -> None:
+    scene = _large_and_small(later=True)
+    scene.cycle(NOW + 3)
     scene.state.remove_pod("ns", "busy-n3")
     result = scene.cycle(NOW + 4)
     assert sorted(result.binds) == ["ns/large-0", "ns/large-1", "ns/large-2"]
+
+
+def test_a_gang_that_is_placed_before_anything_is_reserved_has_its_place() -> None:
+    assert _large_and_small(later=False).cycle().binds == {"ns/small-0": "n2"}
 
 
 def test_what_is_reserved_is_free_again_once_the_gang_runs() -> None:

@@ -130,3 +130,24 @@ def test_a_queue_whose_share_became_smaller_by_a_placement_elsewhere_comes_first
         line.push(scene.state.queues[name])
     session.statement().allocate(scene.state.tasks["ns/y-new"], scene.state.nodes.order[0])
     assert [line.pop().metadata.name for _ in queues] == ["y", "x", "q"]
+
+
+def test_queues_stand_where_they_stood_after_a_placement_that_is_undone() -> None:
+    cluster = {
+        "nodes": [["n", 10, "10G"]],
+        "queues": [_queue(name, [f"root/{name}", "1/1"]) for name in "ab"],
+        "podgroups": [["ns", name, name, 1, "Inqueue"] for name in "ab"],
+        "pods": [["ns", f"{name}-0", "", "Pending", 1, "1G", name] for name in "ab"],
+    }
+    scene = Scene(cluster, config_text([[{"drf": ["Hierarchy", "QueueOrder"]}]]))
+    session = open_session(scene)
+
+    def keys_of_queues() -> list[Any]:
+        return [session.queue_key(scene.state.queues[name]) for name in "ab"]
+
+    before = keys_of_queues()
+    statement = session.statement()
+    statement.allocate(scene.state.tasks["ns/a-0"], scene.state.nodes.order[0])
+    assert keys_of_queues() != before
+    statement.discard()
+    assert keys_of_queues() == before

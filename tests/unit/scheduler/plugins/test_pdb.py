@@ -69,6 +69,22 @@ def test_a_budget_that_is_removed_protects_nobody() -> None:
     assert sorted(scene.cycle(NOW + 2).evicted) == ["ns/old-1", "ns/old-2"]
 
 
+def test_evictions_that_are_undone_do_not_count() -> None:
+    """Three pods of the first gang would have to replace three, of which the budget lets two go."""
+    cluster = CASES["cluster"] | {
+        "podgroups": [
+            ["ns", "old", "new", 0, "Running", {"prio": "low"}],
+            ["ns", "big", "new", 3, "Inqueue", {"prio": "highest"}],
+            ["ns", "new", "new", 2, "Inqueue", {"prio": "high"}],
+        ],
+        "classes": {"low": 1, "high": 10, "highest": 100},
+        "pod_sets": [{"pg": "big", "count": 3, "memory": 0}],
+    }
+    scene = Scene(cluster, config_text(TIERS, ["allocate", "preempt"]))
+    scene.state.set_budget(_budget("all", {"selector": {}}, 2))
+    assert sorted(scene.cycle().evicted) == ["ns/old-1", "ns/old-2"]
+
+
 class _Mover:
     """Names all pods of gang `old`."""
 

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pumice.scheduler.topology.rules import TopologyError, check_rules, read_rules
+from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases
 from tests.unit.scheduler.steps import tell, topology_job
 
@@ -240,3 +242,27 @@ def test_annotations_of_any_size_and_depth_are_refused(
 ) -> None:
     with pytest.raises(TopologyError, match=problem):
         read_rules(annotations, "default/job1")
+
+
+def test_a_placement_that_is_undone_leaves_buckets_as_they_were() -> None:
+    nodes = {"n1": 6.0, "n2": 6.0}
+    case = topology_job({"ps": 2, "worker": 4}, nodes, affinity="ps,worker", anti="ps")
+    scene = Scene(case, config_text([["task-topology"]]))
+    session = open_session(scene)
+    tasks = sorted(scene.state.tasks.values(), key=lambda task: task.key)
+    (scorer,) = session.extensions.task_scores
+    rows = session.view.rows
+
+    def answers() -> list[Any]:
+        return [
+            (session.task_key(task), np.asarray(scorer.call.score(task, rows)).tolist())
+            for task in tasks
+        ]
+
+    before = answers()
+    statement = session.statement()
+    for task in tasks[:3]:
+        statement.allocate(task, scene.state.nodes.records["n1"])
+    assert answers() != before
+    statement.discard()
+    assert answers() == before

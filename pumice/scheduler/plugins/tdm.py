@@ -1,0 +1,243 @@
+"""tdm: nodes that batch work may use at certain times of day only (time-division multiplexing).
+
+A node belongs to the revocable zone that its label `volcano.sh/revocable-zone` names; the configuration names the window of
+each zone. While the window is open, the zone is for pods that say that they may lose their node, and they go there
+first. When it has closed, they leave it, some of each gang at a time.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from pumice.api import keys
+from pumice.api.booleans import parse_bool
+from pumice.api.durations import parse_seconds
+from pumice.api.time_zones import time_zone_problem
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import Bools, Floats, Ints
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.plugins.gang import is_pipelined
+from pumice.scheduler.points import PodClass, Verdict, Vote
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from pumice.scheduler.windows import Window, next_change, read_window, window_problem
+
+__all__ = ["SPEC", "Tdm", "budget"]
+
+_ZONE = "tdm.revocable-zone."
+_PERIOD = "tdm.evict.period"
+_TIME_ZONE = "tdm.time-zone"
+_SCORE = 100.0
+_AT_ONCE = 1
+"""Pods of a gang that go at once, unless the gang says otherwise."""
+
+_NUMBER = re.compile(r"(\d{1,9})(%?)", re.ASCII)
+_TEXTS = (
+    "node(s) are in a revocable zone, for which the pod does not ask",
+    "node(s) are in a revocable zone whose window is closed",
+    "node(s) are in a revocable zone for which no window is configured",
+)
+_NOT_ASKED, _CLOSED, _UNKNOWN = 1, 2, 3
+
+
+class Tdm:
+    """Opens and closes revocable zones."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._zone = ZoneInfo(arguments.text(_TIME_ZONE))
+        self._every = parse_seconds(arguments.text(_PERIOD)) or 0.0
+        self._windows: dict[str, Window] = {
+            name: window
+            for name, text in arguments.texts(_ZONE)
+            if (window := read_window(text)) is not None
+        }
+
+    def open(self, session: SessionView, register: Registrar) -> None:
+        """Register the functions, and have the scheduler wake up when the next window opens or closes."""
+        self._session = session
+        self._backfilled = "backfill" in session.actions
+        now = session.now
+        self._is_open = {
+            name: window.is_open(now, self._zone) for name, window in self._windows.items()
+        }
+        change = next_change(self._windows.values(), now, self._zone)
+        if change is not None:
+            session.wake_at(change, changes_nodes=True)
+        register.alike_queues()
+        register.node_filter(self._judge, by_rules=True)
+        register.node_score(self._score, by_rules=True)
+        register.preemptable(self._may_go, by=_may_use_zones)
+        register.victim_tasks(self._leaving, every=self._every)
+        register.job_order(_is_preemptable)
+        register.job_starving(_is_starving)
+        register.job_pipelined(self._vote)
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def _by_zone(self, answer: Callable[[str], float]) -> Floats:
+        """A number for each node that follows from its zone; 0 for nodes without one."""
+        column = self._session.facts.label(keys.REVOCABLE_ZONE)
+        answers = np.array([*(answer(zone) if zone else 0.0 for zone in column.values), 0.0])
+        by_row: Floats = answers[column.codes]
+        return by_row
+
+    def _judge(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        def code(zone: str) -> int:
+            if zone not in self._is_open:
+                return _UNKNOWN
+            if not self._is_open[zone]:
+                return _CLOSED
+            return 0 if pods.shape.is_revocable else _NOT_ASKED
+
+        codes: Ints = self._by_zone(code)[rows.index].astype(np.int64)
+        return Verdict(codes, _TEXTS) if codes.any() else None
+
+    def _score(self, pods: PodClass, rows: Rows) -> Floats | None:
+        if not pods.shape.is_revocable:
+            return None
+        score: Floats = self._by_zone(lambda zone: _SCORE * self._is_open.get(zone, False))
+        return score[rows.index]
+
+    # -- victims -----------------------------------------------------------------------------
+
+    def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
+        """Running pods outside of zones, as many of a gang as may go at once; none for pods that may lose their place."""
+        if _may_use_zones(preemptor):
+            return np.zeros(len(candidates), dtype=np.bool_)
+        in_zone = self._by_zone(lambda _: 1.0)
+        rows = {name: self._session.row_of(name) for name in {t.node for t in candidates.tasks}}
+        may: Bools = candidates.of_tasks(
+            lambda task: (
+                task.status is Status.RUNNING
+                and task.is_preemptable
+                and not in_zone[rows[task.node]]
+            )
+        ).astype(np.bool_)
+        before = candidates.earlier(np.where(may, candidates.job, -1))
+        may &= before < candidates.of_jobs(budget)
+        return may
+
+    def _leaving(self) -> Iterator[Task]:
+        """Running pods on nodes of zones that are closed, as many of a gang as may go at once: the last ones first."""
+        closed = self._by_zone(lambda zone: not self._is_open.get(zone, True)).astype(np.bool_)
+        running = self._session.running
+        count = len(running.tasks)
+        node = running.node[:count]
+        mask: Bools = running.used[:count] & running.preemptable[:count] & (node >= 0)
+        mask[mask] = closed[node[mask]]
+        gangs: dict[str, list[Task]] = {}
+        for row in np.flatnonzero(mask).tolist():
+            task = running.tasks[row]
+            if task is not None and task.status is Status.RUNNING:
+                gangs.setdefault(task.job, []).append(task)
+        for key in sorted(gangs):
+            job = self._session.jobs[key]
+            self._warn_about_budget(job)
+            tasks = [task for task in gangs[key] if not self._session.is_spared(task)]
+            tasks.sort(key=lambda task: task.order, reverse=True)
+            tasks.sort(key=lambda task: task.priority)
+            yield from tasks[: budget(job)]
+
+    def _warn_about_budget(self, job: Job) -> None:
+        for key, text in _said(job):
+            if _NUMBER.fullmatch(text) is None:
+                message = (
+                    f"annotation {key} must be a number of pods such as 2 or a percentage such as 50%, found {text!r}; "
+                    f"{_AT_ONCE} pod at a time is evicted when a revocable zone closes"
+                )
+                self._session.warn(job, "InvalidDisruptionBudget", message)
+
+    # -- gangs -------------------------------------------------------------------------------
+
+    def _vote(self, job: Job) -> Vote:
+        return Vote.PERMIT if is_pipelined(job, backfilled=self._backfilled) else Vote.REJECT
+
+
+def _may_use_zones(preemptor: Preemptor) -> bool:
+    return preemptor.task.is_preemptable or preemptor.task.shape.is_revocable
+
+
+def _is_preemptable(job: Job) -> bool:
+    """Whether the PodGroup itself says that its pods may be evicted; gangs that do come last."""
+    if job.group is None:
+        return False
+    meta = job.group.metadata
+    said = (parse_bool(meta.annotation(keys.PREEMPTABLE)), parse_bool(meta.label(keys.PREEMPTABLE)))
+    return next((each for each in said if each is not None), False)
+
+
+def _is_starving(job: Job) -> bool:
+    """Whether a gang that is not to be evicted has pods that wait."""
+    return not _is_preemptable(job) and job.counts[Status.PENDING] > 0
+
+
+def _said(job: Job) -> Iterator[tuple[str, str]]:
+    """What the PodGroup says about how many of its pods may go."""
+    if job.group is not None:
+        for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE):
+            text = job.group.metadata.annotation(key)
+            if text:
+                yield key, text
+
+
+def budget(job: Job) -> int:
+    """How many running pods of a gang may go at once: what its first annotation that can be read leaves, otherwise one.
+
+    Percentages are of all pods of the gang, rounded up.
+    """
+    total, running = len(job.tasks), job.counts[Status.RUNNING]
+    done = job.counts[Status.SUCCEEDED] + job.counts[Status.FAILED]
+    for key, text in _said(job):
+        match = _NUMBER.fullmatch(text)
+        if match is None:
+            continue
+        number = -(-int(match[1]) * total // 100) if match[2] else int(match[1])
+        left = (
+            running - number if key == keys.JDB_MIN_AVAILABLE else number - (total - done - running)
+        )
+        return max(left, 0)
+    return _AT_ONCE
+
+
+def _time_zone_problem(text: str) -> str | None:
+    return time_zone_problem(text) if text else "must name a time zone, such as Europe/Oslo or UTC"
+
+
+def _period_problem(text: str) -> str | None:
+    if parse_seconds(text):
+        return None
+    return f"must be a duration above 0, such as 30s or 1m, found {text!r}"
+
+
+SPEC = PluginSpec(
+    name="tdm",
+    summary="Opens nodes of revocable zones at certain times of day to pods that may lose them, and evicts those pods afterwards.",
+    build=Tdm,
+    arguments=(
+        Argument(
+            _ZONE,
+            "",
+            "When nodes of a revocable zone may be used, such as `22:00-6:00`; the name of the zone follows.",
+            is_prefix=True,
+            problem=window_problem,
+        ),
+        Argument(
+            _TIME_ZONE,
+            "UTC",
+            "Time zone of these times of day, such as `Europe/Oslo`.",
+            problem=_time_zone_problem,
+        ),
+        Argument(
+            _PERIOD,
+            "1m",
+            "Time between two evictions from zones that have closed.",
+            problem=_period_problem,
+        ),
+    ),
+)
