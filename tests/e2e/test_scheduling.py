@@ -18,10 +18,16 @@ from tests.support.installation import NAMESPACE, Installation
 Raw = dict[str, Any]
 
 SHARING = """
-actions: "enqueue, allocate, backfill, preempt, reclaim"
+actions: "enqueue, allocate, backfill, reclaim"
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}]
 - plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+PREEMPTING = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}]
+- plugins: [{name: predicates}, {name: nodeorder}]
 """
 RESERVING = """
 actions: "enqueue, elect, allocate, reserve"
@@ -108,17 +114,16 @@ def test_a_job_takes_the_place_of_one_of_a_lower_priority_class(
     make_queue: Callable[..., str],
     priority_classes: None,
 ) -> None:
-    cluster.configure(SHARING)
+    cluster.configure(PREEMPTING)
     add_node("contested", "4")
     make_queue("line")
     cluster.submit("low", 4, 2, queue="line", priorityClassName="low")
     before = running(cluster.await_running("low", 4))
 
     cluster.submit("peer", 2, 2, queue="line", priorityClassName="low")
-    cluster.await_condition("peer", "Unschedulable", "queue line: 4 of 4 cpu used")
+    cluster.await_condition("peer", "Unschedulable", "Insufficient cpu")
     cluster.some_cycles()
     assert running(cluster.pods()) == before, "nothing goes for a Job of the same priority"
-    cluster.kubectl("delete", "vcjob/peer")
 
     victims = ("low-w-2", "low-w-3")
     hold(cluster, victims, True)  # so that what is promised lasts long enough to be seen
