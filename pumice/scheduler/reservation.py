@@ -24,6 +24,7 @@ __all__ = [
     "CONDITION",
     "ENDED",
     "MAX_NODES",
+    "WAITING",
     "Lack",
     "Reservation",
     "lack",
@@ -31,6 +32,9 @@ __all__ = [
     "restored",
     "timed_out",
 ]
+
+WAITING = frozenset({Status.PENDING, Status.PIPELINED})
+"""Pods for which nodes are reserved: a promised place, which terminating pods still hold, is not theirs yet."""
 
 MAX_NODES = 500
 """Nodes that are reserved at most; the condition names all of them."""
@@ -171,7 +175,7 @@ class Lack:
 
 
 def lack(job: Job, rows: Rows, nodes: Bools, usable: Callable[[Task], Bools]) -> Lack:
-    """What nodes lack to hold the waiting pods of a gang, or its `minResources` if it has no pods yet.
+    """What nodes lack to hold the pods of a gang that do not run yet, or its `minResources` if there are none.
 
     Args:
         job: The gang.
@@ -182,11 +186,13 @@ def lack(job: Job, rows: Rows, nodes: Bools, usable: Callable[[Task], Bools]) ->
     firsts: dict[PodShape, Task] = {}
     counts: Counter[PodShape] = Counter()
     for task in job.tasks.values():
-        if task.status is Status.PENDING:
+        if task.status in WAITING:
             firsts.setdefault(task.shape, task)
             counts[task.shape] += 1
     has = rows.allocatable[nodes].sum(axis=0)
-    wanted = job.pending if counts else job.minimum
+    wanted = job.minimum
+    if counts:
+        wanted = np.sum([shape.vector * count for shape, count in counts.items()], axis=0)
     short = has < wanted
     short[[SCORED_CPU, SCORED_MEMORY]] = False
     tasks = tuple(

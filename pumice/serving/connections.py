@@ -30,6 +30,7 @@ class Connections:
 
     Attributes:
         open: The connections.
+        accepts: Whether more may open. A TLS handshake may end after its server was closed.
         limits: What each may take.
         dropped: Counts connections that are closed without an answer, by reason.
     """
@@ -37,13 +38,14 @@ class Connections:
     def __init__(self, limits: HttpLimits, dropped: Callable[[str], None]) -> None:
         """No connection is open."""
         self.open: set[Connection] = set()
+        self.accepts = True
         self.limits = limits
         self.dropped = dropped
         self._limit = ConnectionLimit(limits.connections, dropped)
 
     def add(self, connection: "Connection") -> bool:
-        """Add a connection; False if there are too many."""
-        if not self._limit.accepts(len(self.open)):
+        """Add a connection; False if the server is closed, or if there are too many."""
+        if not self.accepts or not self._limit.accepts(len(self.open)):
             return False
         self.open.add(connection)
         return True
@@ -91,7 +93,7 @@ class Connection(asyncio.Protocol):
         return self.phase in (Phase.HEAD, Phase.HANDLING)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let aiohttp serve the connection, or close it if there are too many."""
+        """Let aiohttp serve the connection, or close it if it may not open."""
         # uvloop's transports are of no class of asyncio.
         self._transport = transport = cast("asyncio.Transport", transport)
         if self._http is None or not self._connections.add(self):

@@ -120,6 +120,7 @@ class HttpServer:
 
     async def _close_connections(self) -> None:
         """Close all connections; those of clients that do not take part are aborted, so that none outlives the loop."""
+        self._connections.accepts = False
         for close in (Connection.close, Connection.abort):
             for connection in tuple(self._connections.open):
                 close(connection)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.e2e.users import Users
+from tests.kit.builders import queue
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import Installation, installed
@@ -28,3 +31,20 @@ def users(controlplane: ControlPlane, installation: Installation, namespace: str
     wait_until(found.defaulted, "the API server to reach the webhook", 60)
     found.forget()
     return found
+
+
+@pytest.fixture
+def make_queue(controlplane: ControlPlane) -> Iterator[Callable[..., str]]:
+    """Queues that are gone after the test."""
+    names: list[str] = []
+
+    def make(name: str, **spec: Any) -> str:
+        manifest = queue(name, state="", **spec)
+        manifest.pop("status")
+        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+        names.append(name)
+        return name
+
+    yield make
+    for name in names:
+        controlplane.kubectl("delete", "queue", name, "--ignore-not-found", check=False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from pumice.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, POD_GROUP, SERVICE
-from tests.kit.builders import job, queue, task
+from tests.kit.builders import job, task
 from tests.kit.namespaces import Namespace, example
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
@@ -28,23 +27,6 @@ def nodes(add_node: Callable[..., str]) -> None:
     """The three nodes of the task-topology document."""
     for name, cpu in (("node1", "2"), ("node2", "1"), ("node3", "4")):
         add_node(name, cpu)
-
-
-@pytest.fixture
-def make_queue(controlplane: ControlPlane) -> Iterator[Callable[..., str]]:
-    """Queues that are gone after the test."""
-    names: list[str] = []
-
-    def make(name: str, **spec: Any) -> str:
-        manifest = queue(name, state="", **spec)
-        manifest.pop("status")
-        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
-        names.append(name)
-        return name
-
-    yield make
-    for name in names:
-        controlplane.kubectl("delete", "queue", name, "--ignore-not-found", check=False)
 
 
 @pytest.mark.usefixtures("nodes")

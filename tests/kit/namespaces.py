@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from pumice.api.kinds import EVENT, JOB, POD, Kind
-from tests.kit.waiting import wait_until
+from tests.kit.waiting import SECONDS, NotReadyError, wait_until
 from tests.support.controlplane.cluster import ControlPlane
 
 __all__ = ["Namespace", "example"]
@@ -83,6 +85,57 @@ class Namespace:
     def pods(self) -> dict[str, Raw]:
         """The pods by name."""
         return {each["metadata"]["name"]: each for each in self.all(POD)}
+
+    def revision(self, kind: Kind) -> str:
+        """The moment, as a revision of the store, from which `until` may look back."""
+        status, found = self.plane.request("GET", f"{kind.collection(self.name)}?limit=1")
+        assert status == 200, found
+        return str(found["metadata"]["resourceVersion"])
+
+    def until(
+        self,
+        kind: Kind,
+        holds: Callable[[dict[str, Raw]], Any],
+        what: str,
+        *,
+        since: str = "",
+        seconds: float = SECONDS,
+    ) -> Any:
+        """Watch objects until something holds of them.
+
+        Args:
+            kind: Kind of the objects.
+            holds: Gets the objects by name, as they were after each single change.
+            what: What is waited for.
+            since: A revision to begin with, so that what has passed already is seen; now when empty.
+            seconds: How long to wait.
+
+        Returns:
+            What `holds` returned.
+
+        Raises:
+            NotReadyError: It took longer.
+        """
+        exact = f"?resourceVersion={since}&resourceVersionMatch=Exact" if since else ""
+        status, found = self.plane.request("GET", kind.collection(self.name) + exact)
+        assert status == 200, found
+        objects: dict[str, Raw] = {each["metadata"]["name"]: each for each in found["items"]}
+        if answer := holds(objects):
+            return answer
+        path = (
+            f"{kind.collection(self.name)}?resourceVersion={found['metadata']['resourceVersion']}"
+        )
+        with closing(self.plane.watch(path, seconds)) as events:
+            for event in events:
+                assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), event
+                obj = event["object"]
+                objects[obj["metadata"]["name"]] = obj
+                if event["type"] == "DELETED":
+                    del objects[obj["metadata"]["name"]]
+                if answer := holds(objects):
+                    return answer
+        seen = "\n".join(f"{name}: {each.get('status')}" for name, each in objects.items())
+        raise NotReadyError(f"{what}: not after {seconds:.0f} s; last seen:\n{seen}")
 
     def events(self, name: str) -> str:
         """What events say of an object, a line each."""

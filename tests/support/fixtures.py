@@ -27,6 +27,7 @@ LONGEST = (
     "tests/integration/certs/test_faults_controlplane.py",
     "tests/integration/webhook/test_table_controlplane.py",
     "tests/e2e/test_whole_way.py",
+    "tests/e2e/test_scheduling.py",
     "tests/e2e/test_native_jobs.py",
     "tests/chart/test_life_of_a_release.py",
 )

@@ -39,6 +39,7 @@ CLUSTER_WIDE = (
     "clusterroles",
 )
 COMPONENTS = ("webhook", "controller", "scheduler")
+SCHEDULER_CONF = "volcano-scheduler.conf"
 
 
 class Installation:
@@ -54,6 +55,7 @@ class Installation:
         self.processes: dict[str, Process] = {}
         self._folder = folder
         self._ports = dict(zip(("https", *COMPONENTS), ports, strict=True))
+        self._configuration = SecretMount(folder / "scheduler-config")
 
     def arguments(self, component: str) -> list[str]:
         """What the chart tells a component, with what only holds inside a pod put aside."""
@@ -95,7 +97,8 @@ class Installation:
         if component == "webhook":
             here += ["--host=127.0.0.1", f"--port={self._ports['https']}"]
         if component == "scheduler":
-            here += [f"--config={self._scheduler_config()}"]
+            self._mount_scheduler_config()
+            here += [f"--config={self.scheduler_config}"]
         command = [sys.executable, "-m", "pumice", *self.arguments(component), *here]
         self.processes[component] = Process(component, command, self._folder)
 
@@ -126,18 +129,33 @@ class Installation:
 
     def metrics(self, component: str) -> str:
         """What the component counts, as Prometheus reads it."""
-        url = f"http://127.0.0.1:{self._ports[component]}/metrics"
+        return self.answer(component, "/metrics")
+
+    def answer(self, component: str, path: str) -> str:
+        """What the component answers on its port for probes and metrics, with status 200."""
+        url = f"http://127.0.0.1:{self._ports[component]}{path}"
         with urllib.request.urlopen(url, timeout=10) as answer:
             text: str = answer.read().decode()
         return text
 
-    def _scheduler_config(self) -> Path:
+    @property
+    def scheduler_config(self) -> Path:
+        """The scheduler's configuration, as it is mounted."""
+        return self._configuration.folder / SCHEDULER_CONF
+
+    def configure_scheduler(self, text: str) -> None:
+        """Change the scheduler's ConfigMap with kubectl, and its mounted file as kubelet does then."""
+        patch = json.dumps({"data": {SCHEDULER_CONF: text}})
+        configmap = (f"configmap/{RELEASE}-scheduler", "--type=merge", "--patch", patch)
+        self.plane.kubectl("patch", *configmap, namespace=NAMESPACE)
+        self._mount_scheduler_config()
+
+    def _mount_scheduler_config(self) -> None:
         found = self.plane.kubectl(
             "get", f"configmap/{RELEASE}-scheduler", "-o", "json", namespace=NAMESPACE
         )
-        path = self._folder / "volcano-scheduler.conf"
-        path.write_text(json.loads(found.stdout)["data"]["volcano-scheduler.conf"])
-        return path
+        data: dict[str, str] = json.loads(found.stdout)["data"]
+        self._configuration.put({name: text.encode() for name, text in data.items()})
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A folder that changes as kubelet changes a mounted Secret: all files at once, by one symbolic link."""
+"""A folder that changes as kubelet changes a mounted Secret or ConfigMap: all files at once, by one symbolic link."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["SecretMount"]
 
 
 class SecretMount:
-    """A mounted Secret.
+    """A mounted Secret or ConfigMap.
 
     Attributes:
         folder: Where it is mounted; its files are links into `..data`, which is a link itself.

@@ -5,8 +5,7 @@ Pods that run on a reserved node stay there until they end. Other gangs get no n
 
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status
-from pumice.scheduler.reservation import MAX_NODES
+from pumice.scheduler.reservation import MAX_NODES, WAITING
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -26,7 +25,7 @@ def run(session: Session, arguments: Arguments) -> None:
         return
     has_failed = True
     with session.turn(job):
-        if not session.is_pending(job) and job.counts[Status.PENDING] == 0:
+        if not session.is_pending(job) and not _has_waiting(job):
             session.release("Ready" if session.is_ready(job) else "Released")
         elif not session.is_pending(job) and session.is_ready(job):
             session.release("Ready")
@@ -55,6 +54,10 @@ def _go_on(session: Session, job: Job, ends: float) -> None:
             return
 
 
+def _has_waiting(job: Job) -> bool:
+    return any(job.counts[status] for status in WAITING)
+
+
 def may_be_target(session: Session, job: Job) -> bool:
     """Whether nodes may be reserved for a gang: it waits as a whole, and nothing but room keeps it waiting."""
     queue = session.state.queues.get(job.queue)
@@ -65,7 +68,7 @@ def may_be_target(session: Session, job: Job) -> bool:
     if session.is_pending(job) and not job.tasks:
         return True  # its pods are made once it is let into its queue
     return (
-        job.counts[Status.PENDING] > 0
+        _has_waiting(job)
         and session.why_invalid(job) is None
         and (session.is_pending(job) or not session.is_ready(job))
     )

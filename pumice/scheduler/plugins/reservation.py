@@ -16,10 +16,10 @@ from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import SCORED_MEMORY, Bools
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.reservation import lack
+from pumice.scheduler.reservation import WAITING, lack
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
@@ -69,9 +69,7 @@ class ReservationPlugin:
         lacking = lack(job, rows, reserved, usable)
         if not lacking:
             return None
-        tasks = lacking.tasks or [
-            task for task in job.tasks.values() if task.status is Status.PENDING
-        ]
+        tasks = lacking.tasks or [task for task in job.tasks.values() if task.status in WAITING]
         shapes = {task.shape: task for task in tasks}
         if shapes:
             useful = np.logical_or.reduce([usable(task) for task in shapes.values()])

@@ -15,6 +15,7 @@ from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import Forbidden
+from tests.kit.http import serving
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -95,29 +96,24 @@ def name(controlplane: ControlPlane, namespace: str) -> Iterator[str]:
         controlplane.kubectl("delete", kind, name, "--ignore-not-found")
 
 
-async def allow(request: web.Request) -> web.Response:
+async def allow(request: web.BaseRequest) -> web.Response:
     review = await request.json()
     answer = {"uid": review["request"]["uid"], "allowed": True}
     return web.json_response({**review, "request": None, "response": answer})
 
 
 @asynccontextmanager
-async def serving(keeper: Keeper) -> AsyncIterator[int]:
+async def working(keeper: Keeper) -> AsyncIterator[int]:
     """The keeper at work, and on this port a webhook with its certificate."""
-    app = web.Application()
-    app.router.add_post("/validate", allow)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=keeper.serving.context).start()
-    tasks = [asyncio.create_task(part.run()) for part in (keeper, keeper.injector)]
-    try:
-        await keeper.started.wait()
-        yield runner.addresses[0][1]
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await runner.cleanup()
+    async with serving(allow, keeper.serving.context) as port:
+        tasks = [asyncio.create_task(part.run()) for part in (keeper, keeper.injector)]
+        try:
+            await keeper.started.wait()
+            yield port
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Reviews:
@@ -150,7 +146,7 @@ async def test_the_api_server_calls_through_rotation_and_reset(
     ):
         keeper = Keeper(client, settings)
         reviews = Reviews(admin, namespace)
-        async with serving(keeper) as port:
+        async with working(keeper) as port:
             await admin.create(VALIDATING_WEBHOOKS, configuration(name, namespace, port))
             await until(lambda: keeper.ready)
             await asyncio.sleep(0.5)  # the API server learns of configurations by watching

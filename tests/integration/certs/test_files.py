@@ -21,6 +21,7 @@ from pumice.webhook.server import FileCertificates
 from tests.integration.certs.reviews import loading
 from tests.integration.certs.webhooks import bundles, configuration
 from tests.kit.clocks import ManualClock
+from tests.kit.http import serving
 from tests.kit.waiting import until
 from tests.support.mounts import SecretMount
 from tests.unit.certs.keys import authority
@@ -81,17 +82,12 @@ async def running(certificates: FileCertificates) -> AsyncIterator[None]:
 
 @pytest.fixture
 async def url(certificates: FileCertificates) -> AsyncIterator[str]:
-    async def answer(_: web.Request) -> web.Response:
+    async def answer(_: web.BaseRequest) -> web.Response:
         await asyncio.sleep(0.01)  # so that renewals happen while it answers
         return web.Response(text="ok")
 
-    app = web.Application()
-    app.router.add_get("/", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=certificates.context).start()
-    yield f"https://127.0.0.1:{runner.addresses[0][1]}/"
-    await runner.cleanup()
+    async with serving(answer, certificates.context) as port:
+        yield f"https://127.0.0.1:{port}/"
 
 
 async def test_ten_renewals_under_load_drop_no_connection(

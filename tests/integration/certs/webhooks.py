@@ -21,6 +21,7 @@ from pumice.certs.settings import CertSettings
 from pumice.certs.verification import problem_with
 from pumice.cluster.client import Client, Object
 from tests.kit.clocks import ManualClock
+from tests.kit.http import serving
 
 SETTINGS = CertSettings("webhook", "default", mutating=("pumice",), validating=("pumice",))
 CONFIGURATIONS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
@@ -102,8 +103,8 @@ async def handshake(port: int, bundle: bytes) -> bytes:
         "127.0.0.1", port, ssl=context, server_hostname=SETTINGS.host
     )
     der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    writer.write(f"GET / HTTP/1.1\r\nHost: {SETTINGS.host}\r\nConnection: close\r\n\r\n".encode())
-    answer = await reader.read()
+    writer.write(f"GET / HTTP/1.1\r\nHost: {SETTINGS.host}\r\n\r\n".encode())
+    answer = await reader.readuntil(b"\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 OK")
     writer.close()
     await writer.wait_closed()
@@ -117,15 +118,8 @@ async def replica(
     """Start a replica; its keeper looks only when the test says so."""
     keeper = keeper or Keeper(client, SETTINGS, clock=clock)
 
-    async def review(_: web.Request) -> web.Response:
+    async def review(_: web.BaseRequest) -> web.Response:
         return web.Response()
 
-    app = web.Application()
-    app.router.add_get("/", review)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=keeper.serving.context).start()
-    try:
-        yield Replica(keeper, runner.addresses[0][1])
-    finally:
-        await runner.cleanup()
+    async with serving(review, keeper.serving.context) as port:
+        yield Replica(keeper, port)

@@ -5,7 +5,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 
 from aiohttp import web
@@ -84,6 +84,31 @@ async def test_a_server_waits_for_no_goodbye_of_its_clients(tmp_path: Path) -> N
         assert server.connections == 1
         await server.close(0.0)
         assert server.connections == 0
+
+
+async def test_a_handshake_that_ends_after_its_server_opens_no_connection(tmp_path: Path) -> None:
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.Response(text="ok")
+
+    pair = Pair(tmp_path)
+    server = HttpServer(answer, HttpLimits())
+    await server.open("127.0.0.1", 0, serving(pair))
+    connection = await asyncio.to_thread(socket.create_connection, ("127.0.0.1", server.port))
+    await asyncio.sleep(0.05)  # accepted
+    await server.close(0.0)
+
+    def ask() -> bytes:
+        context = pair.trusting()
+        with (
+            suppress(OSError),
+            context.wrap_socket(connection, server_hostname="127.0.0.1") as client,
+        ):
+            client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            return client.recv(1024)
+        return b""
+
+    assert await asyncio.to_thread(ask) == b""
+    assert server.connections == 0
 
 
 async def test_sockets_that_were_never_connected_are_no_obstacle() -> None:

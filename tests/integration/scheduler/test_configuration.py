@@ -1,5 +1,6 @@
 """The configuration file of a running scheduler: changes are taken up, and a bad file changes nothing."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from pumice.scheduler.worker.configuration import ConfigInForce
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from tests.integration.scheduler.stage import PERIOD, SchedulerStage
 from tests.kit.builders import node
+from tests.kit.clocks import ManualClock
+from tests.kit.waiting import until
 
 PACKED = "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: binpack}]}]\n"
 STOPPED = "actions: enqueue\ntiers: [{plugins: [{name: gang}]}]\n"
@@ -106,6 +109,28 @@ def test_what_this_version_lacks_is_said_for_as_long_as_the_file_names_it(
     in_force.look(PACKED)
     assert in_force.value("config_missing", what="action gangpreempt") is None
     assert in_force.config.problem is None
+
+
+async def test_a_change_is_in_force_within_a_second_of_the_clock(tmp_path: Path) -> None:
+    file, clock = tmp_path / "c", ManualClock()
+    file.write_text(PACKED)
+    config = ConfigInForce(
+        load_config(PACKED), file, SchedulerMetrics(), text=PACKED.encode(), clock=clock
+    )
+    changes: list[str | None] = []
+    config.news = lambda: changes.append(config.problem)
+    assert config.file is not None
+    following = asyncio.create_task(config.file.run())
+    try:
+        for text in (STOPPED, BAD, PACKED):
+            await until(lambda: clock.sleeping)
+            file.write_text(text)
+            await clock.advance(1.0)
+            await until(lambda: clock.sleeping)
+        assert [problem is None for problem in changes] == [True, False, True]
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
 
 
 async def test_a_running_scheduler_takes_up_a_change_and_tells_of_a_bad_one(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import ssl
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,20 @@ class ControlPlane:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, _decoded(error.read())
+
+    def watch(self, path: str, seconds: float) -> Generator[dict[str, Any], None, None]:
+        """Events of a watch until it has lasted for so many seconds.
+
+        Args:
+            path: Path and query of the watch, without its time.
+            seconds: How long the API server keeps it open.
+        """
+        headers = {"Authorization": f"Bearer {self.admin_token}"}
+        url = f"{self.url}{path}&watch=1&timeoutSeconds={max(1, math.ceil(seconds))}"
+        request = urllib.request.Request(url, headers=headers)
+        with self._opener.open(request, timeout=seconds + 60) as response:
+            for line in response:
+                yield json.loads(line)
 
     def kubectl(
         self,

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from pumice.certs.authority import Authority, Leaf, generate_key
 from pumice.certs.reload import FileReloader, ServingCertificate
+from tests.kit import http
 from tests.kit.clocks import ManualClock
 from tests.kit.waiting import until
 from tests.unit.certs.keys import authority
@@ -31,18 +32,11 @@ def live_authority() -> Authority:
 
 @asynccontextmanager
 async def served(serving: ServingCertificate) -> AsyncIterator[str]:
-    async def hello(_: web.Request) -> web.Response:
+    async def hello(_: web.BaseRequest) -> web.Response:
         return web.Response(text="hello")
 
-    app = web.Application()
-    app.router.add_get("/", hello)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=serving.context).start()
-    try:
-        yield f"https://127.0.0.1:{runner.addresses[0][1]}/"
-    finally:
-        await runner.cleanup()
+    async with http.serving(hello, serving.context) as port:
+        yield f"https://127.0.0.1:{port}/"
 
 
 def trusting(*cas: Authority) -> ssl.SSLContext:

@@ -29,6 +29,7 @@ from pumice.cluster.errors import ApiError, Unavailable
 from pumice.cluster.official import OfficialCredentials
 from pumice.cluster.pem import load_pair
 from tests.kit.clocks import FastClock
+from tests.kit.http import serving
 from tests.unit.cluster.tiny import TinyApi, status
 
 NOW = time.time()
@@ -118,20 +119,13 @@ async def tls_server(*, client_certificates: bool) -> AsyncIterator[str]:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=CA.certificate_pem.decode())
 
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: web.BaseRequest) -> web.Response:
         assert request.transport is not None
         presented = request.transport.get_extra_info("peercert")
         return web.json_response({"presented": bool(presented)})
 
-    app = web.Application()
-    app.router.add_get("/version", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    try:
-        yield f"https://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with serving(answer, context) as port:
+        yield f"https://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("inline", [True, False])

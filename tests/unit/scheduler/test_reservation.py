@@ -243,6 +243,23 @@ def test_what_is_reserved_is_free_again_once_the_gang_runs() -> None:
     assert said(scene, "ns/large") == ("False", "Ready")
 
 
+@pytest.mark.parametrize("kept", [1, 2], ids=["one node so far", "all nodes"])
+def test_it_lasts_while_its_gang_waits_for_terminating_pods(kept: int) -> None:
+    """Their places are promised to the gang; were they free for others, a newer gang could take them."""
+    scene = scene_of(busy("n2", "n3"), gang("large", 3, 8))
+    cycles(scene, kept)
+    for row in busy("n2", "n3")["pods"]:
+        scene.add_pod([*row, {"deleting": True}])
+    promised = [result.pipelined for result in cycles(scene, 4 - kept, NOW + kept)]
+    assert set(promised[0]) == {"ns/large-0", "ns/large-1", "ns/large-2"}
+    assert reserved(scene.state) == ("n2", "n3")
+    assert said(scene, "ns/large") == ("True", "NodesReserved")
+    for name in ("n2", "n3"):
+        scene.state.remove_pod("ns", f"busy-{name}")
+    scene.cycle(NOW + 4)
+    assert said(scene, "ns/large") == ("False", "Ready")
+
+
 def test_it_ends_with_its_time_and_another_gang_is_chosen() -> None:
     old = gang("old", 3, 8, created="2024-01-01T00:00:00Z")
     new = gang("new", 5, 4, created="2024-01-02T00:00:00Z")

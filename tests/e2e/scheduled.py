@@ -1,0 +1,118 @@
+"""A namespace whose Jobs an installed scheduler places: its configuration, and what its users see."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pumice.api.kinds import EVENT, POD, POD_GROUP
+from tests.kit.builders import job, task
+from tests.kit.namespaces import Namespace
+from tests.kit.waiting import wait_until
+from tests.support.installation import Installation
+
+__all__ = ["Cluster", "running"]
+
+Raw = dict[str, Any]
+
+
+class Cluster(Namespace):
+    """A namespace, and the installation that schedules its pods."""
+
+    def __init__(self, installation: Installation, name: str) -> None:
+        super().__init__(installation.plane, name)
+        self.installation = installation
+
+    def configure(self, text: str) -> None:
+        """Change the scheduler's configuration, and wait until it says that it is in force."""
+        loaded = self.count('config_reads_total{result="loaded"}')
+        self.installation.configure_scheduler(f"# for {self.name}\n{text}")
+        wait_until(lambda: self.count('config_reads_total{result="loaded"}') > loaded)
+
+    def count(self, name: str) -> float:
+        """A number among the metrics of the scheduler; 0 while there is none."""
+        for line in self.installation.metrics("scheduler").splitlines():
+            if line.startswith(f"pumice_scheduler_{name} "):
+                return float(line.rpartition(" ")[2])
+        return 0.0
+
+    def some_cycles(self) -> None:
+        """Wait until the scheduler has had the time to decide otherwise."""
+        before = self.count("cycles_total")
+        wait_until(
+            lambda: self.count("cycles_total") >= before + 2, "a cycle that began after this"
+        )
+
+    def submit(self, name: str, replicas: int, minimum: int, cpu: str = "1", **spec: Any) -> None:
+        """Apply a Job of one task."""
+        tasks = [task("w", replicas, cpu=cpu, minAvailable=minimum)]
+        manifest = job(name, tasks, minAvailable=minimum, **spec)
+        del manifest["metadata"]["namespace"]
+        self.apply(manifest)
+
+    def await_running(self, name: str, count: int) -> dict[str, Raw]:
+        """Wait until a Job has so many running pods.
+
+        Returns:
+            All of its pods by name.
+        """
+
+        def found(pods: dict[str, Raw]) -> dict[str, Raw]:
+            mine = {key: pods[key] for key in pods if key.startswith(f"{name}-")}
+            return mine if len(running(mine)) == count else {}
+
+        pods: dict[str, Raw] = self.until(POD, found, f"{count} pods of {name} run")
+        return pods
+
+    def await_condition(self, name: str, type: str, text: str, status: str = "True") -> Raw:  # noqa: A002
+        """Wait until the PodGroup of a Job has a condition whose message has that text."""
+
+        def found(groups: dict[str, Raw]) -> Raw | None:
+            for key, group in groups.items():
+                for each in (group.get("status") or {}).get("conditions") or ():
+                    said = (each["type"], each["status"]) == (type, status)
+                    if key.startswith(f"{name}-") and said and text in each.get("message", ""):
+                        return dict(each)
+            return None
+
+        condition: Raw = self.until(POD_GROUP, found, f"{name} is {type} with {text!r}")
+        return condition
+
+    def explain(self, *words: str) -> str:
+        """What `pumice explain` prints about an object of this namespace."""
+        command = [sys.executable, "-m", "pumice", "explain", *words, f"--namespace={self.name}"]
+        config = self.installation.scheduler_config
+        command += [f"--kubeconfig={self.plane.kubeconfig}", f"--config={config}"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    def group_of(self, name: str) -> str:
+        """The name of the PodGroup of a Job."""
+        (group,) = (each for each in self.names(POD_GROUP) if each.startswith(f"{name}-"))
+        return f"{self.name}/{group}"
+
+    def told(self, pods: Sequence[str], since: str) -> list[str]:
+        """What victims were told, in the order in which they are named."""
+
+        def found(events: dict[str, Raw]) -> list[str]:
+            told = {
+                each["involvedObject"]["name"]: str(each["message"])
+                for each in events.values()
+                if each["reason"] == "Preempted"
+            }
+            return [told[name] for name in pods] if set(pods) <= set(told) else []
+
+        messages: list[str] = self.until(EVENT, found, f"events of {pods}", since=since)
+        return messages
+
+
+def running(pods: dict[str, Raw]) -> set[str]:
+    """The uids of pods that run and are not about to end."""
+    return {
+        each["metadata"]["uid"]
+        for each in pods.values()
+        if each["status"].get("phase") == "Running" and "deletionTimestamp" not in each["metadata"]
+    }

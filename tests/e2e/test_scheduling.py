@@ -1,0 +1,223 @@
+"""Shares, victims, reservation and reload of the configuration, as users of a real cluster see them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from pumice.api.kinds import EVENT, POD
+from tests.e2e.scheduled import Cluster, running
+from tests.kit.namespaces import Namespace
+from tests.kit.waiting import wait_until
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.installation import NAMESPACE, Installation
+
+Raw = dict[str, Any]
+
+SHARING = """
+actions: "enqueue, allocate, backfill, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+PREEMPTING = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+RESERVING = """
+actions: "enqueue, elect, allocate, reserve"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: reservation}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+PLACING_NOTHING = """
+actions: "enqueue"
+tiers:
+- plugins: [{name: gang}]
+"""
+UNUSABLE = """
+actions: "enqueue, alocate"
+tiers:
+- plugins: [{name: gang}]
+"""
+
+
+@pytest.fixture
+def cluster(installation: Installation, namespace: str) -> Cluster:
+    return Cluster(installation, namespace)
+
+
+@pytest.fixture
+def priority_classes(controlplane: ControlPlane) -> Iterator[None]:
+    """Two PriorityClasses, `low` and `high`."""
+    names = {"low": 10, "high": 1000}
+    items = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        for name, value in names.items()
+    ]
+    controlplane.kubectl(
+        "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    )
+    yield
+    controlplane.kubectl("delete", "priorityclass", *names)
+
+
+def test_a_queue_takes_back_its_share_and_no_more(
+    cluster: Cluster, add_node: Callable[..., str], make_queue: Callable[..., str]
+) -> None:
+    cluster.configure(SHARING)
+    add_node("shared", "8")
+    make_queue("production", weight=3)
+    make_queue("research", weight=1)
+    cluster.submit("batch", 8, 1, queue="research")
+    before = running(cluster.await_running("batch", 8))
+    cluster.kubectl("wait", "queue/research", "--for=jsonpath={.status.allocated.cpu}=8")
+
+    since = cluster.revision(EVENT)
+    cluster.submit("serve", 6, 6, queue="production")
+    cluster.await_running("serve", 6)
+    for name, cpu in (("production", 6), ("research", 2)):
+        wait = f"--for=jsonpath={{.status.allocated.cpu}}={cpu}"
+        cluster.kubectl("wait", f"queue/{name}", wait, "--timeout=60s")
+    victims = [f"batch-w-{number}" for number in range(2, 8)]
+    for message in cluster.told(victims, since):
+        assert f"PodGroup {cluster.group_of('serve')} of queue production" in message
+    explained = cluster.explain("queue", "research")
+    assert "6 of 8 pods wait" in explained, explained
+    assert "queue research: 2 of 2 cpu used, 0 more allowed" in explained, explained
+    cluster.some_cycles()
+    after = cluster.pods()
+    assert len(running(after)) == 8
+    assert len(before & running(after)) == 2, "neither victim nor survivor was exchanged"
+
+
+def hold(cluster: Cluster, pods: Sequence[str], held: bool) -> None:
+    """Keep pods that are evicted from going, or let them go."""
+    patch = json.dumps({"metadata": {"finalizers": ["tests/hold"] if held else None}})
+    for name in pods:
+        cluster.kubectl("patch", f"pod/{name}", "--type=merge", "--patch", patch)
+
+
+def test_a_job_takes_the_place_of_one_of_a_lower_priority_class(
+    cluster: Cluster,
+    add_node: Callable[..., str],
+    make_queue: Callable[..., str],
+    priority_classes: None,
+) -> None:
+    cluster.configure(PREEMPTING)
+    add_node("contested", "4")
+    make_queue("line")
+    cluster.submit("low", 4, 2, queue="line", priorityClassName="low")
+    before = running(cluster.await_running("low", 4))
+
+    cluster.submit("peer", 2, 2, queue="line", priorityClassName="low")
+    cluster.await_condition("peer", "Unschedulable", "Insufficient cpu")
+    cluster.some_cycles()
+    assert running(cluster.pods()) == before, "nothing goes for a Job of the same priority"
+
+    victims = ("low-w-2", "low-w-3")
+    hold(cluster, victims, True)  # so that what is promised lasts long enough to be seen
+    since = cluster.revision(EVENT)
+    cluster.submit("high", 2, 2, queue="line", priorityClassName="high")
+    for name in ("high-w-0", "high-w-1"):
+        nominated = "--for=jsonpath={.status.nominatedNodeName}=contested"
+        cluster.kubectl("wait", f"pod/{name}", "--for=create", "--timeout=60s")
+        cluster.kubectl("wait", f"pod/{name}", nominated, "--timeout=60s")
+    hold(cluster, victims, False)
+    cluster.await_running("high", 2)
+    for message in cluster.told(victims, since):
+        assert f"PodGroup {cluster.group_of('high')} of queue line" in message
+    cluster.some_cycles()
+    left = running(cluster.pods()) & before
+    assert len(left) == 2, "the gang of low priority keeps its minimum"
+
+
+def test_reserved_nodes_stay_so_when_the_scheduler_is_killed(
+    cluster: Cluster,
+    installation: Installation,
+    add_node: Callable[..., str],
+    make_queue: Callable[..., str],
+) -> None:
+    cluster.configure(RESERVING)
+    for name in ("kept-1", "kept-2"):
+        add_node(name, "4")
+    make_queue("keeping")
+    cluster.submit("busy", 2, 2, cpu="3", queue="keeping")
+    cluster.await_running("busy", 2)
+    cluster.submit("large", 2, 2, cpu="3", queue="keeping")
+    reserved = cluster.await_condition("large", "Reserved", "kept-1, kept-2")
+
+    installation.stop_leader("scheduler")
+    cluster.submit("small", 1, 1, queue="keeping")
+    installation.start("scheduler")
+    cluster.await_condition(
+        "small", "Unschedulable", "reserved for gang " + cluster.group_of("large")
+    )
+    cluster.some_cycles()
+    assert cluster.await_condition("large", "Reserved", "") == reserved
+
+    cluster.kubectl("delete", "vcjob/busy")
+    pods = cluster.await_running("large", 2)
+    assert {each["spec"]["nodeName"] for each in pods.values()} == {"kept-1", "kept-2"}
+    cluster.await_condition("large", "Reserved", "the gang has its nodes", status="False")
+    cluster.await_running("small", 1)
+
+
+def test_a_changed_configuration_is_in_force_and_a_bad_one_is_reported(
+    cluster: Cluster,
+    controlplane: ControlPlane,
+    installation: Installation,
+    add_node: Callable[..., str],
+    make_queue: Callable[..., str],
+) -> None:
+    add_node("reloaded", "4")
+    make_queue("reloading")
+    system = Namespace(controlplane, NAMESPACE)
+    cluster.configure(PLACING_NOTHING)
+    cluster.submit("first", 1, 1, queue="reloading")
+    cluster.until(POD, lambda pods: "first-w-0" in pods, "the gang is let in, and its pod made")
+    cluster.some_cycles()
+    assert not running(cluster.pods())
+
+    cluster.configure(SHARING)
+    cluster.await_running("first", 1)
+
+    since = system.revision(EVENT)
+    installation.configure_scheduler(UNUSABLE)
+
+    def refused(events: dict[str, Raw]) -> Raw | None:
+        return next((e for e in events.values() if e["reason"] == "ConfigUnusable"), None)
+
+    event = system.until(EVENT, refused, "an event of the Lease", since=since)
+    said = "unknown action 'alocate'"
+    assert (event["type"], event["involvedObject"]["kind"]) == ("Warning", "Lease")
+    assert event["involvedObject"]["name"] == "pumice-scheduler"
+    assert said in event["message"]
+    (line,) = (
+        line
+        for line in installation.answer("scheduler", "/readyz?verbose").splitlines()
+        if line.startswith("[!]configuration: ")
+    )
+    assert said in line
+    assert line.endswith("the configuration read before stays in force")
+    assert cluster.count("config_unusable") == 1
+    assert said in installation.processes["scheduler"].tail()
+    assert installation.ready("scheduler")
+    cluster.submit("second", 1, 1, queue="reloading")
+    cluster.await_running("second", 1)
+
+    cluster.configure(PLACING_NOTHING)
+    wait_until(
+        lambda: "[+]configuration: ok" in installation.answer("scheduler", "/readyz?verbose")
+    )
+    assert cluster.count("config_unusable") == 0
