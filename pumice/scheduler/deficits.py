@@ -27,12 +27,14 @@ class Deficit(NamedTuple):
         used: How much of the limit is used.
         limit: The limit.
         needs: How much is needed.
+        kept: How much of what is not used is kept for the guarantees of other queues.
     """
 
     resource: str
     used: int
     limit: int
     needs: int
+    kept: int = 0
 
 
 def amount_text(resource: str, amount: int) -> str:
@@ -57,11 +59,18 @@ def deficit_text(shortages: Sequence[Deficit], used: str = "used") -> str:
         shortages: What is missing.
         used: How what counts against the limit is called.
     """
-    return "; ".join(
-        f"{amount_text(each.resource, each.used)} of {amount_text(each.resource, each.limit)} "
-        f"{each.resource} {used}, {amount_text(each.resource, max(each.limit - each.used, 0))} more allowed, "
-        f"needs {amount_text(each.resource, each.needs)}"
-        for each in shortages
+    return "; ".join(_sentence(each, used) for each in shortages)
+
+
+def _sentence(deficit: Deficit, used: str) -> str:
+    def text(amount: int) -> str:
+        return amount_text(deficit.resource, amount)
+
+    kept = f", {text(deficit.kept)} kept for guarantees of other queues" if deficit.kept else ""
+    left = max(deficit.limit - deficit.used - deficit.kept, 0)
+    return (
+        f"{text(deficit.used)} of {text(deficit.limit)} {deficit.resource} {used}{kept}, "
+        f"{text(left)} more allowed, needs {text(deficit.needs)}"
     )
 
 
