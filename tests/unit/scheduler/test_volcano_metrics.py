@@ -256,7 +256,7 @@ def test_capacity_publishes_what_queues_deserve_and_may_hold() -> None:
     """Of 4 cpus the team deserves 2 and may have 3; a queue without `deserved` counts as one that has all of it."""
     limits = {"capability": {"cpu": 3}, "deserved": {"cpu": 2}}
     queues = [["root"], ["team", limits], ["night", {"parent": "team", "deserved": {"cpu": 1}}]]
-    plugins = [["gang", {"capacity": ["Allocatable", "Hierarchy"]}, "predicates"]]
+    plugins: list[Any] = [["gang", {"capacity": ["Allocatable", "Hierarchy"]}, "predicates"]]
     scene = Scene(CLUSTER | {"queues": queues}, config_text(plugins))
     scene.cycle()
     scene.state.set_queue(Queue(metadata=ObjectMeta(name="new")))
