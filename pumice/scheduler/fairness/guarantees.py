@@ -65,16 +65,20 @@ class Guarantees:
 
     def note(self, row: int) -> None:
         """Take in that a queue holds more or less than before."""
-        path, parents = self._rights.paths[row], self._rights.parents
+        path, guarantee, held = self._rights.paths[row], self._rights.guarantee, self._held
         for each in path:
-            parent = parents[each]
-            if parent in self._columns:
-                unused = np.maximum(self._rights.guarantee[each] - self._held[each], 0)
-                self._kept[parent] += unused - self._unused[each]
-                self._unused[each] = unused
+            parent = self._rights.parents[each]
+            for column in self._columns.get(parent, ()):
+                unused = max(guarantee.item(each, column) - held.item(each, column), 0)
+                change = unused - self._unused.item(each, column)
+                if change:
+                    self._kept[parent, column] += change
+                    self._unused[each, column] = unused
         top = path[-1]
-        self._at_top += self._held[top] - self._seen[top]
-        self._seen[top] = self._held[top]
+        for column in self._columns.get(-1, ()):
+            holds = held.item(top, column)
+            self._at_top[column] += holds - self._seen.item(top, column)
+            self._seen[top, column] = holds
 
     def against(self, row: int, vector: Ints) -> Kept | None:
         """What is kept for others and keeps a queue from taking an amount."""

@@ -5,8 +5,6 @@ A queue states a limit (`spec.capability`), what it gets back when it needs it (
 above it, whose limits hold as well, and gangs belong into queues without others below them.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pumice.api.queues import Queue
@@ -51,7 +49,9 @@ class Capacity:
         self._limits = PathLimits(table.names, session.jobs, self._rights, self._held, total)
         self._above = frozenset(self._rights.parents)
         self._votes: dict[tuple[int, bytes, bytes], Vote | Reason] = {}
-        self._deserved: dict[str, list[tuple[int, tuple[tuple[int, int], ...]]]] = {}
+        self._paths = [path[::-1] for path in self._rights.paths]
+        self._deserved: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._known: dict[int, float] = {}
         self._claims: Ints | None = None
         register.queue_order(self._key)
         register.allocatable(self._why_not_allocatable, room=self._room)
@@ -61,9 +61,8 @@ class Capacity:
         register.job_enqueued(self._enter)
         if in_tree:
             register.victim_queue_order(self._distance)
-        if self._limits.guarantees:
-            register.on_allocate(self._note)
-            register.on_deallocate(self._note)
+        register.on_allocate(self._note)
+        register.on_deallocate(self._note)
         session.publish("deserved", self._rights.deserved)
         session.publish("real_capacity", self._rights.real)
         session.publish("capacity", self._rights.capability)
@@ -73,24 +72,25 @@ class Capacity:
 
     def _key(self, queue: Queue) -> SortKey:
         """Priority, then the shares of the queues above it and its own."""
-        name = queue.metadata.name
-        path = self._deserved.get(name)
-        if path is None:
-            rows = reversed(self._rights.paths[self._table.rows[name]])
-            path = self._deserved[name] = [(row, self._deserved_of(row)) for row in rows]
-        return (-queue.spec.priority, tuple([self._share(*each) for each in path]))
+        known = self._known
+        shares = []
+        for row in self._paths[self._table.rows[queue.metadata.name]]:
+            share = known.get(row)
+            if share is None:
+                share = known[row] = self._share(row)
+            shares.append(share)
+        return (-queue.spec.priority, tuple(shares))
 
-    def _deserved_of(self, row: int) -> tuple[tuple[int, int], ...]:
-        """Columns and amounts that a queue deserves."""
-        columns = self._rights.named[row].nonzero()[0].tolist()
-        return tuple((column, self._rights.deserved.item(row, column)) for column in columns)
-
-    def _share(self, row: int, deserved: Sequence[tuple[int, int]]) -> float:
+    def _share(self, row: int) -> float:
         """The largest part of what a queue deserves that it holds, of any resource."""
-        if not deserved:
-            return _NOT_DESERVING
+        deserved = self._deserved.get(row)
+        if deserved is None:
+            columns = self._rights.named[row].nonzero()[0].tolist()
+            amounts = self._rights.deserved[row, columns].tolist()
+            deserved = self._deserved[row] = tuple(zip(columns, amounts, strict=True))
         held = self._held
-        return max([held.item(row, column) / amount for column, amount in deserved])
+        parts = [held.item(row, column) / amount for column, amount in deserved]
+        return max(parts, default=_NOT_DESERVING)
 
     def _shares(self) -> Floats:
         """The share of each queue."""
@@ -118,8 +118,13 @@ class Capacity:
         return self._limits.room(self._table.rows[queue.metadata.name])
 
     def _note(self, task: Task, _: NodeRecord) -> None:
+        """Take in that a queue, and with it those above, hold more or less than before."""
         row = self._session.jobs[task.job].row if task.job else -1
-        if row >= 0:
+        if row < 0:
+            return
+        for each in self._paths[row]:
+            self._known.pop(each, None)
+        if self._limits.guarantees:
             self._limits.guarantees.note(row)
 
     def _why_not_leaf(self, name: str) -> Reason:
