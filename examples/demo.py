@@ -114,7 +114,7 @@ class Demo:
 
     async def _too_big(self, submit: "Submit") -> None:
         manifest = EXAMPLES / "does-not-fit.yaml"
-        self._headline(f"Submit {manifest.name}: 3 pods of 3 CPUs, of which one would fit")
+        self._headline(f"Submit {manifest.name}: 2 pods of 3 CPUs, of which one would fit")
         self._say(await submit(manifest))
         await self._until(
             lambda: self._reason("too-big") != "", "the second Job has a reason to wait"

@@ -17,6 +17,7 @@ GENERATORS: tuple[tuple[str, ...], ...] = (
     ("tools.settings_page", "docs/settings.md"),
     ("tools.rules_page", "docs/rules.md"),
     ("tools.metrics_page", "docs/metrics.md"),
+    ("tools.scheduler_pages", "docs/scheduler"),
     ("pumice.plugins.reference", "--write", "docs/plugins"),
 )
 """Module and arguments of each generator; every one understands `--check`, in place of `--write`

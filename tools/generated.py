@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["run", "settle"]
+__all__ = ["run", "settle", "table"]
 
 
 def run(
@@ -43,3 +43,13 @@ def settle(path: Path, text: str, *, check: bool, target: str = "generate") -> b
     path.write_text(text)
     sys.stderr.write(f"wrote {path}\n")
     return True
+
+
+def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table, each cell on one line."""
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -5,7 +5,7 @@ Run as `python -m tools.settings_page [--check] PAGE`.
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import typer
@@ -16,9 +16,9 @@ from pumice.plugins.arguments import shown
 from pumice.plugins.settings import DESCRIPTIONS, PluginSettings
 from pumice.scheduler.config import DEFAULT
 from pumice.scheduler.registry import builtin_registry
-from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
-from tools.generated import run
+from tools.generated import run, table
+from tools.scheduler_pages import argument_rows
 from tools.values_shapes import settings
 
 __all__ = ["page"]
@@ -108,7 +108,7 @@ def _admission() -> Iterator[str]:
         (f"`{spelt}`", "the rule's own", f"{fields[name].metadata['description']}")
         for name, spelt in LEVELS_BY.items()
     ]
-    yield _table(("setting", "default", "what it does"), rows)
+    yield table(("setting", "default", "what it does"), rows)
     yield LEVELS
 
 
@@ -117,7 +117,7 @@ def _components() -> Iterator[str]:
     commands: Any = getattr(typer.main.get_command(app), "commands", {})
     for name in COMPONENTS:
         yield f"### pumice {name}\n"
-        yield _table(
+        yield table(
             ("option", "default", "what it does"),
             (_option(each) for each in commands[name].params if each.opts[0].startswith("-")),
         )
@@ -143,7 +143,7 @@ def _job_plugins() -> Iterator[str]:
     cluster_wide = [
         (f"`{name}`", f"`{_as_given(defaults[name])}`", text) for name, text in DESCRIPTIONS.items()
     ]
-    yield _table(("setting", "default", "what it does"), cluster_wide)
+    yield table(("setting", "default", "what it does"), cluster_wide)
     for plugin in builtin().plugins:
         yield f"### {plugin.name}\n\n{plugin.summary}{_adds(plugin.requires)}\n"
         rows = [
@@ -151,7 +151,7 @@ def _job_plugins() -> Iterator[str]:
             for each in plugin.arguments
         ]
         if rows:
-            yield _table(("argument", "type", "default", "what it is"), rows)
+            yield table(("argument", "type", "default", "what it is"), rows)
 
 
 def _adds(required: tuple[str, ...]) -> str:
@@ -162,38 +162,28 @@ def _scheduler() -> Iterator[str]:
     yield SCHEDULER
     yield f"```yaml\n{DEFAULT}```\n"
     registry = builtin_registry()
-    actions = [(f"`{each.name}`", each.summary) for each in registry.actions.values()]
-    plugins = [(f"`{each.name}`", each.summary) for each in registry.plugins.values()]
-    for title, rows in (("Actions", actions), ("Plugins", plugins)):
-        yield f"### {title}\n"
-        yield _table(("name", "what it does"), rows)
-    specs: list[ActionSpec | PluginSpec] = [*registry.actions.values(), *registry.plugins.values()]
-    arguments = [
+    yield "### Actions\n"
+    yield table(
+        ("name", "what it does"),
+        ((f"`{each.name}`", each.summary) for each in registry.actions.values()),
+    )
+    yield "Their arguments, below `configurations`:\n"
+    yield table(
+        ("of", "argument", "default", "what it does"),
         (
-            f"`{spec.name}`",
-            f"`{argument.name}{'…' if argument.is_prefix else ''}`",
-            _code(shown(argument.default)),
-            argument.summary,
-        )
-        for spec in specs
-        for argument in spec.arguments
-        if not argument.is_absent
-    ]
-    yield "### Arguments\n"
-    yield _table(("of", "argument", "default", "what it does"), arguments)
+            (f"`{spec.name}`", *row)
+            for spec in registry.actions.values()
+            for row in argument_rows(spec.arguments)
+        ),
+    )
+    yield "### Plugins\n"
+    links = ", ".join(f"[`{name}`](scheduler/plugins/{name}.md)" for name in registry.plugins)
+    yield "What each does, with its arguments and the functions that its switches turn off:\n"
+    yield f"{links}.\n"
 
 
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
-
-
-def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [header, ("---",) * len(header), *rows]
-    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def main(arguments: list[str] | None = None) -> int:

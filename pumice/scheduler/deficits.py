@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pumice.api.quantities import MILLI
+from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Status, Task
@@ -35,6 +35,15 @@ class Deficit(NamedTuple):
     limit: int
     needs: int
     kept: int = 0
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        """The same as quantities, ready for JSON, and how much more is allowed."""
+        units = 1 if self.resource in _CPU else MILLI
+        left = max(self.limit - self.used, 0)
+        named = {"used": self.used, "limit": self.limit, "allowed": left, "needs": self.needs}
+        texts = {name: format_milli(amount * units) for name, amount in named.items()}
+        return {"resource": self.resource} | texts
 
 
 def amount_text(resource: str, amount: int) -> str:
@@ -79,18 +88,20 @@ def insufficient(shortages: Sequence[Deficit]) -> str:
     return ", ".join(f"insufficient {each.resource}" for each in shortages)
 
 
-def refusal(message: str, shortages: Sequence[Deficit], **details: Any) -> Reason:
+def refusal(message: str, shortages: Sequence[Deficit], plain: str = "", **details: Any) -> Reason:
     """The reason of a gang that a limit keeps waiting.
 
     Args:
         message: Its sentence.
         shortages: What is missing.
+        plain: The sentence for people, where the message follows Volcano's wording.
         details: What else belongs into the data, such as the queue; names among it are part of the cause.
     """
     names = [each.resource for each in shortages]
     data = {"shortages": [each._asdict() for each in shortages]}
     causes = (*(str(value) for value in details.values()), *names)
-    return Reason("NotEnoughResources", message, details | data, causes)
+    numbers = {"shortages": [each.quantities for each in shortages]}
+    return Reason("NotEnoughResources", message, details | data, causes, plain, details | numbers)
 
 
 def demand(job: Job, task: Task) -> tuple[Ints, Ints]:

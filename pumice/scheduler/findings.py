@@ -39,11 +39,13 @@ def _reason(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool]
         return (Reason("PodGroupNotFound", message, details), False) if waiting else None
     judges = bool(session.extensions.job_ready)
     is_short = judges and not session.is_ready(job)
+    waits_outside = session.is_pending(job) and not job.counts[Status.RUNNING]
+    if outcome.refusal is not None and waits_outside:
+        return outcome.refusal, True  # its pods are created once it is in its queue
     if is_short and _is_arriving(session, job):
         return None
     if outcome.refusal is not None:
-        waits_outside = session.is_pending(job) and not job.counts[Status.RUNNING]
-        return outcome.refusal, is_short or waits_outside
+        return outcome.refusal, is_short
     if is_short:
         return _of_unready(session, job, outcome)
     return (_remainder(session, job, outcome), False) if waiting else None

@@ -40,8 +40,6 @@ class Spared:
         """For people: `preempt: none of 5 running pods may go (3 spared by priority, 2 by gang)`."""
         if self.never:
             return f"{self.action}: its pods never preempt others (preemptionPolicy)"
-        if not self.candidates:
-            return f"{self.action}: no running pods that it could evict on nodes that fit"
         pods = f"{self.candidates} running pod{'' if self.candidates == 1 else 's'}"
         which = f"{self.allowed} of {pods} may go, which is not enough"
         if not self.allowed:

@@ -12,7 +12,6 @@ import typer
 from pumice.cli.app import app
 from pumice.plugins import builtin
 from pumice.scheduler.registry import builtin_registry
-from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.settings import LEVELS_BY, AdmissionSettings
 from tests.docs.pages import ROOT
@@ -84,11 +83,12 @@ def test_every_plugin_and_argument_is_documented() -> None:
         for argument in plugin.arguments:
             assert f"`--{argument.name}`" in text
     registry = builtin_registry()
-    specs: list[ActionSpec | PluginSpec] = [*registry.plugins.values(), *registry.actions.values()]
-    for spec in specs:
-        assert f"`{spec.name}`" in text
-        for declared in spec.arguments:
+    for action in registry.actions.values():
+        assert f"`{action.name}`" in text
+        for declared in action.arguments:
             assert declared.is_absent or f"`{declared.name}" in text
+    for name in registry.plugins:
+        assert f"[`{name}`](scheduler/plugins/{name}.md)" in text
 
 
 def test_every_rule_is_documented_once() -> None:

@@ -6,6 +6,7 @@ found. Bounds and what was found out about nodes are kept for all pods of a clas
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pumice.scheduler.eviction.bounds import Bounds
 from pumice.scheduler.eviction.plans import Plan, Planner
@@ -93,7 +94,11 @@ class Search:
             board = self._session.board(preemptor.task, preemptor.queue.metadata.name)
             usable = board.pods.allowed
             self._spared[key] = why_spared(self._session, action, usable, preemptor, rules)
-        self._session.spared.setdefault(preemptor.job.key, {})[action] = self._spared[key]
+        found = self._spared[key]
+        if preemptor.task.never_preempts:
+            found = replace(found, never=True)
+        if found.candidates:
+            self._session.spared.setdefault(preemptor.job.key, {})[action] = found
 
     # -- looking -----------------------------------------------------------------------------
 

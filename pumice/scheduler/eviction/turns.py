@@ -14,7 +14,6 @@ from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.results import Event
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
-from pumice.scheduler.victims import Spared
 
 __all__ = ["explain", "finish", "hungry_jobs", "seek", "waiting_tasks"]
 
@@ -99,16 +98,14 @@ def waiting_tasks(session: Session, job: Job) -> list[Task]:
 
 
 def explain(session: Session, search: Search, rules: Rules, job: Job, action: str) -> None:
-    """Note why evictions did not help a gang, for the pod that the reason is about."""
-    tasks = waiting_tasks(session, job)
+    """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
+    tasks = [task for task in job.tasks.values() if task.status is Status.PENDING]
     outcome = session.outcomes.get(job.key)
     if outcome is not None and outcome.failed is not None:
         tasks = [task for task in tasks if task.shape is outcome.failed[0].shape]
-    queue = session.state.queues[job.queue]
     if tasks:
-        search.note_spared(action, Preemptor(tasks[0], job, queue), rules)
-    elif any(task.never_preempts for task in job.tasks.values()):
-        session.spared.setdefault(job.key, {})[action] = Spared(action, never=True)
+        first = min(tasks, key=lambda task: (task.never_preempts, task.order))
+        search.note_spared(action, Preemptor(first, job, session.state.queues[job.queue]), rules)
 
 
 def finish(session: Session, search: Search, statement: Statement, job: Job, reason: str) -> bool:

@@ -68,11 +68,9 @@ class Overcommit:
         if not shortages:
             return Vote.PERMIT
         names = insufficient(shortages).replace("insufficient", "overused")
-        message = (
-            f"resource in cluster is overused: {names}; the cluster, counted {self._factor:g} times: "
-            f"{deficit_text(shortages, 'used or reserved')}"
-        )
-        return refusal(message, shortages)
+        numbers = deficit_text(shortages, "used or reserved")
+        plain = f"the cluster, counted {self._factor:g} times: {numbers}"
+        return refusal(f"resource in cluster is overused: {names}; {plain}", shortages, plain)
 
     def _enter(self, job: Job) -> None:
         self._votes.clear()

@@ -64,7 +64,7 @@ SPEC = PluginSpec(
         Argument(
             _STRICT,
             False,
-            "order a gang by the priority class of its PodGroup alone, whatever priority its pods have",
+            "Order a gang by the priority class of its PodGroup alone, whatever priority its pods have.",
         ),
     ),
 )

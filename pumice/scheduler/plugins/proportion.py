@@ -69,6 +69,9 @@ class Proportion:
         )
         whole = np.floor(self.deserved * (1 + _ROUNDING) + _TOLERANCE).astype(np.int64)
         self._whole: Ints = np.minimum(whole, self._ceilings)
+        self._whole[self._whole >= total] = (
+            UNLIMITED  # who deserves all is limited by the nodes alone
+        )
         self._whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
         self._entered: Ints = np.zeros_like(self._ceilings)
         self._limits: list[list[int]] = self._whole.tolist()
@@ -93,7 +96,10 @@ class Proportion:
     def _is_overused(self, queue: Queue) -> bool:
         row = self._session.shares.rows[queue.metadata.name]
         held = self._session.shares.allocated[row].tolist()
-        return all(share <= held[column] + _TOLERANCE for column, share in self._parts[row])
+        parts = self._parts[row]
+        if not parts and not self._session.total().any():
+            return False  # the cluster has nothing to share, which is for the nodes to say
+        return all(share <= held[column] + _TOLERANCE for column, share in parts)
 
     # -- pods --------------------------------------------------------------------------------
 
@@ -167,11 +173,14 @@ class Proportion:
         ]
         if not shortages:
             return Vote.PERMIT
-        message = (
-            f"queue resource quota insufficient: {insufficient(shortages)}; "
-            f"queue {job.queue}: {deficit_text(shortages, 'used or reserved')}"
+        total = self._session.total()
+        is_whole = all(
+            0 < total[at] <= self._ceilings[row, at] for at in np.flatnonzero(job.minimum)
         )
-        return refusal(message, shortages, queue=job.queue)
+        name = f"queue {job.queue}" + (", which may use the whole cluster" if is_whole else "")
+        plain = f"{name}: {deficit_text(shortages, 'used or reserved')}"
+        message = f"queue resource quota insufficient: {insufficient(shortages)}; {plain}"
+        return refusal(message, shortages, plain, queue=job.queue)
 
     def _enter(self, job: Job) -> None:
         self._votes.pop(job.row, None)

@@ -41,8 +41,9 @@ class ResourceQuotas:
             if shortages:
                 name = quota.metadata.name
                 listed = ", ".join(each.resource for each in shortages)
-                message = f"resource quota insufficient: {listed}; quota {name}: {deficit_text(shortages)}"
-                return refusal(message, shortages, quota=name)
+                plain = f"quota {name}: {deficit_text(shortages)}"
+                message = f"resource quota insufficient: {listed}; {plain}"
+                return refusal(message, shortages, plain, quota=name)
         return Vote.PERMIT
 
     def _shortages(self, quota: ResourceQuota, job: Job) -> Iterator[Deficit]:

@@ -201,7 +201,7 @@ async def test_it_ends_when_it_is_told_to(stage: SchedulerStage) -> None:
 
 async def test_a_queue_hears_that_nothing_enforces_its_share(stage: SchedulerStage) -> None:
     made = queue("team")
-    made["spec"]["capability"] = {"cpu": "4"}
+    made["spec"]["deserved"] = {"cpu": "4"}
     stage.store.create(made)
     async with stage.scheduler():
         await stage.until(lambda: stage.events("NotEnforced"))
@@ -210,7 +210,7 @@ async def test_a_queue_hears_that_nothing_enforces_its_share(stage: SchedulerSta
             "Queue",
             "team",
         )
-        assert "spec.capability" in event["message"]
+        assert "spec.deserved" in event["message"]
 
 
 async def test_what_the_configuration_names_and_this_version_lacks_is_said_where_people_look(

@@ -133,15 +133,14 @@ def test_the_ray_job_starts_ray_by_itself() -> None:
     ]
 
 
-def test_the_job_that_does_not_fit_asks_for_more_than_the_demo_has() -> None:
+def test_the_job_that_does_not_fit_has_a_place_for_one_pod_in_the_demo() -> None:
     job = example("does-not-fit.yaml")
-    requests = [
-        task.size * parse_milli(container["resources"]["requests"]["cpu"])
-        for task in job.tasks
-        for container in task.pod_spec()["containers"]
-    ]
+    (task,) = job.tasks
+    (container,) = task.pod_spec()["containers"]
+    asked = parse_milli(container["resources"]["requests"]["cpu"])
 
-    assert sum(requests) > sum(1000 * cpus for cpus in (2, 1, 4))
+    assert task.size == 2
+    assert sum(1000 * cpus // asked for cpus in (2, 1, 4)) == 1
 
 
 def test_the_bad_job_has_its_plugin_mistakes_named() -> None:

@@ -81,6 +81,10 @@ def config_text(
     return yaml.safe_dump(document, sort_keys=False)
 
 
+WITHOUT_SHARES = config_text([["priority", "gang"], ["predicates", "binpack"]])
+"""A configuration for tests in which neither queues nor victims matter."""
+
+
 def case_config(case: Raw) -> str | None:
     """The configuration of a case: its `plugins`, or those of the set that `conf` names; None for Pumice's own."""
     tiers = case.get("plugins") or (

@@ -37,10 +37,15 @@ def _errors(text: str) -> list[str]:
 def test_the_default_is_quiet_and_complete() -> None:
     config = load_config()
     assert config.warnings == ()
-    assert [spec.name for spec, _ in config.actions] == ["enqueue", "allocate"]
+    actions = ["enqueue", "allocate", "backfill", "preempt", "reclaim"]
+    assert [spec.name for spec, _ in config.actions] == actions
     assert [(option.tier, option.spec.name) for option in config.plugins] == [
         (0, "priority"),
         (0, "gang"),
+        (0, "conformance"),
+        (0, "overcommit"),
+        (0, "drf"),
+        (0, "proportion"),
         (1, "predicates"),
         (1, "nodeorder"),
         (1, "binpack"),

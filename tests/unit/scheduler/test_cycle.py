@@ -10,6 +10,7 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.scenes import (
     NOW,
+    WITHOUT_SHARES,
     Scene,
     config_text,
     node,
@@ -29,7 +30,7 @@ WAITING: dict[str, Any] = {
 
 
 def test_only_what_changed_is_reported() -> None:
-    scene = Scene(WAITING)
+    scene = Scene(WAITING, WITHOUT_SHARES)
     first = scene.cycle()
     assert sorted(first.pod_groups) == ["ns/fits", "ns/waits"]
     assert sorted(first.all_pod_groups) == ["ns/fits", "ns/waits"]
@@ -179,7 +180,7 @@ def test_the_result_has_no_other_fields_than_documented() -> None:
 
 
 def test_a_queue_that_asks_for_what_nothing_enforces_is_told_once() -> None:
-    scene = Scene(WAITING)
+    scene = Scene(WAITING, WITHOUT_SHARES)
     scene.cycle()
     spec = {"capability": {"cpu": "4"}, "guarantee": {"resource": {"cpu": "1"}}}
     scene.state.set_queue(queue(["team", spec]))

@@ -9,7 +9,7 @@ from tests.unit.scheduler.scenes import NOW, Scene, case_config, case_id, load_c
 
 
 def scene_of(case: dict[str, Any]) -> Scene:
-    group = ["ns", "g", case.get("queue", "default"), case["min"], "Inqueue"]
+    group = ["ns", "g", case.get("queue", "default"), case.get("min", 1), "Inqueue"]
     case = {"queues": [["default"]], "podgroups": [group]} | case
     return Scene(case, case_config(case))
 

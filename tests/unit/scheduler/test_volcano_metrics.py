@@ -16,7 +16,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, with_plugins
+from tests.unit.scheduler.scenes import NOW, WITHOUT_SHARES, Scene, config_text, with_plugins
 
 CLUSTER: dict[str, Any] = {
     "nodes": [["n1", 4, "8Gi", {"resources": {"nvidia.com/gpu": 8}}]],
@@ -143,7 +143,7 @@ def test_measured_steps_are_milliseconds_by_volcanos_labels() -> None:
 
 
 def test_what_a_cycle_decided_is_counted() -> None:
-    scene, registry = Scene(CLUSTER), CollectorRegistry()
+    scene, registry = Scene(CLUSTER, WITHOUT_SHARES), CollectorRegistry()
     metrics = VolcanoMetrics(registry)
     result = scene.cycle()
     metrics.decided(result)
@@ -176,7 +176,7 @@ def test_ages_of_pods_and_gangs_are_milliseconds_and_never_below_zero() -> None:
 
 
 def test_what_queues_hold_ask_for_and_reserve_with_those_below_them() -> None:
-    scene = Scene(CLUSTER)
+    scene = Scene(CLUSTER, WITHOUT_SHARES)
     scene.cycle()
     registry = gauges(scene.state)
     assert read(registry, "allocated_milli_cpu") == {
@@ -204,7 +204,7 @@ def test_what_queues_hold_ask_for_and_reserve_with_those_below_them() -> None:
 
 
 def test_a_queue_that_is_gone_has_no_series() -> None:
-    scene = Scene(CLUSTER)
+    scene = Scene(CLUSTER, WITHOUT_SHARES)
     scene.cycle()
     registry = gauges(scene.state)
     scene.state.remove_queue("night")
@@ -237,7 +237,7 @@ SPEC = PluginSpec(name="publishing", summary="Publishes.", build=Publishing)
 
 
 def test_plugins_publish_what_they_compute_until_the_next_session() -> None:
-    scene = Scene(CLUSTER)
+    scene = Scene(CLUSTER, WITHOUT_SHARES)
     config = load_config(config_text([["publishing"]]), with_plugins(builtin_registry(), SPEC))
     run_cycle(scene.state, config, NOW)
     registry = gauges(scene.state)
@@ -247,7 +247,7 @@ def test_plugins_publish_what_they_compute_until_the_next_session() -> None:
     assert not read(registry, "real_capacity_scalar_resources")
     assert read(registry, "share") == {"default": 0, "night": 0.25, "root": 0.5, "team": 0.75}
     assert read(registry, "overused") == {"default": 0, "night": 0, "root": 0, "team": 1}
-    run_cycle(scene.state, load_config(None, builtin_registry()), NOW)
+    run_cycle(scene.state, load_config(WITHOUT_SHARES, builtin_registry()), NOW)
     assert not read(registry, "deserved_milli_cpu")
     assert not read(registry, "share")
 

@@ -84,7 +84,8 @@ def test_what_pods_of_a_gang_hold_tentatively_does_not_count_as_used() -> None:
     """The sentence is about the gang: what was used before it had its turn, and what all of its pods need."""
     scene = Scene(
         {
-            "nodes": [["n1", 4, "8Gi"]],
+            "nodes": [["n1", 8, "8Gi"]],
+            "queues": [["default", {"capability": {"cpu": 4}}]],
             "podgroups": [["ns", "g", "default", 3, "Inqueue"]],
             "pods": [
                 ["ns", "g-0", "", "Pending", 1, 0, "g"],
@@ -96,3 +97,18 @@ def test_what_pods_of_a_gang_hold_tentatively_does_not_count_as_used() -> None:
     )
     message = scene.cycle().pending["ns/g"].message
     assert message.endswith("queue default: 0 of 4 cpu used, 4 more allowed, needs 6")
+
+
+def test_a_queue_that_deserves_the_whole_cluster_leaves_it_to_the_nodes_to_refuse() -> None:
+    scene = Scene(
+        {
+            "nodes": [["n1", 4, "8Gi"], ["n2", 1, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 2, "Inqueue"]],
+            "pod_sets": [{"pg": "g", "count": 2, "cpu": 3}],
+        },
+        config_text([["gang", "predicates", "proportion"]]),
+    )
+    assert scene.cycle().pending["ns/g"].summary == (
+        "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (n1); "
+        "1 node is too small even when empty"
+    )
