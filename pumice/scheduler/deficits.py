@@ -37,11 +37,17 @@ class Deficit(NamedTuple):
     kept: int = 0
 
     @property
+    def left(self) -> int:
+        """How much more is allowed."""
+        return max(self.limit - self.used - self.kept, 0)
+
+    @property
     def quantities(self) -> dict[str, str]:
         """The same as quantities, ready for JSON, and how much more is allowed."""
         units = 1 if self.resource in _CPU else MILLI
-        left = max(self.limit - self.used, 0)
-        named = {"used": self.used, "limit": self.limit, "allowed": left, "needs": self.needs}
+        named = {"used": self.used, "limit": self.limit, "allowed": self.left, "needs": self.needs}
+        if self.kept:
+            named["kept"] = self.kept
         texts = {name: format_milli(amount * units) for name, amount in named.items()}
         return {"resource": self.resource} | texts
 
@@ -76,10 +82,9 @@ def _sentence(deficit: Deficit, used: str) -> str:
         return amount_text(deficit.resource, amount)
 
     kept = f", {text(deficit.kept)} kept for guarantees of other queues" if deficit.kept else ""
-    left = max(deficit.limit - deficit.used - deficit.kept, 0)
     return (
         f"{text(deficit.used)} of {text(deficit.limit)} {deficit.resource} {used}{kept}, "
-        f"{text(left)} more allowed, needs {text(deficit.needs)}"
+        f"{text(deficit.left)} more allowed, needs {text(deficit.needs)}"
     )
 
 

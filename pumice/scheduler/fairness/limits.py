@@ -152,7 +152,7 @@ class PathLimits:
             at: Row of the queue whose limit it is; -1 for the cluster.
             shortages: What is missing.
             used: How what counts against the limit is called.
-            start: What the sentence begins with.
+            start: What the message begins with, in Volcano's wording.
         """
         queue = self._names[row]
         limiting = self._names[at] if at >= 0 else ""
@@ -161,5 +161,5 @@ class PathLimits:
             where += " the cluster has"
         elif at != row:
             where += f" queue {limiting} above it has"
-        message = f"{start}{where} {deficit_text(shortages, used)}"
-        return refusal(message, shortages, queue=queue, limitedBy=limiting)
+        plain = f"{where} {deficit_text(shortages, used)}"
+        return refusal(f"{start}{plain}", shortages, plain, queue=queue, limitedBy=limiting)

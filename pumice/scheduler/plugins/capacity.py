@@ -196,6 +196,10 @@ class Capacity:
         if not exceeds.any():
             return Vote.PERMIT
         place = int(exceeds.any(axis=1).argmax())
+        while place + 1 < len(path) and not np.any(
+            exceeds[place] & (~exceeds[place + 1] | (limits[place] < limits[place + 1]))
+        ):
+            place += 1  # the limit comes from above
         shortages = [
             Deficit(
                 self._session.resource(column),
