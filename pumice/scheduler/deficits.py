@@ -36,19 +36,27 @@ class Deficit(NamedTuple):
         used: How much of the limit is used.
         limit: The limit.
         needs: How much is needed.
+        kept: How much of what is not used is kept for the guarantees of other queues.
     """
 
     resource: str
     used: int
     limit: int
     needs: int
+    kept: int = 0
+
+    @property
+    def left(self) -> int:
+        """How much more is allowed."""
+        return max(self.limit - self.used - self.kept, 0)
 
     @property
     def quantities(self) -> dict[str, str]:
         """The same as quantities, ready for JSON, and how much more is allowed."""
         units = 1 if self.resource in _CPU else MILLI
-        left = max(self.limit - self.used, 0)
-        named = {"used": self.used, "limit": self.limit, "allowed": left, "needs": self.needs}
+        named = {"used": self.used, "limit": self.limit, "allowed": self.left, "needs": self.needs}
+        if self.kept:
+            named["kept"] = self.kept
         texts = {name: format_milli(amount * units) for name, amount in named.items()}
         return {"resource": self.resource} | texts
 
@@ -75,11 +83,17 @@ def deficit_text(shortages: Sequence[Deficit], used: str = "used") -> str:
         shortages: What is missing.
         used: How what counts against the limit is called.
     """
-    return "; ".join(
-        f"{amount_text(each.resource, each.used)} of {amount_text(each.resource, each.limit)} "
-        f"{each.resource} {used}, {amount_text(each.resource, max(each.limit - each.used, 0))} more allowed, "
-        f"needs {amount_text(each.resource, each.needs)}"
-        for each in shortages
+    return "; ".join(_sentence(each, used) for each in shortages)
+
+
+def _sentence(deficit: Deficit, used: str) -> str:
+    def text(amount: int) -> str:
+        return amount_text(deficit.resource, amount)
+
+    kept = f", {text(deficit.kept)} kept for guarantees of other queues" if deficit.kept else ""
+    return (
+        f"{text(deficit.used)} of {text(deficit.limit)} {deficit.resource} {used}{kept}, "
+        f"{text(deficit.left)} more allowed, needs {text(deficit.needs)}"
     )
 
 

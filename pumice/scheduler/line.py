@@ -51,12 +51,11 @@ class Line(Generic[T]):
             self._heap = [(self._key(element), element) for _, element in self._heap]
             heapq.heapify(self._heap)
             self._seen = epoch
-        while True:
-            key, element = heapq.heappop(self._heap)
-            if not self._heap:
-                return element
+        heap = self._heap
+        while len(heap) > 1:
+            key, element = heap[0]
             fresh = self._key(element)
-            if fresh != key and fresh > self._heap[0][0]:
-                heapq.heappush(self._heap, (fresh, element))
-                continue
-            return element
+            if fresh == key or fresh < min(heap[1:3])[0]:
+                break
+            heapq.heapreplace(heap, (fresh, element))
+        return heapq.heappop(heap)[1]

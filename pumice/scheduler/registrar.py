@@ -150,7 +150,11 @@ class Registrar:
         self._add(self._extensions.preemptive, check, "enablePreemptive")
 
     def preemptable(
-        self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
+        self,
+        check: VictimCheck,
+        *,
+        by: Callable[[Preemptor], Hashable] = gang_of,
+        grows_stricter: bool = False,
     ) -> None:
         """Say which running pods may go for a pod of their own queue.
 
@@ -160,7 +164,10 @@ class Registrar:
         Args:
             check: The function.
             by: What of the pod that asks decides about the answers, besides its queue; its gang unless told.
+            grows_stricter: Whether the answers for a gang become stricter with each place that it is promised, so that
+                another gang, which `by` says is equal, starts with the first answers again.
         """
+        self._extensions.grows_stricter |= grows_stricter and self.is_on("enablePreemptable")
         self._add_check(self._extensions.preemptable, check, by, "enablePreemptable")
 
     def reclaimable(

@@ -26,6 +26,7 @@ class Spared:
         protected: How many are marked as not preemptable, or were refused by the API server a moment ago.
         by: How many each plugin spares, the first one that does; an empty name where no plugin allows evictions.
         never: Whether the pods of the gang never preempt others.
+        refused: Why the queue of the gang may take nothing back, whatever runs.
     """
 
     action: str
@@ -34,12 +35,15 @@ class Spared:
     protected: int = 0
     by: Mapping[str, int] = field(default_factory=dict)
     never: bool = False
+    refused: str = ""
 
     @property
     def summary(self) -> str:
         """For people: `preempt: none of 5 running pods may go (3 spared by priority, 2 by gang)`."""
         if self.never:
             return f"{self.action}: its pods never preempt others (preemptionPolicy)"
+        if self.refused:
+            return f"{self.action}: {self.refused}"
         pods = f"{self.candidates} running pod{'' if self.candidates == 1 else 's'}"
         which = f"{self.allowed} of {pods} may go, which is not enough"
         if not self.allowed:
@@ -54,7 +58,8 @@ class Spared:
     @property
     def details(self) -> dict[str, Any]:
         """The same, ready for JSON."""
-        return {
+        refused = {"refused": self.refused} if self.refused else {}
+        return refused | {
             "action": self.action,
             "candidates": self.candidates,
             "allowed": self.allowed,

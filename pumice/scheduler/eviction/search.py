@@ -33,6 +33,7 @@ class Search:
         self._orders: list[VictimOrder] = []
         self._places: dict[Hashable, int] = {}
         self._spared: dict[Hashable, Spared] = {}
+        self._gangs: dict[Hashable, str] = {}
 
     # -- statements --------------------------------------------------------------------------
 
@@ -136,7 +137,12 @@ class Search:
     ) -> tuple[Bounds, Planner]:
         key = rules.preemptor_class(self._session, preemptor)
         known = self._classes.get(key)
-        if known is None:
+        gang = self._gangs.get(key)
+        self._gangs[key] = preemptor.job.key
+        if known is not None:
+            if self._session.extensions.grows_stricter and gang != preemptor.job.key:
+                known[0].reset()  # the last gang came to stricter answers than this one starts with
+        else:
             bounds = Bounds(self._session, preemptor, rules)
             order = VictimOrder(self._session, rules)
             self._orders.append(order)

@@ -14,6 +14,7 @@ from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.results import Event
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
+from pumice.scheduler.victims import Spared
 
 __all__ = ["explain", "finish", "hungry_jobs", "seek", "waiting_tasks"]
 
@@ -103,9 +104,16 @@ def explain(session: Session, search: Search, rules: Rules, job: Job, action: st
     outcome = session.outcomes.get(job.key)
     if outcome is not None and outcome.failed is not None:
         tasks = [task for task in tasks if task.shape is outcome.failed[0].shape]
-    if tasks:
-        first = min(tasks, key=lambda task: (task.never_preempts, task.order))
-        search.note_spared(action, Preemptor(first, job, session.state.queues[job.queue]), rules)
+    if not tasks:
+        return
+    first = min(tasks, key=lambda task: (task.never_preempts, task.order))
+    queue = session.state.queues[job.queue]
+    refusal = session.why_not_preemptive(queue, first) if action == "reclaim" else None
+    if refusal is None or first.never_preempts:
+        search.note_spared(action, Preemptor(first, job, queue), rules)
+    elif outcome is None or outcome.refused != refusal:
+        spared = Spared(action, refused=refusal.message)
+        session.spared.setdefault(job.key, {})[action] = spared
 
 
 def finish(session: Session, search: Search, statement: Statement, job: Job, reason: str) -> bool:

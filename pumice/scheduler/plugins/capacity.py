@@ -5,16 +5,19 @@ A queue states a limit (`spec.capability`), what it gets back when it needs it (
 above it, whose limits hold as well, and gangs belong into queues without others below them.
 """
 
-from collections.abc import Sequence
+import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.deficits import Deficit, deficit_text, insufficient
 from pumice.scheduler.fairness.entitlements import Entitlements
-from pumice.scheduler.fairness.limits import QueueLimits, Use, use_sentence
+from pumice.scheduler.fairness.limits import PathLimits
 from pumice.scheduler.fairness.reclaim import over_deserved
-from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.nodes import NodeRecord
+from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import SortKey, Vote
 from pumice.scheduler.registrar import Registrar
@@ -43,41 +46,58 @@ class Capacity:
         total = session.total()
         self._rights = Entitlements.of(table, total, in_tree=in_tree)
         self._held = table.tree if in_tree else table.allocated
-        self._limits = QueueLimits(table.names, session.jobs, self._rights, self._held, total)
+        self._limits = PathLimits(table.names, session.jobs, self._rights, self._held, total)
         self._above = frozenset(self._rights.parents)
-        self._deserved: dict[str, list[tuple[int, tuple[tuple[int, int], ...]]]] = {}
+        self._votes: dict[tuple[int, bytes, bytes], Vote | Reason] = {}
+        self._paths = [path[::-1] for path in self._rights.paths]
+        self._deserved: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._known: dict[int, float] = {}
         self._claims: Ints | None = None
         register.queue_order(self._key)
-        register.allocatable(self._why_not_allocatable)
+        register.allocatable(self._why_not_allocatable, room=self._room)
         register.preemptive(self._why_not_preemptive)
-        register.reclaimable(self._may_go)
+        register.reclaimable(self._may_go, by=self._full_queue)
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
         if in_tree:
             register.victim_queue_order(self._distance)
+        register.on_allocate(self._note)
+        register.on_deallocate(self._note)
+        session.publish("deserved", self._rights.deserved)
+        session.publish("real_capacity", self._rights.real)
+        session.publish("capacity", self._rights.capability)
+        session.publish("share", self._shares())
 
     # -- order -------------------------------------------------------------------------------
 
     def _key(self, queue: Queue) -> SortKey:
         """Priority, then the shares of the queues above it and its own."""
-        name = queue.metadata.name
-        path = self._deserved.get(name)
-        if path is None:
-            rows = reversed(self._rights.paths[self._table.rows[name]])
-            path = self._deserved[name] = [(row, self._deserved_of(row)) for row in rows]
-        return (-queue.spec.priority, tuple([self._share(*each) for each in path]))
+        known = self._known
+        shares = []
+        for row in self._paths[self._table.rows[queue.metadata.name]]:
+            share = known.get(row)
+            if share is None:
+                share = known[row] = self._share(row)
+            shares.append(share)
+        return (-queue.spec.priority, tuple(shares))
 
-    def _deserved_of(self, row: int) -> tuple[tuple[int, int], ...]:
-        """Columns and amounts that a queue deserves."""
-        columns = self._rights.named[row].nonzero()[0].tolist()
-        return tuple((column, self._rights.deserved.item(row, column)) for column in columns)
-
-    def _share(self, row: int, deserved: Sequence[tuple[int, int]]) -> float:
+    def _share(self, row: int) -> float:
         """The largest part of what a queue deserves that it holds, of any resource."""
-        if not deserved:
-            return _NOT_DESERVING
+        deserved = self._deserved.get(row)
+        if deserved is None:
+            columns = self._rights.named[row].nonzero()[0].tolist()
+            amounts = self._rights.deserved[row, columns].tolist()
+            deserved = self._deserved[row] = tuple(zip(columns, amounts, strict=True))
         held = self._held
-        return max([held.item(row, column) / amount for column, amount in deserved])
+        parts = [held.item(row, column) / amount for column, amount in deserved]
+        return max(parts, default=_NOT_DESERVING)
+
+    def _shares(self) -> Floats:
+        """The share of each queue."""
+        named, deserved = self._rights.named, self._rights.deserved
+        parts = np.zeros(self._held.shape)
+        np.divide(self._held, deserved, out=parts, where=named)
+        return np.where(named.any(axis=1), parts.max(axis=1), _NOT_DESERVING)
 
     def _distance(self, queue: Queue, preemptor: Queue) -> int:
         """Queues that have more queues above them in common with the one that asks come first."""
@@ -93,6 +113,19 @@ class Capacity:
         if row in self._above:
             return self._why_not_leaf(queue.metadata.name)
         return self._limits.why_not(row, task)
+
+    def _room(self, queue: Queue) -> Ints:
+        return self._limits.room(self._table.rows[queue.metadata.name])
+
+    def _note(self, task: Task, _: NodeRecord) -> None:
+        """Take in that a queue, and with it those above, hold more or less than before."""
+        row = self._session.jobs[task.job].row if task.job else -1
+        if row < 0:
+            return
+        for each in self._paths[row]:
+            self._known.pop(each, None)
+        if self._limits.guarantees:
+            self._limits.guarantees.note(row)
 
     def _why_not_leaf(self, name: str) -> Reason:
         message = f"queue {name} has queues below it; gangs belong into one of those"
@@ -112,55 +145,76 @@ class Capacity:
         if refusal is not None:
             return refusal
         uses = [
-            Use(
+            Deficit(
                 need.name,
                 self._held.item(row, need.column),
                 self._rights.deserved.item(row, need.column),
-                0,
                 need.amount,
-                need.column,
             )
             for need in task.shape.needs
             if need.column != PODS
         ]
         if any(use.limit and use.used + use.needs <= use.limit for use in uses):
             return None
-        listed = "; ".join(use_sentence(use) for use in uses) or "the pod asks for nothing"
+        listed = deficit_text(uses) or "the pod asks for nothing"
         message = f"queue {name} takes nothing back beyond what it deserves: {listed}"
         return Reason("QueueDeserved", message, {"queue": name}, (name,))
 
     def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
-        row = preemptor.job.row
-        full = self._limits.full_queue(row, preemptor.task) if row >= 0 else None
+        full = self._full_queue(preemptor)
         return over_deserved(preemptor, candidates, self._rights, self._held, self._levels, full)
+
+    def _full_queue(self, preemptor: Preemptor) -> int | None:
+        """The queue that has to make room, by row; the same for all gangs of a queue."""
+        row = preemptor.job.row
+        return self._limits.full_queue(row, preemptor.task) if row >= 0 else None
 
     # -- entering ----------------------------------------------------------------------------
 
     def _vote(self, job: Job) -> Vote | Reason:
-        """A gang may enter if its minimum fits beside what is held and reserved, in its queue and all above it."""
-        row, names = job.row, self._table.names
+        """A gang may enter if its minimum fits beside what is held and reserved, in its queue and all above it.
+
+        Gangs that need the same of a queue get the same answer as long as nothing entered in between.
+        """
+        row = job.row
         if row < 0:
             return Vote.ABSTAIN
         if row in self._above:
-            return self._why_not_leaf(names[row])
-        claims = self._claimed()
-        for column, asks in enumerate(job.minimum.tolist()):
-            if not asks or column in (SCORED_CPU, SCORED_MEMORY):
-                continue
-            for each in self._rights.paths[row]:
-                used, limit = claims.item(each, column), self._rights.real.item(each, column)
-                if used + asks > limit:
-                    resource = self._session.resource(column)
-                    return self._limits.reason(
-                        row, each, Use(resource, used, limit, 0, asks, column)
-                    )
-        return Vote.PERMIT
+            return self._why_not_leaf(self._table.names[row])
+        claims = self._claimed()[self._rights.paths[row]]
+        key = row, job.minimum.tobytes(), claims.tobytes()
+        vote = self._votes.get(key)
+        if vote is None:
+            vote = self._votes[key] = self._judge(job, row, claims)
+        return vote
+
+    def _judge(self, job: Job, row: int, claims: Ints) -> Vote | Reason:
+        path = self._rights.paths[row]
+        limits = self._rights.real[path]
+        exceeds = (claims + job.minimum > limits) & (job.minimum > 0)
+        exceeds[:, [SCORED_CPU, SCORED_MEMORY]] = False
+        if not exceeds.any():
+            return Vote.PERMIT
+        place = int(exceeds.any(axis=1).argmax())
+        while place + 1 < len(path) and not np.any(
+            exceeds[place] & (~exceeds[place + 1] | (limits[place] < limits[place + 1]))
+        ):
+            place += 1  # the limit comes from above
+        shortages = [
+            Deficit(
+                self._session.resource(column),
+                claims.item(place, column),
+                limits.item(place, column),
+                job.minimum.item(column),
+            )
+            for column in np.flatnonzero(exceeds[place]).tolist()
+        ]
+        start = f"queue resource quota insufficient: {insufficient(shortages)}; "
+        return self._limits.reason(row, path[place], shortages, "used or reserved", start)
 
     def _enter(self, job: Job) -> None:
-        if job.row < 0 or not job.min_resources:
-            return
-        path = self._rights.paths[job.row]
-        self._claimed()[path] += (job.minimum - job.allocated).clip(min=0)
+        if job.row >= 0 and job.min_resources:
+            self._claimed()[self._rights.paths[job.row]] += remainder(job)
 
     def _claimed(self) -> Ints:
         """What queues hold and have reserved beyond it, as it was when a gang first asked, and gangs that entered since."""

@@ -32,7 +32,8 @@ class Drf:
         """Register orders and checks of victims."""
         self._share = DominantShare(session.total())
         register.job_order(self._of_job)
-        register.preemptable(self._may_go)
+        self._first: dict[tuple[str, int], float] = {}
+        register.preemptable(self._may_go, by=self._starts_with, grows_stricter=True)
         if not register.is_on("enableHierarchy"):
             return
         tree = ShareTree(session, self._share)
@@ -49,9 +50,20 @@ class Drf:
     def _of_job(self, job: Job) -> float:
         return self._share.of(job.allocated)
 
+    def _starts_with(self, preemptor: Preemptor) -> float:
+        """Share with which the gang of a pod was first looked at for pods like this; gangs with equal ones are alike."""
+        key = preemptor.job.key, preemptor.task.shape.number
+        if key not in self._first:
+            self._first[key] = self._share_with(preemptor)
+        return self._first[key]
+
+    def _share_with(self, preemptor: Preemptor) -> float:
+        """Share that the gang of a pod would have with it."""
+        return self._share.of(preemptor.job.allocated + preemptor.task.shape.vector)
+
     def _may_go(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
         """A pod may go while its job would keep at least the share that the job of the preemptor would have."""
-        ours = self._share.of(preemptor.job.allocated + preemptor.task.shape.vector)
+        ours = self._share_with(preemptor)
         if not len(candidates):
             return np.zeros(0, dtype=np.bool_)
         held = np.array([job.allocated for job in candidates.jobs])[candidates.job]

@@ -21,7 +21,7 @@ from pumice.scheduler.deficits import (
 )
 from pumice.scheduler.fair_shares import fair_shares
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
-from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import remainder
@@ -54,7 +54,7 @@ class Proportion:
         register.overused(self._is_overused)
         register.allocatable(self._why_not, room=self._room)
         register.preemptive(self._why_not)
-        register.reclaimable(self._exceeding)
+        register.reclaimable(self._exceeding, by=any_preemptor)
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
         register.job_entitled(self._is_entitled)

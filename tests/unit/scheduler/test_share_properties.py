@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pumice.api import keys
 from pumice.api.quantities import parse_milli
 from pumice.scheduler.fairness.entitlements import Entitlements
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status, Task
 from pumice.scheduler.session import Session
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, config_text
@@ -140,6 +140,77 @@ def test_what_others_are_guaranteed_stays_free(cluster: dict[str, Any]) -> None:
             if others:
                 kept = sum(max(promised[name] - after.get((name, "cpu"), 0), 0) for name in others)
                 assert sum(after.get((name, "cpu"), 0) for name in paths) + kept <= total
+
+
+def _slow_refuses(scene: Scene, paths: dict[str, list[str]], queue: str, task: Task) -> bool:
+    """Whether a queue cannot take the CPU and memory of a pod, counted from the pods and the specs of the queues."""
+    queues, shares = scene.state.queues, scene.state.shares
+    used, total = _used(scene, paths), scene.state.nodes.rows().allocatable.sum(axis=0)
+    rights = Entitlements.of(shares, total, in_tree=len(paths["a"]) > 1)
+    above = {name: path[1] if len(path) > 1 else "" for name, path in paths.items()}
+    for name in paths[queue]:
+        for column, resource in enumerate(RESOURCES):
+            asks = int(task.shape.vector[column])
+            if not asks:
+                continue
+            use = used.get((name, resource), 0)
+            stated = (queues[name].spec.capability or {}).get(resource)
+            milli = parse_milli(stated) if stated is not None else 0
+            limit = milli if resource == "cpu" else milli // 1000
+            if limit and use + asks > limit:
+                return True
+            own = int(rights.guarantee[shares.rows[name], column])
+            siblings = [each for each in paths if above[each] == above[name]]
+            kept = sum(
+                max(
+                    int(rights.guarantee[shares.rows[each], column])
+                    - used.get((each, resource), 0),
+                    0,
+                )
+                for each in siblings
+                if each != name
+            )
+            parent = above[name]
+            shared = int(rights.real[shares.rows[parent], column]) if parent else int(total[column])
+            held = sum(used.get((each, resource), 0) for each in siblings)
+            if parent:
+                held = used.get((parent, resource), 0)
+            if kept and use + asks > own and held + kept + asks > shared:
+                return True
+    return False
+
+
+@EXAMPLES
+@given(clusters(), st.booleans(), st.data())
+def test_limits_and_guarantees_are_those_of_a_recount(
+    cluster: dict[str, Any], in_tree: bool, data: st.DataObject
+) -> None:
+    """After any decisions, and after they are undone; and what is said about room agrees with what is said about a pod."""
+    scene = Scene(cluster, config_text(CAPACITY if in_tree else FLAT))
+    session = open_session(scene)
+    paths = _paths(scene, in_tree=in_tree)
+    inner = {each for path in paths.values() for each in path[1:]}
+
+    def check() -> None:
+        for task in scene.state.tasks.values():
+            queue = scene.state.jobs[task.job].queue
+            if task.status is not Status.PENDING or queue in inner:
+                continue
+            refusal = session.why_not_allocatable(scene.state.queues[queue], task)
+            assert (refusal is not None) is _slow_refuses(scene, paths, queue, task)
+            fits = session.has_room(scene.state.queues[queue], task.shape.vector)
+            assert fits is (refusal is None)
+
+    check()
+    statement = session.statement()
+    for task in list(scene.state.tasks.values()):
+        if task.status is Status.PENDING and data.draw(st.booleans()):
+            statement.allocate(task, scene.state.nodes.order[0])
+        elif task.status is Status.RUNNING and data.draw(st.booleans()):
+            statement.evict(task)
+    check()
+    statement.discard()
+    check()
 
 
 # -- entitlements ----------------------------------------------------------------------------

@@ -256,3 +256,52 @@ def test_no_gang_falls_below_its_minimum_and_nobody_goes_for_less(
         gang = scene.state.jobs[scene.state.tasks[key].job]
         promised = sum(task in result.pipelined for task in gang.tasks)
         assert gang.ready + promised >= gang.min_member
+
+
+@EXAMPLES
+@given(contested())
+def test_what_gangs_alike_have_found_before_changes_nothing(cluster: dict[str, Any]) -> None:
+    """Answers of drf become stricter with each pod of a gang; the next gang starts with the first answers again."""
+    scene = Scene(cluster, config_text([["drf"]]))
+    session = open_session(scene)
+    shared = Search(session)
+    statement = session.statement()
+    for preemptor in _waiting(session):
+        rules = between_jobs(session, preemptor.job)
+        alone = Search(session).find(preemptor, rules, statement)
+        plan = shared.find(preemptor, rules, statement)
+        assert plan == alone
+        if plan is not None:
+            shared.apply(plan, preemptor, statement)
+
+
+def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
+    """The second pod of the first gang would have a larger share than what is left to the victim's gang."""
+    scene = Scene(
+        {
+            "nodes": [["n0", 2, "8Gi"], ["n1", 2, "8Gi"], ["n2", 6, "8Gi"]],
+            "podgroups": [
+                ["ns", "a", "default", 2, "Inqueue"],
+                ["ns", "b", "default", 1, "Inqueue"],
+                ["ns", "rest", "default", 1, "Running"],
+                ["ns", "x", "default", 1, "Running"],
+                ["ns", "y", "default", 1, "Running"],
+            ],
+            "pods": [
+                ["ns", "a-0", "", "Pending", 2, 0, "a"],
+                ["ns", "a-1", "", "Pending", 2, 0, "a"],
+                ["ns", "b-0", "", "Pending", 2, 0, "b"],
+                *(["ns", f"x-{n}", f"n{n}", "Running", 2, 0, "x"] for n in (0, 1)),
+                *(["ns", f"x-{n}", "n2", "Running", 1, 0, "x"] for n in (2, 3)),
+                ["ns", "rest-0", "n2", "Running", 4, 0, "rest"],
+            ],
+        },
+        config_text([["drf"], ["nodeorder"]]),
+    )
+    session = open_session(scene)
+    search, statement = Search(session), session.statement()
+    plans = [
+        search.place(preemptor, between_jobs(session, preemptor.job), statement)
+        for preemptor in _waiting(session)
+    ]
+    assert [plan is not None for plan in plans] == [True, False, True]

@@ -8,6 +8,7 @@ import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
 
 from pumice.api.meta import ObjectMeta
+from pumice.api.queues import Queue
 from pumice.scheduler import ClusterState, builtin_registry, load_config, run_cycle
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import CPU
@@ -249,3 +250,21 @@ def test_plugins_publish_what_they_compute_until_the_next_session() -> None:
     run_cycle(scene.state, load_config(WITHOUT_SHARES, builtin_registry()), NOW)
     assert not read(registry, "deserved_milli_cpu")
     assert not read(registry, "share")
+
+
+def test_capacity_publishes_what_queues_deserve_and_may_hold() -> None:
+    """Of 4 cpus the team deserves 2 and may have 3; a queue without `deserved` counts as one that has all of it."""
+    limits = {"capability": {"cpu": 3}, "deserved": {"cpu": 2}}
+    queues = [["root"], ["team", limits], ["night", {"parent": "team", "deserved": {"cpu": 1}}]]
+    plugins: list[Any] = [["gang", {"capacity": ["Allocatable", "Hierarchy"]}, "predicates"]]
+    scene = Scene(CLUSTER | {"queues": queues}, config_text(plugins))
+    scene.cycle()
+    scene.state.set_queue(Queue(metadata=ObjectMeta(name="new")))
+    scene.cycle()
+    registry = gauges(scene.state)
+    assert read(registry, "capacity_milli_cpu") == {"team": 3000}
+    everything = {"default": 4000, "new": 4000, "root": 4000}
+    assert read(registry, "real_capacity_milli_cpu") == everything | {"team": 3000, "night": 3000}
+    deserved = read(registry, "deserved_milli_cpu")
+    assert deserved == {"default": 0, "new": 0, "root": 0, "team": 2000, "night": 1000}
+    assert read(registry, "share") == {"default": 1, "new": 1, "root": 1, "team": 1, "night": 2}

@@ -93,7 +93,7 @@ def test_a_gang_that_was_refused_is_tried_again_when_its_queue_has_room() -> Non
     )
     scene.start(result := scene.cycle())
     assert list(result.binds) == ["ns/first-0"]
-    assert scene.cycle().pending["ns/second"].details["limit"]["used"] == "2"
+    assert scene.cycle().pending["ns/second"].details["shortages"][0]["used"] == 2000
     scene.state.remove_pod("ns", "first-0")
     assert list(scene.cycle().binds) == ["ns/second-0"]
 
@@ -133,12 +133,6 @@ def test_refusals_of_a_gang_say_what_the_gang_needs() -> None:
     )
     reason = scene.cycle().pending["ns/waits"]
     assert reason.message.endswith("queue research: 6 of 8 cpu used, 2 more allowed, needs 12")
-    assert reason.details["limit"] == {
-        "queue": "research",
-        "resource": "cpu",
-        "used": "6",
-        "limit": "8",
-        "guaranteedToOthers": "0",
-        "left": "2",
-        "needs": "12",
-    }
+    shortage = {"resource": "cpu", "used": 6000, "limit": 8000, "needs": 12000, "kept": 0}
+    assert reason.details["shortages"] == [shortage]
+    assert (reason.details["queue"], reason.details["limitedBy"]) == ("research", "research")

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.api import keys
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases
+from tests.unit.scheduler.scenes import Scene, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates, candidates_of, may_go, preemptor_of
 
 
@@ -64,7 +64,7 @@ def test_pods_of_larger_jobs_may_go(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", load_cases("drf.yaml", "hierarchy"), ids=case_id)
 def test_queues_in_a_tree(case: dict[str, Any]) -> None:
-    switches = case.get("switches", ["Hierarchy", "QueueOrder", "JobOrder"])
+    tiers: Any = [[{"drf": case["switches"]}]] if "switches" in case else conf("HDRF")
     scene = Scene(
         {
             "nodes": case["nodes"],
@@ -77,7 +77,7 @@ def test_queues_in_a_tree(case: dict[str, Any]) -> None:
                 for name, (_, count, cpu, memory) in case["gangs"].items()
             ],
         },
-        config_text([[{"drf": switches}]], ["allocate"]),
+        config_text(tiers, ["allocate"]),
     )
     placed: dict[str, int] = {}
     for pod in scene.cycle().binds:
