@@ -59,6 +59,7 @@ class Capacity:
         register.reclaimable(self._may_go, by=self._full_queue)
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
+        register.job_entitled(self._is_entitled)
         if in_tree:
             register.victim_queue_order(self._distance)
         register.on_allocate(self._note)
@@ -174,14 +175,14 @@ class Capacity:
     def _vote(self, job: Job) -> Vote | Reason:
         """A gang may enter if its minimum fits beside what is held and reserved, in its queue and all above it.
 
-        Gangs that need the same of a queue get the same answer as long as nothing entered in between.
+        What `preempt` may evict for it does not count. Gangs that need the same of a queue get the same answer as long as nothing entered in between.
         """
         row = job.row
         if row < 0:
             return Vote.ABSTAIN
         if row in self._above:
             return self._why_not_leaf(self._table.names[row])
-        claims = self._claimed()[self._rights.paths[row]]
+        claims = self._claimed()[self._rights.paths[row]] - self._session.yielding(job)
         key = row, job.minimum.tobytes(), claims.tobytes()
         vote = self._votes.get(key)
         if vote is None:
@@ -211,6 +212,15 @@ class Capacity:
         ]
         start = f"queue resource quota insufficient: {insufficient(shortages)}; "
         return self._limits.reason(row, path[place], shortages, "used or reserved", start)
+
+    def _is_entitled(self, job: Job) -> bool:
+        """Whether a queue, with what a gang needs at least, holds no more than it deserves of what it names."""
+        row = job.row
+        if row < 0:
+            return False
+        asks = (job.minimum > 0) & self._rights.named[row]
+        holds = self._claimed()[row] + job.minimum
+        return bool(asks.any() and not np.any(asks & (holds > self._rights.deserved[row])))
 
     def _enter(self, job: Job) -> None:
         if job.row >= 0 and job.min_resources:
