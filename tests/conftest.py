@@ -1,7 +1,7 @@
 """Fixtures that several folders share, and which tests are too slow for the quick suite, or run alone."""
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 import structlog
@@ -71,6 +71,16 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture
+def freezing_again() -> Iterator[None]:
+    """For a test after which nothing is frozen: the tests that were found are kept away from the garbage collector again.
+
+    Otherwise each later look at all objects takes half a second.
+    """
+    yield
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
