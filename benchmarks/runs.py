@@ -21,8 +21,8 @@ __all__ = ["Round", "Runs"]
 AT_ONCE = 64
 """Requests under way at once, in the bare loop and when Jobs are submitted."""
 
-CALM_SECONDS = 4.0
-"""A run has ended when nothing has been written for so long."""
+CALM_SECONDS = 6.0
+"""A run has ended when nothing has been written for so long; the status of a queue is written after 5 s without a change."""
 
 TURNS = 2
 """How often in a round the loop and the controller create pods in turns, while no scheduler runs."""

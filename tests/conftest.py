@@ -1,7 +1,8 @@
 """Fixtures that several folders share, and which tests are too slow for the quick suite, or run alone."""
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -59,6 +60,15 @@ ALONE = (
 """Tests on the control plane that measure a process, or whose certificates last for seconds."""
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave unread the files of slow tests where none of them is asked for: reading all takes each worker a second."""
+    asked = config.option.markexpr
+    if "not slow" not in asked or " or " in asked or config.rootpath not in collection_path.parents:
+        return None
+    path = f"{collection_path.relative_to(config.rootpath).as_posix()}/"
+    return True if path.startswith(SLOW) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep Python's garbage collector away from the tests that were found.
@@ -71,6 +81,16 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture
+def freezing_again() -> Iterator[None]:
+    """For a test after which nothing is frozen: the tests that were found are kept away from the garbage collector again.
+
+    Otherwise each later look at all objects takes half a second.
+    """
+    yield
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,10 @@
 """From a CustomResourceDefinition to the resource that it defines."""
 
 import copy
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from pumice.api import structural
 from pumice.api.fields import FieldError
@@ -11,7 +14,7 @@ from pumice.embedded.resources import STATUS, Column, Resource
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy
 
-__all__ = ["CustomStrategy", "resource_of"]
+__all__ = ["CustomStrategy", "compiled", "resource_of"]
 
 _AGE = Column("Age", ".metadata.creationTimestamp", "date", "", 0)
 
@@ -55,6 +58,23 @@ class CustomStrategy(Strategy):
         return self.schema.validate(obj)
 
 
+def compiled(schema: dict[str, Any]) -> Structural:
+    """Compile a schema; equal schemas are compiled once.
+
+    A definition is compiled when it is checked and again when it is served, and tests start hundreds of
+    clusters with the same definitions.
+
+    Raises:
+        SchemaError: The schema is invalid.
+    """
+    return _compiled(msgspec.json.encode(schema))
+
+
+@lru_cache(maxsize=64)
+def _compiled(schema: bytes) -> Structural:
+    return structural.compile(msgspec.json.decode(schema))
+
+
 def resource_of(crd: Obj) -> list[Resource]:
     """The resources that a definition serves, one a version; all of them share their objects."""
     spec = crd["spec"]
@@ -78,7 +98,7 @@ def _version(crd: Obj, version: dict[str, Any]) -> Resource:
     columns = version.get("additionalPrinterColumns")
     return Resource(
         kind=kind,
-        strategy=CustomStrategy(structural.compile(schema), has_status=has_status),
+        strategy=CustomStrategy(compiled(schema), has_status=has_status),
         singular=names.get("singular") or names["kind"].lower(),
         list_kind=names.get("listKind") or f"{names['kind']}List",
         categories=tuple(names.get("categories") or ()),

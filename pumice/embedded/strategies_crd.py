@@ -3,6 +3,7 @@
 from pumice.api import structural
 from pumice.api.fields import FieldError
 from pumice.embedded import shapes
+from pumice.embedded.crds import compiled
 from pumice.embedded.naming import plain_label_problem
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy, field_invalid, field_required
@@ -107,7 +108,7 @@ def _version_errors(version: Obj, path: str) -> list[FieldError]:
         errors.append(field_required(schema_path, "schemas are required"))
     else:
         try:
-            structural.compile(schema)
+            compiled(schema)
         except structural.SchemaError as error:
             errors.append(FieldError(schema_path, f"Invalid value: {error}", "API-INVALID"))
     for number, column in enumerate(version.get("additionalPrinterColumns") or ()):

@@ -15,9 +15,9 @@ from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, Conflict, NotFound
 from pumice.cluster.events import Reference
-from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Event
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
+from pumice.scheduler.worker.pod_requests import Decision, PodRequests
 
 __all__ = ["Evictor"]
 
@@ -25,18 +25,14 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Eviction:
+class _Eviction(Decision):
     """A decided eviction, or the delay after a refused one.
 
     Attributes:
-        pod: The pod as it was when decided.
         event: What its owner is told once it is evicted.
-        refused: Whether it was refused and its delay has not passed.
     """
 
-    pod: Pod
     event: Event
-    refused: bool = False
 
 
 def _evicted(pod: Pod) -> Event:
@@ -45,17 +41,12 @@ def _evicted(pod: Pod) -> Event:
     return Event(POD.kind, meta.namespace, meta.name, "Normal", "Evict", message)
 
 
-class Evictor:
+class Evictor(PodRequests[_Eviction]):
     """Evicts what cycles decide, a few at once."""
 
     def __init__(self, context: TermContext) -> None:
         """Make an evictor; `run` must run."""
-        self._context = context
-        self._pods = context.caches.pods
-        self._queue: WorkQueue[str] = WorkQueue("evictions")
-        self._backoff = Backoff(base=1.0, cap=300.0, seed="evictions")
-        self._evictions: dict[str, _Eviction] = {}
-        self._refusals: dict[str, tuple[str, int]] = {}
+        super().__init__(context, "evictions", Backoff(base=1.0, cap=300.0, seed="evictions"))
 
     def evict(
         self, keys: Iterable[str], events: Mapping[str, Event] = MappingProxyType({})
@@ -70,74 +61,43 @@ class Evictor:
             pod = self._current(key)
             if pod is None:
                 continue  # it is gone, and so is its assumption
-            known = self._evictions.get(key)
+            known = self._decisions.get(key)
             if known is not None and known.pod.metadata.uid == pod.metadata.uid:
-                if known.refused:
+                if known.failed:
                     self._context.state.forget(key, pod.metadata.uid)
                 continue
-            self._evictions[key] = _Eviction(pod, events.get(key) or _evicted(pod))
-            self._queue.add(key)
+            self._decide(key, _Eviction(pod, events.get(key) or _evicted(pod)))
 
-    async def run(self, workers: int) -> None:
-        """Evict until cancelled, so many pods at once."""
-        try:
-            await self._queue.work(self._turn, workers)
-        finally:
-            self._queue.close()
-
-    def _current(self, key: str) -> Pod | None:
-        namespace, _, name = key.partition("/")
-        return self._pods.get(name, namespace)
-
-    async def _turn(self, key: str) -> float | None:
-        context, eviction = self._context, self._evictions.get(key)
-        if eviction is None:
-            return None
-        if eviction.refused:
-            del self._evictions[key]
-            context.wake()  # it may be asked for again
-            return None
+    async def _carry_out(self, key: str, decision: _Eviction) -> float | None:
+        context = self._context
         if not context.leads():
             return NOT_LEADING_SECONDS
-        meta = eviction.pod.metadata
+        meta = decision.pod.metadata
         try:
-            await context.send(context.client.evict(meta.namespace, meta.name, uid=meta.uid))
+            await context.sent.send(context.client.evict(meta.namespace, meta.name, uid=meta.uid))
         except (NotFound, Conflict) as error:
-            current = self._current(key)
-            if current is not None and current.metadata.uid == meta.uid:
-                return self._refused(key, eviction, error)
-            self._end(key, eviction)  # the pod is gone, or another one has its name
+            if self._is_there(key, meta.uid):
+                return self._failed(key, decision, error)
+            self._succeeded(key, decision)  # the pod is gone, or another one has its name
             return None
         except ApiError as error:
-            return self._refused(key, eviction, error)
-        self._end(key, eviction)
+            return self._failed(key, decision, error)
+        self._succeeded(key, decision)
         context.metrics.evictions.labels("evicted").inc()
-        event = eviction.event
+        event = decision.event
         context.recorder.record(Reference.of(POD, meta), event.type, event.reason, event.message)
         return None
 
-    def _end(self, key: str, eviction: _Eviction) -> None:
-        self._refusals.pop(key, None)
-        if self._evictions.get(key) is eviction:
-            del self._evictions[key]
-
-    def _refused(self, key: str, eviction: _Eviction, error: ApiError) -> float:
-        context, uid = self._context, eviction.pod.metadata.uid
+    def _failed(self, key: str, decision: _Eviction, error: ApiError) -> float:
+        context, uid = self._context, decision.pod.metadata.uid
         context.metrics.evictions.labels("failed").inc()
-        self._drop_old_refusals()
-        known, count = self._refusals.get(key, (uid, 0))
-        count = count + 1 if known == uid else 1
-        self._refusals[key] = uid, count
-        delay = self._backoff.delay(count - 1, error.retry_after)
+        delay = super()._failed(key, decision, error)
         logger.warning("evicting %s: %s; not asked again for %.1f s", key, error, delay)
-        eviction.refused = True
         context.state.spare(key, uid, context.clock.wall() + delay)
         context.wake()
         return delay
 
-    def _drop_old_refusals(self) -> None:
-        """Forget refusals of pods that are gone."""
-        for key, (uid, _) in list(self._refusals.items()):
-            pod = self._current(key)
-            if pod is None or pod.metadata.uid != uid:
-                del self._refusals[key]
+    def _give_up(self, key: str, decision: _Eviction) -> None:
+        """The delay has passed: the pod may be asked for again."""
+        self._settle(key, decision)
+        self._context.wake()

@@ -176,7 +176,7 @@ class _Term:
                 group.create_task(self._cycles(), name="cycles")
         finally:
             context.metrics.volcano.queues.state = None
-            await context.drain()
+            await context.sent.answered()
 
     async def _cycles(self) -> None:
         clock, metrics = self._context.clock, self._context.metrics

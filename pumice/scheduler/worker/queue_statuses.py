@@ -1,7 +1,8 @@
 """Keeping `status.allocated` of queues: what their pods hold, with those of the queues below them.
 
-An amount is compared with what the API server shows, so that a restart writes nothing that is there already. A queue is
-written at most once a second, and only if its amounts have changed.
+Amounts are compared with what the API server shows, so that a restart writes nothing that is there already. A queue is
+written when its amounts have not changed for some seconds, or have differed for long: a short Job writes nothing, and a
+queue whose pods come and go all the time is written a few times a minute. The metrics show each change at once.
 """
 
 from collections.abc import Mapping
@@ -18,8 +19,14 @@ from pumice.scheduler.worker.writing import WriteQueue
 
 __all__ = ["QueueStatuses"]
 
-SECONDS = 1.0
-"""Least time between two writes of a queue."""
+STABLE_SECONDS = 5.0
+"""For how long the amounts of a queue must stay as they are before they are written."""
+
+LATEST_SECONDS = 15.0
+"""After how long amounts that go on changing are written all the same."""
+
+UNSEEN_SECONDS = 1.0
+"""How long a write waits for the watch to show the last one."""
 
 _ALWAYS = ("cpu", "memory", "pods")
 """Resources that are written even if there is nothing of them."""
@@ -31,12 +38,14 @@ class QueueStatuses:
     def __init__(self, context: TermContext) -> None:
         """Make a writer; `run` must run."""
         self._client = context.client
+        self._clock = context.clock
         self._queues = context.caches.queues
         self._state = context.state
         self._queue = WriteQueue("queue", self._write, context.metrics)
         self._names: tuple[str, ...] = ()
         self._seen: Ints | None = None
         self._versions: dict[str, tuple[str, str]] = {}
+        self._changes: dict[str, tuple[float, float]] = {}
         self._cycle = -1
 
     def put(self) -> None:
@@ -57,8 +66,11 @@ class QueueStatuses:
                 name: known for name, known in self._versions.items() if name in table.rows
             }
         self._names, self._seen = table.names, amounts
-        for row in rows:
-            self._queue.add(table.names[row], SECONDS)
+        now = self._clock.monotonic()
+        for name in (table.names[row] for row in rows):
+            first, _ = self._changes.get(name, (now, now))
+            self._changes[name] = first, now
+            self._queue.add(name, STABLE_SECONDS)
 
     async def run(self, workers: int) -> None:
         """Write until cancelled."""
@@ -78,14 +90,26 @@ class QueueStatuses:
         amounts = {name: format_milli(held.get(name, 0)) for name in (*_ALWAYS, *held)}
         return gone | amounts
 
+    def _wait(self, name: str) -> float:
+        """For how many seconds the amounts of a queue are not written yet."""
+        if name not in self._changes:
+            return 0.0
+        first, last = self._changes[name]
+        return min(last + STABLE_SECONDS, first + LATEST_SECONDS) - self._clock.monotonic()
+
     async def _write(self, name: str) -> None:
+        wait = self._wait(name)
+        if wait > 0.0:
+            self._queue.add(name, wait)
+            return
+        self._changes.pop(name, None)
         queue = self._queues.get(name)
         if queue is None:
             return
         meta = queue.metadata
         uid, version = self._versions.get(name, ("", ""))
         if uid == meta.uid and is_older(meta.resource_version, version):
-            self._queue.add(name, SECONDS)  # the watch has yet to show the last write
+            self._queue.add(name, UNSEEN_SECONDS)  # the watch has yet to show the last write
             return
         allocated = self._patch(queue)
         if allocated is None:

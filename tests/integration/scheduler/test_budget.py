@@ -6,6 +6,7 @@ from pumice.api import keys
 from pumice.api.kinds import EVENT, POD
 from pumice.embedded import EmbeddedCluster
 from pumice.scheduler.reports import Pace
+from pumice.scheduler.worker.queue_statuses import STABLE_SECONDS
 from pumice.scheduler.worker.settings import PACE
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.scheduler.stage import SchedulerStage
@@ -23,7 +24,7 @@ async def test_twenty_pods_from_submission_to_completed(
 ) -> None:
     """Without the binding of each pod, all components together write thirty times at most.
 
-    What queues hold is written beside that, once a second and queue at most, however many Jobs there are.
+    What queues hold is not written: the pods are gone before it has been stable for long enough.
     """
     jobs = ControllerStage(cluster, stage.client)
     cluster.add_node("node1", cpu="64")
@@ -40,15 +41,12 @@ async def test_twenty_pods_from_submission_to_completed(
             lasting = {keys.RUN_DURATION: "3s"}
             await jobs.submit(job("train", [task("worker", 20, annotations=lasting)]))
             await stage.until(lambda: jobs.phase() == "Completed")
-            await stage.calm()
+            await stage.calm(STABLE_SECONDS + 1.5)
     writes = controller.writes + scheduler.writes
-    queues = writes.pop("PATCH queues/status")
-    assert queues <= 4, "`default` and `root`: when pods got nodes, and when they ended"
     assert writes["POST pods"] == 20
     assert writes["POST pods/binding"] == 20
     assert sum(writes.values()) - 20 <= 30, writes
-    expected = {"PATCH podgroups", "PATCH queues/status"}
-    assert _besides(scheduler.writes).keys() == expected, scheduler.writes
+    assert _besides(scheduler.writes).keys() == {"PATCH podgroups"}, scheduler.writes
 
 
 async def test_pods_that_are_bound_soon_get_no_condition_and_no_event(

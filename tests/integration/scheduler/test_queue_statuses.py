@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from pumice.api.kinds import POD, QUEUE
+from pumice.scheduler.worker.queue_statuses import LATEST_SECONDS, STABLE_SECONDS
 from tests.integration.scheduler.stage import Raw, SchedulerStage
 from tests.kit.builders import queue
 from tests.kit.requests import Requests, recorded
@@ -46,7 +47,7 @@ async def test_a_queue_says_what_its_pods_hold_and_those_of_the_queues_below_it(
         await until_pods(stage, "3", "night", "team", "root")
         for name in ("night", "team", "root"):
             assert allocated(stage, name) == expected
-        await stage.calm(1.5)
+        await stage.calm(STABLE_SECONDS + 1.5)
         assert {name for name, _ in writes(requests)} == {"night", "team", "root"}
         assert not allocated(stage, "quiet")
         for number in range(3):
@@ -63,9 +64,38 @@ async def test_changes_of_a_second_are_one_write(stage: SchedulerStage) -> None:
             stage.gang(f"train{number}", 1)
             await asyncio.sleep(0.05)
         await until_pods(stage, "10", "default", "root")
-        await stage.calm(1.5)
+        await stage.calm(STABLE_SECONDS + 1.5)
     assert len([name for name, _ in writes(requests) if name == "default"]) <= 2
     assert len(writes(requests)) <= 4
+
+
+async def test_a_change_that_is_over_within_seconds_is_not_written(stage: SchedulerStage) -> None:
+    """The metrics show it at once."""
+    stage.cluster.add_node("node1", cpu="64")
+    async with recorded(stage.cluster.url) as (client, requests), stage.scheduler(client) as worker:
+        stage.gang("train", 2)
+        await stage.until(lambda: stage.phase("train") == "Running")
+        count = worker.metrics.registry.get_sample_value
+        held = "volcano_queue_allocated_milli_cpu"
+        await stage.until(lambda: count(held, {"queue_name": "default"}) == 2000)
+        await asyncio.sleep(STABLE_SECONDS - 2.0)
+        for number in range(2):
+            stage.store.delete(POD, f"train-{number}", "default")
+        await stage.until(lambda: count(held, {"queue_name": "default"}) == 0)
+        await asyncio.sleep(LATEST_SECONDS + 1.0)
+        assert not [body for name, body in writes(requests) if body["pods"] != "0"]
+        assert len(writes(requests)) <= 2, "each queue says once that it holds nothing"
+
+
+async def test_a_queue_that_goes_on_changing_is_written_now_and_then(stage: SchedulerStage) -> None:
+    stage.cluster.add_node("node1", cpu="64")
+    async with recorded(stage.cluster.url) as (client, requests), stage.scheduler(client):
+        for number in range(int(2 * LATEST_SECONDS / 2.0)):
+            stage.gang(f"train{number}", 1)
+            await asyncio.sleep(2.0)
+        assert 1 <= len([name for name, _ in writes(requests) if name == "default"]) <= 2
+        await until_pods(stage, "15", "default", "root")
+        assert len([name for name, _ in writes(requests) if name == "default"]) <= 3
 
 
 async def test_a_restart_writes_nothing_that_is_there(stage: SchedulerStage) -> None:
@@ -76,7 +106,7 @@ async def test_a_restart_writes_nothing_that_is_there(stage: SchedulerStage) -> 
         await stage.calm()
     async with recorded(stage.cluster.url) as (client, requests), stage.scheduler(client) as worker:
         await stage.until(worker.started.is_set)
-        await stage.calm(1.5)
+        await stage.calm(STABLE_SECONDS + 1.5)
         assert not writes(requests)
         stage.store.delete(POD, "train-1", "default")
         await until_pods(stage, "1", "default", "root")
@@ -136,7 +166,7 @@ async def test_a_queue_that_is_gone_is_not_written(stage: SchedulerStage) -> Non
         await stage.until(lambda: stage.phase("train") == "Running")
         stage.store.delete(QUEUE, "team")
         await stage.until(lambda: worker.caches.queues.get("team") is None)
-        await stage.calm(1.5)
+        await stage.calm(STABLE_SECONDS + 1.5)
         assert "team" not in [name for name, _ in writes(requests)]
         metrics = worker.metrics.registry.get_sample_value
         assert metrics("volcano_queue_weight", {"queue_name": "team"}) is None

@@ -55,6 +55,7 @@ def test_version(pumice: Pumice) -> None:
     assert (ran.code, ran.out) == (0, f"pumice {package.__version__}\n")
 
 
+@pytest.mark.usefixtures("freezing_again")
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

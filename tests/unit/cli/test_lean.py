@@ -4,6 +4,8 @@ import gc
 import subprocess
 import sys
 
+import pytest
+
 from pumice.cli import lean
 
 LOADING = """
@@ -25,6 +27,7 @@ def test_logs_do_without_what_draws_tracebacks_for_people() -> None:
     assert ran.stdout.split() == ["True", "rich"], ran.stderr
 
 
+@pytest.mark.usefixtures("freezing_again")
 def test_collecting_garbage_goes_on_as_before() -> None:
     before = gc.get_threshold()
     with lean.importing():

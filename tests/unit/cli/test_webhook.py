@@ -11,6 +11,7 @@ from tests.kit.builders import queue
 from tests.unit.cli.conftest import Pumice
 
 
+@pytest.mark.usefixtures("freezing_again")
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -237,6 +237,7 @@ async def test_the_next_page_is_asked_for_while_the_last_one_is_in_use() -> None
     assert [page async for page in _one_ahead(pages())] == [bytes([each]) for each in range(5)]
 
 
+@pytest.mark.usefixtures("freezing_again")
 async def test_what_arrives_in_large_numbers_is_not_searched_for_garbage() -> None:
     gc.collect()
     before = gc.get_freeze_count()

@@ -1,0 +1,104 @@
+"""What carrying out bindings and evictions has in common: one request a pod, several pods at once, delays after failures."""
+
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import Generic, TypeVar
+
+from pumice.api.pods import Pod
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.errors import ApiError
+from pumice.cluster.workqueue import WorkQueue
+from pumice.scheduler.worker.context import TermContext
+
+__all__ = ["Decision", "PodRequests"]
+
+
+@dataclass(slots=True)
+class Decision:
+    """What a cycle decided about a pod.
+
+    Attributes:
+        pod: The pod as it was when decided.
+        failed: Whether the request failed and its delay has not passed.
+    """
+
+    pod: Pod
+    _: KW_ONLY
+    failed: bool = False
+
+
+D = TypeVar("D", bound=Decision)
+
+
+class PodRequests(ABC, Generic[D]):
+    """Sends the requests that cycles decide on, by `namespace/name` of their pods."""
+
+    def __init__(self, context: TermContext, name: str, backoff: Backoff) -> None:
+        """Make a sender with a delay after each failure; `run` must run."""
+        self._context = context
+        self._pods = context.caches.pods
+        self._queue: WorkQueue[str] = WorkQueue(name)
+        self._backoff = backoff
+        self._decisions: dict[str, D] = {}
+        self._failures: dict[str, tuple[str, int]] = {}
+
+    async def run(self, workers: int) -> None:
+        """Send requests until cancelled, so many at once."""
+        try:
+            await self._queue.work(self._turn, workers)
+        finally:
+            self._queue.close()
+
+    @abstractmethod
+    async def _carry_out(self, key: str, decision: D) -> float | None:
+        """Send the request of a decision; return after how many seconds it has another turn, None for never."""
+
+    @abstractmethod
+    def _give_up(self, key: str, decision: D) -> None:
+        """End a decision that was not carried out."""
+
+    async def _turn(self, key: str) -> float | None:
+        decision = self._decisions.get(key)
+        if decision is None:
+            return None
+        if decision.failed:
+            self._give_up(key, decision)
+            return None
+        return await self._carry_out(key, decision)
+
+    def _decide(self, key: str, decision: D) -> None:
+        self._decisions[key] = decision
+        self._queue.add(key)
+
+    def _current(self, key: str) -> Pod | None:
+        """The pod of this name as the watch shows it."""
+        namespace, _, name = key.partition("/")
+        return self._pods.get(name, namespace)
+
+    def _is_there(self, key: str, uid: str) -> bool:
+        """Whether the watch still shows the pod with this uid."""
+        current = self._current(key)
+        return current is not None and current.metadata.uid == uid
+
+    def _failed(self, key: str, decision: D, error: ApiError) -> float:
+        """Note a failure; return for how many seconds nothing is asked about the pod."""
+        # Failures of pods that are gone are forgotten here, with those of earlier pods of the same name.
+        known = {
+            each: found for each, found in self._failures.items() if self._is_there(each, found[0])
+        }
+        uid = decision.pod.metadata.uid
+        count = known.get(key, (uid, 0))[1] + 1
+        self._failures = known | {key: (uid, count)}
+        decision.failed = True
+        return self._backoff.delay(count - 1, error.retry_after)
+
+    def _succeeded(self, key: str, decision: D) -> None:
+        self._failures.pop(key, None)
+        self._settle(key, decision)
+
+    def _settle(self, key: str, decision: D) -> bool:
+        """End a decision; return False if a later one about a pod of this name has replaced it."""
+        if self._decisions.get(key) is not decision:
+            return False
+        del self._decisions[key]
+        return True
