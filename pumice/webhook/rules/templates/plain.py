@@ -5,18 +5,22 @@ the texts are, nor of variables with good names and texts for values. These are 
 judged, and before it is looked for among those that are known: Jobs of a sweep differ in nothing else.
 
 Most of the rest is alike in most templates: volumes that are claims, mounts, ports and resources. These are left
-out before a template is judged that is not known.
+out before a template is judged that is not known. Of what is left then, most templates have no more than names,
+images, labels, a node selector and tolerations: `is_simple` decides about all of these together.
 """
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
 
-from pumice.api.names import env_name_problem
-from pumice.webhook.rules.templates.metadata import label_problem
+import msgspec
+
+from pumice.api.names import dns_subdomain_problem, env_name_problem
+from pumice.webhook.rules.templates.doubtful import NODE_LABELS
+from pumice.webhook.rules.templates.metadata import key_problem, label_problem, value_problem
 from pumice.webhook.rules.templates.network import are_usual_ports
 from pumice.webhook.rules.templates.resources import are_usual_resources
 
-__all__ = ["without_plain", "without_usual"]
+__all__ = ["is_simple", "without_plain", "without_usual"]
 
 Raw = dict[str, Any]
 
@@ -129,3 +133,74 @@ def _are_mounts(mounts: list[Raw], names: Collection[str]) -> bool:
     }
     "".join(paths)
     return len(paths) == len(mounts) and type(mounts) is list and "" not in paths
+
+
+class _Simple(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    """Fields of an object of which a template may have more, and is not simple then."""
+
+
+class _Container(_Simple):
+    name: str
+    image: str
+    image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = ""
+
+
+class _Toleration(_Simple):
+    key: str = ""
+    operator: Literal["", "Equal", "Exists"] = ""
+    value: str = ""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+
+
+class _Spec(_Simple):
+    containers: list[_Container]
+    restart_policy: Literal["", "Always", "OnFailure", "Never"] = ""
+    node_selector: dict[str, str] = {}
+    tolerations: list[_Toleration] = []
+    scheduler_name: str = ""
+    service_account_name: str = ""
+    priority_class_name: str = ""
+
+
+class _Metadata(_Simple):
+    labels: dict[str, str] = {}
+
+
+class _Template(_Simple):
+    spec: _Spec
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+def is_simple(template: Raw) -> bool:
+    """Whether a template has these fields only and is in order, so that no other rule need look at it."""
+    try:
+        found = msgspec.convert(template, _Template)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    spec, names = found.spec, set()
+    for container in spec.containers:
+        names.add(container.name)
+        if not container.image or container.image != container.image.strip():
+            return False
+    return (
+        0 < len(names) == len(spec.containers)
+        and not any(map(label_problem, names))
+        and _are_labels(found.metadata.labels)
+        and _are_labels(spec.node_selector)
+        and NODE_LABELS.keys().isdisjoint(spec.node_selector)
+        and all(map(_is_tolerable, spec.tolerations))
+        and not (spec.service_account_name and dns_subdomain_problem(spec.service_account_name))
+        and not (spec.priority_class_name and dns_subdomain_problem(spec.priority_class_name))
+    )
+
+
+def _are_labels(found: Mapping[str, str]) -> bool:
+    return not (any(map(key_problem, found)) or any(map(value_problem, found.values())))
+
+
+def _is_tolerable(toleration: _Toleration) -> bool:
+    if toleration.operator == "Exists":
+        fits = not toleration.value
+    else:
+        fits = toleration.key != "" and value_problem(toleration.value) is None
+    return fits and not (toleration.key and key_problem(toleration.key))

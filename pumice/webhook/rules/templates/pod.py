@@ -27,7 +27,7 @@ from pumice.webhook.rules.templates import (
     types,
     volumes,
 )
-from pumice.webhook.rules.templates.plain import without_usual
+from pumice.webhook.rules.templates.plain import is_simple, without_usual
 from pumice.webhook.rules.templates.site import Pod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
@@ -80,6 +80,8 @@ _OF_ITS_OWN = re.compile(
 def pod_template(site: Site, template: Raw) -> None:
     """Say all that the API server would refuse about a pod made of a template, which may be any object."""
     rest = without_usual(template)
+    if is_simple(rest):
+        return
     if types.fits(rest):
         _judge(site, template, rest)
         return
