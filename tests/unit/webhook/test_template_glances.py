@@ -224,3 +224,42 @@ def test_which_templates_are_simple() -> None:
     assert not is_simple({})
     assert not is_simple({"spec": {**SIMPLE["spec"], "containers": []}})
     assert not is_simple({"spec": {**SIMPLE["spec"], "hostNetwork": True}})
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"containers": [{"name": "a", "image": "a"}, {"name": "a", "image": "a"}]},
+        {"containers": [{"name": "A", "image": "a"}]},
+        {"containers": [{"name": "", "image": "a"}]},
+        {"containers": [{"name": "a", "image": ""}]},
+        {"containers": [{"name": "a", "image": " a"}]},
+        {"containers": [{"name": "a", "image": "a", "imagePullPolicy": "Sometimes"}]},
+        {"restartPolicy": "never"},
+        {"nodeSelector": {"-": "a"}},
+        {"nodeSelector": {"a": "-"}},
+        {"nodeSelector": {"beta.kubernetes.io/os": "linux"}},
+        {"tolerations": [{}]},
+        {"tolerations": [{"operator": "Equal", "value": "a"}]},
+        {"tolerations": [{"operator": "Exists", "value": "a"}]},
+        {"tolerations": [{"key": "-", "operator": "Exists"}]},
+        {"tolerations": [{"key": "a", "value": "-"}]},
+        {"tolerations": [{"key": "a", "operator": "Gt", "value": "1"}]},
+        {"tolerations": [{"key": "a", "effect": "No"}]},
+        {"serviceAccountName": "A"},
+        {"priorityClassName": "A"},
+    ],
+    ids=str,
+)
+def test_what_rules_report_about_is_not_simple(spec: Raw) -> None:
+    template = {**SIMPLE, "spec": {**SIMPLE["spec"], **spec}}
+    case = judged(template)
+    assert [*case.errors, *case.warnings] != []
+    assert not is_simple(template)
+
+
+@pytest.mark.parametrize("labels", [{"-": "a"}, {"a": "-"}], ids=str)
+def test_labels_that_rules_report_are_not_simple(labels: Raw) -> None:
+    template = {**SIMPLE, "metadata": {"labels": labels}}
+    assert [each.code for each in judged(template).errors] == ["TPL-LABEL"]
+    assert not is_simple(template)
