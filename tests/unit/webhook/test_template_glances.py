@@ -91,12 +91,22 @@ LISTED = {
 CONTAINER = st.fixed_dictionaries({}, optional=LISTED)
 
 
+def assert_simple_ones_are_in_order(template: Any) -> None:
+    if is_simple(template):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pod, "is_simple", lambda _: False)
+            patch.setattr(pod, "without_usual", lambda whole: whole)
+            case = judged(template)
+        assert [*case.errors, *case.warnings] == []
+
+
 def assert_nothing_is_lost(template: Raw, given_settings: list[str] | None = None) -> None:
     before = copy.deepcopy(template)
     glanced = judged(template, given_settings)
     assert template == before
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pod, "without_usual", lambda whole: whole)
+        patch.setattr(pod, "is_simple", lambda _: False)
         whole = judged(template, given_settings)
     assert (glanced.errors, glanced.warnings) == (whole.errors, whole.warnings)
     assert not glanced.crashes
@@ -154,7 +164,7 @@ TOLERATION = st.fixed_dictionaries(
 )
 NAMED = st.fixed_dictionaries(
     {"name": st.one_of(TEXT, ODD)},
-    optional={"image": st.one_of(TEXT, ODD), "imagePullPolicy": POLICY, "tty": st.just(True)},
+    optional={"image": st.one_of(TEXT, ODD), "imagePullPolicy": POLICY, **LISTED},
 )
 SIMPLE_SPEC = st.fixed_dictionaries(
     {"containers": st.one_of(st.lists(NAMED, max_size=3), ODD)},
@@ -165,18 +175,11 @@ SIMPLE_SPEC = st.fixed_dictionaries(
         "schedulerName": st.one_of(TEXT, ODD),
         "serviceAccountName": st.one_of(TEXT, ODD),
         "priorityClassName": st.one_of(TEXT, ODD),
+        "volumes": st.one_of(st.lists(VOLUME, max_size=2), ODD),
         "hostNetwork": st.just(True),
     },
 )
 METADATA = st.fixed_dictionaries({}, optional={"labels": LABELS, "annotations": LABELS})
-
-
-def assert_simple_ones_are_in_order(template: Any) -> None:
-    if is_simple(template):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pod, "is_simple", lambda _: False)
-            case = judged(template)
-        assert [*case.errors, *case.warnings] == []
 
 
 @settings(deadline=None, max_examples=300)
@@ -207,7 +210,17 @@ def test_a_simple_template_with_a_field_changed_is_in_order_or_not_simple(
 SIMPLE: Raw = {
     "metadata": {"labels": {"app": "a"}},
     "spec": {
-        "containers": [{"name": "a", "image": "a", "imagePullPolicy": "Always"}],
+        "containers": [
+            {
+                "name": "a",
+                "image": "a",
+                "imagePullPolicy": "Always",
+                "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
+                "ports": [{"name": "http", "containerPort": 80}],
+                "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "500m"}},
+            }
+        ],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
         "restartPolicy": "Never",
         "nodeSelector": {"pool": "gpu"},
         "tolerations": [{"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"}],
@@ -235,6 +248,18 @@ def test_which_templates_are_simple() -> None:
         {"containers": [{"name": "a", "image": ""}]},
         {"containers": [{"name": "a", "image": " a"}]},
         {"containers": [{"name": "a", "image": "a", "imagePullPolicy": "Sometimes"}]},
+        {"containers": [{"name": "a", "image": "a", "ports": [{"containerPort": 0}]}]},
+        {"containers": [{"name": "a", "image": "a", "resources": {"limits": {"cpu": "x"}}}]},
+        {"containers": [{"name": "a", "image": "a", "resources": {"limits": {"cpu": "-1"}}}]},
+        {"volumes": [{"name": "other", "persistentVolumeClaim": {"claimName": "data"}}]},
+        {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": ""}}]},
+        {
+            "containers": [
+                {"name": name, "image": "a", "ports": [{"containerPort": 80}]} for name in "ab"
+            ]
+        },
+        {"volumes": []},
+        {"volumes": None},
         {"restartPolicy": "never"},
         {"nodeSelector": {"-": "a"}},
         {"nodeSelector": {"a": "-"}},

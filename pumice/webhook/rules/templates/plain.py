@@ -4,9 +4,9 @@ Most of what a container says are arguments and variables. Of a list of texts th
 the texts are, nor of variables with good names and texts for values. These are left out before a template is
 judged, and before it is looked for among those that are known: Jobs of a sweep differ in nothing else.
 
-Most of the rest is alike in most templates: volumes that are claims, mounts, ports and resources. These are left
-out before a template is judged that is not known. Of what is left then, most templates have no more than names,
-images, labels, a node selector and tolerations: `is_simple` decides about all of these together.
+Most of the rest is alike in most templates: volumes that are claims, mounts, ports, resources, labels, a node selector
+and tolerations. Of a template that is not known and has nothing else, `is_simple` decides as a whole. Of any other one,
+volumes, mounts, ports and resources are left out before it is judged, where nothing can be wrong with them.
 """
 
 from collections.abc import Collection, Mapping
@@ -143,6 +143,9 @@ class _Simple(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=Fal
 class _Container(_Simple):
     name: str
     image: str
+    volume_mounts: Any = msgspec.UNSET
+    ports: Any = msgspec.UNSET
+    resources: Any = msgspec.UNSET
     image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = ""
 
 
@@ -155,6 +158,7 @@ class _Toleration(_Simple):
 
 class _Spec(_Simple):
     containers: list[_Container]
+    volumes: Any = msgspec.UNSET
     restart_policy: Literal["", "Always", "OnFailure", "Never"] = ""
     node_selector: dict[str, str] = {}
     tolerations: list[_Toleration] = []
@@ -176,23 +180,49 @@ def is_simple(template: Raw) -> bool:
     """Whether a template has these fields only and is in order, so that no other rule need look at it."""
     try:
         found = msgspec.convert(template, _Template)
-    except (msgspec.ValidationError, RecursionError):
-        return False
-    spec, names = found.spec, set()
-    for container in spec.containers:
-        names.add(container.name)
-        if not container.image or container.image != container.image.strip():
+        if not _are_simple(found.spec):
             return False
+    except (*_UNREADABLE, RecursionError):
+        return False
+    spec = found.spec
     return (
-        0 < len(names) == len(spec.containers)
-        and not any(map(label_problem, names))
-        and _are_labels(found.metadata.labels)
+        _are_labels(found.metadata.labels)
         and _are_labels(spec.node_selector)
         and NODE_LABELS.keys().isdisjoint(spec.node_selector)
         and all(map(_is_tolerable, spec.tolerations))
         and not (spec.service_account_name and dns_subdomain_problem(spec.service_account_name))
         and not (spec.priority_class_name and dns_subdomain_problem(spec.priority_class_name))
     )
+
+
+def _are_simple(spec: _Spec) -> bool:
+    """Whether containers are in order, and volumes, all of them claims.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: A field has the wrong type, is missing or is no quantity.
+    """
+    names: Collection[str] = ()
+    if spec.volumes is not msgspec.UNSET:
+        names, are_claims = _names_of(spec.volumes)
+        if not are_claims:
+            return False
+    called = set()
+    for each in spec.containers:
+        called.add(each.name)
+        mounts, ports, resources = each.volume_mounts, each.ports, each.resources
+        if (
+            not each.image
+            or each.image != each.image.strip()
+            or (mounts is not msgspec.UNSET and not _are_mounts(mounts, names))
+            # Ports of several containers may clash.
+            or (
+                ports is not msgspec.UNSET
+                and not (len(spec.containers) == 1 and are_usual_ports(ports))
+            )
+            or (resources is not msgspec.UNSET and not are_usual_resources(resources))
+        ):
+            return False
+    return 0 < len(called) == len(spec.containers) and not any(map(label_problem, called))
 
 
 def _are_labels(found: Mapping[str, str]) -> bool:

@@ -79,9 +79,9 @@ _OF_ITS_OWN = re.compile(
 
 def pod_template(site: Site, template: Raw) -> None:
     """Say all that the API server would refuse about a pod made of a template, which may be any object."""
-    rest = without_usual(template)
-    if is_simple(rest):
+    if is_simple(template):
         return
+    rest = without_usual(template)
     if types.fits(rest):
         _judge(site, template, rest)
         return
