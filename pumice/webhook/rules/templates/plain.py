@@ -10,7 +10,7 @@ volumes, mounts, ports and resources are left out before it is judged, where not
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -140,10 +140,28 @@ class _Simple(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=Fal
     """Fields of an object of which a template may have more, and is not simple then."""
 
 
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _ClaimSource(_Simple):
+    claim_name: _Text
+
+
+class _Claim(_Simple):
+    name: str
+    persistent_volume_claim: _ClaimSource
+
+
+class _Mount(_Simple):
+    name: str
+    mount_path: _Text
+    read_only: bool = False
+
+
 class _Container(_Simple):
     name: str
-    image: str
-    volume_mounts: Any = msgspec.UNSET
+    image: _Text
+    volume_mounts: list[_Mount] = []
     ports: Any = msgspec.UNSET
     resources: Any = msgspec.UNSET
     image_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = ""
@@ -158,7 +176,7 @@ class _Toleration(_Simple):
 
 class _Spec(_Simple):
     containers: list[_Container]
-    volumes: Any = msgspec.UNSET
+    volumes: list[_Claim] = []
     restart_policy: Literal["", "Always", "OnFailure", "Never"] = ""
     node_selector: dict[str, str] = {}
     tolerations: list[_Toleration] = []
@@ -199,21 +217,19 @@ def _are_simple(spec: _Spec) -> bool:
     """Whether containers are in order, and volumes, all of them claims.
 
     Raises:
-        AttributeError, KeyError, TypeError, ValueError: A field has the wrong type, is missing or is no quantity.
+        AttributeError, TypeError, ValueError: A field has the wrong type or is no quantity.
     """
-    names: Collection[str] = ()
-    if spec.volumes is not msgspec.UNSET:
-        names, are_claims = _names_of(spec.volumes)
-        if not are_claims:
-            return False
+    volumes = {each.name for each in spec.volumes}
+    if len(volumes) != len(spec.volumes) or any(map(label_problem, volumes)):
+        return False
     called = set()
     for each in spec.containers:
         called.add(each.name)
         mounts, ports, resources = each.volume_mounts, each.ports, each.resources
         if (
-            not each.image
-            or each.image != each.image.strip()
-            or (mounts is not msgspec.UNSET and not _are_mounts(mounts, names))
+            each.image != each.image.strip()
+            or len({mount.mount_path for mount in mounts}) != len(mounts)
+            or not volumes.issuperset([mount.name for mount in mounts])
             # Ports of several containers may clash.
             or (
                 ports is not msgspec.UNSET
