@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.templates import network, pod, resources
-from pumice.webhook.rules.templates.plain import is_simple, without_usual
+from pumice.webhook.rules.templates.plain import without_usual
+from pumice.webhook.rules.templates.simple import is_simple
 from tests.unit.webhook.shapes import SCALARS
 from tests.unit.webhook.template_rows import BASE, TemplateRow, judged, template_rows
 

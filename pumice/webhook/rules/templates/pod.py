@@ -27,7 +27,8 @@ from pumice.webhook.rules.templates import (
     types,
     volumes,
 )
-from pumice.webhook.rules.templates.plain import is_simple, without_usual
+from pumice.webhook.rules.templates.plain import without_usual
+from pumice.webhook.rules.templates.simple import is_simple
 from pumice.webhook.rules.templates.site import Pod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
