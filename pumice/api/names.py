@@ -34,6 +34,7 @@ _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _PORT_NAME = re.compile(r"(?=[-0-9]*[a-z])[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
 _CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
+_ENV_NAME = bytes(each for each in range(0x20, 0x7F) if each != ord("="))
 _HEADER_NAME = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 
 
@@ -111,7 +112,8 @@ def env_name_problem(name: str) -> str | None:
 
     Since version 1.34 Kubernetes takes all printable ASCII but `=`.
     """
-    if name and name.isascii() and name.isprintable() and "=" not in name:
+    # Admission asks this of all names of a container together; to delete what is good is the quickest look at so many.
+    if name and name.isascii() and not name.encode().translate(None, _ENV_NAME):
         return None
     return f"must consist of printable ASCII characters other than '=', found \"{name}\""
 

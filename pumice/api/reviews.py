@@ -270,20 +270,14 @@ _ENCODER = msgspec.json.Encoder()
 
 def encode(uid: str, response: Response) -> bytes:
     """The envelope of an answer; the one place where the uid is copied."""
-    answer: Mapping[str, Any] = {
-        "apiVersion": API_VERSION,
-        "kind": "AdmissionReview",
-        "response": {"uid": uid, "allowed": response.allowed}
-        | {
-            key: value
-            for key, value in (
-                ("status", response.status),
-                ("patch", response.patch),
-                ("patchType", response.patch_type),
-                ("warnings", response.warnings),
-                ("auditAnnotations", response.audit_annotations),
-            )
-            if value is not None
-        },
-    }
+    told: dict[str, Any] = {"uid": uid, "allowed": response.allowed}
+    if response.status is not None:
+        told["status"] = response.status
+    if response.patch is not None:
+        told["patch"], told["patchType"] = response.patch, response.patch_type
+    if response.warnings is not None:
+        told["warnings"] = response.warnings
+    if response.audit_annotations is not None:
+        told["auditAnnotations"] = response.audit_annotations
+    answer = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": told}
     return _ENCODER.encode(answer)

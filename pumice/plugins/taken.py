@@ -70,26 +70,34 @@ def _gathered(job: Job) -> Taken:
     volumes: list[Any] = []
     mounts: list[Any] = []
     devices: list[Any] = []
-    fields = (("env", variables), ("volumeMounts", mounts), ("volumeDevices", devices))
     addresses = False
     for task in job.tasks:
         spec = task.pod_spec()
         addresses = addresses or "hostname" in spec or "subdomain" in spec
-        if isinstance(found := spec.get("volumes"), list):
+        if type(found := spec.get("volumes")) is list:
             volumes += found
-        for key in ("containers", "initContainers"):
-            containers = spec.get(key)
-            for container in containers if isinstance(containers, list) else ():
-                if isinstance(container, dict):
-                    for field, entries in fields:
-                        if field in container and isinstance(found := container[field], list):
-                            entries += found
+        containers = spec.get("containers")
+        if "initContainers" in spec:
+            containers = [*_listed(containers), *_listed(spec["initContainers"])]
+        for container in _listed(containers):
+            if type(container) is dict:
+                get = container.get
+                if type(found := get("env")) is list:
+                    variables += found
+                if type(found := get("volumeMounts")) is list:
+                    mounts += found
+                if type(found := get("volumeDevices")) is list:
+                    devices += found
     return Taken(
         _lines(variables, "name"),
         _lines(volumes, "name"),
         _lines(mounts, "mountPath", "/\n") + _lines(devices, "devicePath", "/\n"),
         addresses,
     )
+
+
+def _listed(found: Any) -> list[Any]:
+    return found if type(found) is list else []
 
 
 def _lines(entries: list[Any], member: str, end: str = "\n") -> str:

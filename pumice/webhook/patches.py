@@ -20,18 +20,15 @@ def escape(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-class Patch:
+class Patch(msgspec.Struct, eq=False):
     """Operations in the order in which they are carried out.
 
     Attributes:
         operations: The operations so far.
     """
 
-    __slots__ = ("_parents", "operations")
-
-    def __init__(self) -> None:
-        self.operations: list[PatchOperation] = []
-        self._parents: list[str] = []
+    operations: list[PatchOperation] = []
+    _parents: list[str] = []
 
     def missing(self, pointer: str) -> None:
         """State that an object is not there; it is made when something in it is set."""

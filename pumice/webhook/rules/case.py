@@ -1,8 +1,9 @@
 """What a rule is given, and where it reports."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TypeVar
+
+import msgspec
 
 from pumice.api.fields import FieldError, Reason
 from pumice.api.queues import Queue
@@ -28,8 +29,7 @@ class EnoughError(Exception):
     """An object has as many problems as are reported, so it is judged no further."""
 
 
-@dataclass(slots=True, eq=False)
-class Case:
+class Case(msgspec.Struct, eq=False):
     """One object under judgement.
 
     Attributes:
@@ -61,7 +61,6 @@ class Case:
     settings: Terms
     view: AdmissionView
     plugins: Registry
-    _: KW_ONLY
     annotating: Collection[str] = ()
     wirings: NativeWirings | None = None
     groups: ResourceGroups = NO_GROUPS
@@ -72,14 +71,14 @@ class Case:
     namespace: str = ""
     budget: Suggestions | None = None
     most: int | None = None
-    levels: Mapping[str, Level] = field(init=False)
-    errors: list[FieldError] = field(init=False, default_factory=list)
-    warnings: list[FieldError] = field(init=False, default_factory=list)
-    excesses: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
-    patch: Patch = field(init=False, default_factory=Patch)
-    missing_queues: list[str] = field(init=False, default_factory=list)
-    missing_owners: list[OwnerKey] = field(init=False, default_factory=list)
-    crashes: list[tuple[str, Exception]] = field(init=False, default_factory=list)
+    levels: Mapping[str, Level] = {}
+    errors: list[FieldError] = []
+    warnings: list[FieldError] = []
+    excesses: dict[tuple[str, str], int] = {}
+    patch: Patch = msgspec.field(default_factory=Patch)
+    missing_queues: list[str] = []
+    missing_owners: list[OwnerKey] = []
+    crashes: list[tuple[str, Exception]] = []
 
     def __post_init__(self) -> None:
         self.levels = self.settings.levels(self.namespace)
@@ -169,7 +168,18 @@ class Case:
 
         It shares this one's budget for suggestions, unless it gets one of its own.
         """
-        return replace(self, budget=suggestions or self.suggestions, most=None)
+        return msgspec.structs.replace(
+            self,
+            budget=suggestions or self.suggestions,
+            most=None,
+            errors=[],
+            warnings=[],
+            excesses={},
+            patch=Patch(),
+            missing_queues=[],
+            missing_owners=[],
+            crashes=[],
+        )
 
     def crashed(self, code: str, error: Exception) -> None:
         """A rule raised: refuse under its code, rather than admit what nobody judged.

@@ -20,20 +20,14 @@ _LONGEST = 8192
 """Bytes of one that is remembered, so that all of them together take 2 MiB at most."""
 
 
-class KnownTemplates:
-    """What one set of settings has found nothing wrong with, not even anything doubtful."""
+class KnownTemplates(dict[bytes, None]):
+    """Keys of what one set of settings has found nothing wrong with, not even anything doubtful."""
 
-    __slots__ = ("_encode", "_found")
+    __slots__ = ("_encode",)
 
     def __init__(self) -> None:
+        super().__init__()
         self._encode = msgspec.msgpack.Encoder().encode
-        self._found: dict[bytes, None] = {}
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._found
-
-    def __len__(self) -> int:
-        return len(self._found)
 
     def key(self, template: Raw) -> bytes:
         """A template to the last bit; empty for one that is not remembered."""
@@ -47,6 +41,6 @@ class KnownTemplates:
         """Remember a template by its key."""
         if not key:
             return
-        if len(self._found) >= _MOST:
-            del self._found[next(iter(self._found))]
-        self._found[key] = None
+        if len(self) >= _MOST:
+            del self[next(iter(self))]
+        self[key] = None

@@ -4,8 +4,9 @@ Most of what a container says are arguments and variables. Of a list of texts th
 the texts are, nor of variables with good names and texts for values. These are left out before a template is
 judged, and before it is looked for among those that are known: Jobs of a sweep differ in nothing else.
 
-Most of the rest is alike in most templates: volumes that are claims, mounts, ports and resources. These are left
-out before a template is judged that is not known.
+Most of the rest is alike in most templates: volumes that are claims, mounts, ports, resources, labels, a node selector
+and tolerations. Of a template that is not known and has nothing else, `simple` decides as a whole. Of any other one,
+volumes, mounts, ports and resources are left out before it is judged, where nothing can be wrong with them.
 """
 
 from collections.abc import Collection
@@ -75,8 +76,8 @@ def without_usual(template: Raw) -> Raw:
         return template
     rest = {**spec}
     try:
-        names = {volume["name"] for volume in spec.get("volumes", ())}
-        if names and _are_claims(spec["volumes"], names):
+        names, are_claims = _names_of(spec.get("volumes", ()))
+        if are_claims:
             del rest["volumes"]
         # Ports of several containers may clash, and resources of a pod depend on those of its containers.
         ports = len(found) == 1 and "hostNetwork" not in spec
@@ -103,20 +104,21 @@ def _without_usual(container: Raw, names: Collection[str], ports: bool, resource
     return rest
 
 
-def _are_claims(volumes: list[Raw], names: Collection[str]) -> bool:
-    """Whether all volumes are claims by name, under good names of their own."""
-    named = [
-        claim["claimName"]
-        for volume in volumes
-        if len(volume) == 2 and _CLAIM in volume and len(claim := volume[_CLAIM]) == 1
-    ]
-    "".join(named)
-    return (
-        len(names) == len(volumes) == len(named)
-        and type(volumes) is list
-        and all(named)
-        and not any(map(label_problem, names))
-    )
+def _names_of(volumes: Any) -> tuple[Collection[str], bool]:
+    """Names of volumes, and whether all volumes are claims by name, under good names of their own."""
+    try:
+        claims = {
+            volume["name"]: claim["claimName"]
+            for volume in volumes
+            if len(volume) == 2 and len(claim := volume[_CLAIM]) == 1
+        }
+    except KeyError:
+        claims = {}
+    if not claims or len(claims) != len(volumes):
+        return {volume["name"] for volume in volumes}, False
+    "".join(claims.values())
+    good = type(volumes) is list and "" not in claims.values()
+    return claims, good and not any(map(label_problem, claims))
 
 
 def _are_mounts(mounts: list[Raw], names: Collection[str]) -> bool:

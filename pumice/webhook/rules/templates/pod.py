@@ -28,6 +28,7 @@ from pumice.webhook.rules.templates import (
     volumes,
 )
 from pumice.webhook.rules.templates.plain import without_usual
+from pumice.webhook.rules.templates.simple import is_simple
 from pumice.webhook.rules.templates.site import Pod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
@@ -79,6 +80,8 @@ _OF_ITS_OWN = re.compile(
 
 def pod_template(site: Site, template: Raw) -> None:
     """Say all that the API server would refuse about a pod made of a template, which may be any object."""
+    if is_simple(template):
+        return
     rest = without_usual(template)
     if types.fits(rest):
         _judge(site, template, rest)
