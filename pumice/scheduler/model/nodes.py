@@ -5,6 +5,7 @@ whatever order the events came.
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 
@@ -264,10 +265,8 @@ class NodeTable:
         """Bring the rows into the order of names, without those of removed nodes."""
         if self._is_settled:
             return
-        present = sorted(
-            (record for row, record in enumerate(self.order) if record.row == row),
-            key=lambda record: record.name,
-        )
+        present = [record for row, record in enumerate(self.order) if record.row == row]
+        present.sort(key=attrgetter("name"))
         rows = np.array([record.row for record in present], dtype=np.int64)
         moved = np.full(len(self.order), -1, dtype=np.int64)
         moved[rows] = np.arange(len(rows))
