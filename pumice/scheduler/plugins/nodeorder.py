@@ -39,14 +39,17 @@ class NodeOrder:
             register.node_score(self._load, scope="row", by_amounts=True)
 
     def _load(self, pods: PodClass, rows: Rows) -> Floats:
-        score: Ints = np.zeros(len(rows), dtype=np.int64)
+        parts: list[Ints] = []
         if self._least:
-            score = score + self._least * least_allocated(pods, rows)
+            parts.append(self._least * least_allocated(pods, rows))
         if self._most:
-            score = score + self._most * most_allocated(pods, rows)
+            parts.append(self._most * most_allocated(pods, rows))
         if self._balanced:
-            score = score + self._balanced * balanced(pods, rows)
-        return score.astype(np.float64)
+            parts.append(self._balanced * balanced(pods, rows))
+        total = parts.pop()
+        for part in parts:
+            total += part
+        return total.astype(np.float64)
 
     def _node_affinity(self, pods: PodClass, _rows: Rows) -> Floats | None:
         affinity = pods.shape.node_affinity
@@ -122,8 +125,7 @@ def _full(pods: PodClass, rows: Rows, column: int) -> Ints:
 
 
 def _fraction(pods: PodClass, rows: Rows, column: int) -> Floats:
-    used = rows.used[:, column] + pods.shape.vector[column]
-    fraction: Floats = np.minimum(used / rows.divisor(column), 1.0)
+    fraction: Floats = np.minimum(rows.filled(column, pods.shape.amounts[column]), 1.0)
     return fraction
 
 
