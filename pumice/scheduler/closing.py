@@ -107,6 +107,8 @@ class Closing:
 
     def _shortage(self, job: Job) -> Shortage | None:
         """What `Job.shortage` is to be until the job is looked at again."""
+        if not job.is_waiting:
+            return None
         outcome = self._session.outcomes.get(job.key) or Outcome()
         waiting = [task for task in job.tasks.values() if task.status is Status.PENDING]
         if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):

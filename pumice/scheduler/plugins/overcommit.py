@@ -75,8 +75,9 @@ class Overcommit:
         return refusal(message, shortages)
 
     def _enter(self, job: Job) -> None:
-        self._votes.clear()
-        self._entered += remainder(job)
+        if job.min_resources:
+            self._votes.clear()
+            self._entered += remainder(job)
 
 
 SPEC = PluginSpec(
