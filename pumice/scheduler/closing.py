@@ -90,8 +90,10 @@ class Closing:
             moment = now if len(job.tasks) > count else moment
             job.arrived = (moment, len(job.tasks))
         job.finding = find(self._session, job)
+        if job.finding is not None:
+            return
         said = moment + self._state.pace.arrival
-        if job.finding is None and job.valid < job.min_member and now < said:
+        if job.valid < job.min_member and now < said:
             self._wake(job, said)
 
     def _close(self, job: Job) -> None:

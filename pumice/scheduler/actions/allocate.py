@@ -162,6 +162,7 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     outcome = session.outcome(job)
     failed_roles: set[str] = set()
     failed_shapes: set[int] = set()
+    is_ready = False
     while tasks:
         task = tasks.pop()
         session.decided += 1
@@ -181,9 +182,10 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
             if not goes_on(job, failed_roles):
                 break
             continue
-        if session.is_ready(job):
+        is_ready = session.is_ready(job)
+        if is_ready:
             break
-    if session.is_ready(job):
+    if is_ready or session.is_ready(job):
         session.commit(statement)
         return True
     if session.is_pipelined(job):

@@ -11,7 +11,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "NodeOrder", "balanced", "least_allocated", "most_allocated"]
+__all__ = ["SPEC", "NodeOrder", "balanced", "least_allocated", "most_allocated", "percent"]
 
 _FULL = 100
 _GPU = "nvidia.com/gpu"
@@ -114,16 +114,16 @@ def balanced(pods: PodClass, rows: Rows) -> Ints:
 def _left(pods: PodClass, rows: Rows, column: int) -> Ints:
     left = rows.allocatable[:, column] - rows.used[:, column]
     left -= pods.shape.amounts[column]
-    return _percent(np.maximum(left, 0, out=left), rows, column)
+    return percent(np.maximum(left, 0, out=left), rows, column)
 
 
 def _full(pods: PodClass, rows: Rows, column: int) -> Ints:
     allocatable = rows.allocatable[:, column]
     used = rows.used[:, column] + pods.shape.amounts[column]
-    return _percent(np.where(used > allocatable, 0, used), rows, column)
+    return percent(np.where(used > allocatable, 0, used), rows, column)
 
 
-def _percent(part: Ints, rows: Rows, column: int) -> Ints:
+def percent(part: Ints, rows: Rows, column: int) -> Ints:
     """Whole percent of what nodes have, rounded down; exact below 2**46, which is 64 TiB, and faster than with integers."""
     percent: Ints = (part * _FULL / rows.divisor(column)).astype(np.int64)
     return percent
