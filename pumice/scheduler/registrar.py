@@ -61,7 +61,7 @@ class Registrar:
             points.append(Extension(self._tier, self._plugin, call))
 
     def queue_order(self, key: Callable[[Queue], SortKey]) -> None:
-        """Say which queue goes first: the one with the smaller key."""
+        """Say which queue goes first: the one with the smaller key; not asked where only one queue waits."""
         self._add(self._extensions.queue_order, key, "enableQueueOrder")
 
     def job_order(self, key: Callable[[Job], SortKey]) -> None:
