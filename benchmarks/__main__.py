@@ -11,6 +11,7 @@ BENCHMARKS = (
     "linting",
     "plugins",
     "scheduling",
+    "scheduling_memory",
     "hand_over",
     "restart",
     "end_to_end",

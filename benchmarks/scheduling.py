@@ -8,7 +8,10 @@ that carry 50,000 running pods, after no event, after the heartbeat of a node, a
 Preemption: full nodes and 50 more important gangs; 1,000 pods go for them, with priority and gang.
 Waiting: full nodes for which 500 gangs wait, and one event that helps none of them, or a pod that ends; with what is
 written because of it. The gangs are equal or each of another size. The first cycle after the event counts.
-CPU time of the cycle (and of the event) alone; median and range over the runs.
+Ordering: what enqueue takes to let in 10,000 PodGroups of 1,000 queues, one of each queue in turn.
+CPU time of the cycle (and of the event) alone; median and range over the runs. Python's garbage collector is as in the
+component (`pumice/cli/lean.py`, `pumice/cluster/slices.py`): what was listed is frozen, and it looks at 10,000 new objects at a time.
+Memory: see `benchmarks/scheduling_memory.py`.
 """
 
 import argparse
@@ -16,7 +19,8 @@ import gc
 import resource
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,7 +33,9 @@ from pumice.api.nodes import Node, NodeSpec, NodeStatus, PriorityClass, Taint
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
 from pumice.api.pods import Container, ContainerPort, Pod, PodSpec, PodStatus, ResourceRequirements
 from pumice.api.queues import Queue, QueueSpec
+from pumice.cli.lean import settled
 from pumice.scheduler import ClusterState, Config, load_config, run_cycle
+from pumice.scheduler.opening import Step
 from pumice.scheduler.worker.settings import PACE
 
 GANGS, SIZE = 500, 20
@@ -201,6 +207,11 @@ def host_ports(state: ClusterState) -> None:
 
 def many_queues(state: ClusterState) -> None:
     """1,000 gangs of 10 pods, in the lowest of 1,000 queues in a tree of depth 3."""
+    gangs(state, GANGS * SIZE // 10, 10, equal_pod, queues=tree_of_queues(state))
+
+
+def tree_of_queues(state: ClusterState) -> list[str]:
+    """1,000 queues in a tree of depth 3; names of the lowest."""
     tops = [f"top-{number}" for number in range(10)]
     middles = [f"middle-{number}" for number in range(90)]
     leaves = [f"leaf-{number}" for number in range(QUEUES - len(tops) - len(middles))]
@@ -208,7 +219,7 @@ def many_queues(state: ClusterState) -> None:
         for number, name in enumerate(names):
             spec = QueueSpec(parent=above[number % len(above)])
             state.set_queue(Queue(metadata=ObjectMeta(name=name), spec=spec))
-    gangs(state, GANGS * SIZE // 10, 10, equal_pod, queues=leaves)
+    return leaves
 
 
 def unequal_pods(state: ClusterState) -> None:
@@ -266,9 +277,11 @@ def measure_placing(
         state = cluster(nodes)
         build(state)
         waiting = len(state.tasks)
-        start = time.process_time()
-        result = run_cycle(state, config, 0.0)
-        times.append((time.process_time() - start) * 1000)
+        gc.collect()
+        with settled():
+            start = time.process_time()
+            result = run_cycle(state, config, 0.0)
+            times.append((time.process_time() - start) * 1000)
         decided = len(result.binds)
     middle = statistics.median(times)
     placed = decided == waiting
@@ -288,11 +301,13 @@ def measure_idle(nodes: int, pods: int, runs: int) -> list[Row]:
         ("one pod ends", lambda run: state.remove_pod(NAMESPACE, f"gang-{run}-worker-0")),
     ):
         times = []
-        for run in range(runs):
-            start = time.process_time()
-            event(run)
-            run_cycle(state, config, 0.0)
-            times.append((time.process_time() - start) * 1000)
+        gc.collect()
+        with settled():
+            for run in range(runs):
+                start = time.process_time()
+                event(run)
+                run_cycle(state, config, 0.0)
+                times.append((time.process_time() - start) * 1000)
         rows.append(Row(name, nodes, pods, statistics.median(times), min(times), max(times)))
     return rows
 
@@ -370,13 +385,15 @@ def measure_waiting(
         run_cycle(state, config, now)
         now += PACE.numbers
     times, writes = [], []
-    for run in range(runs):
-        start = time.process_time()
-        happens(state, run)
-        result = run_cycle(state, config, now)
-        times.append((time.process_time() - start) * 1000)
-        writes.append(len(result.pod_groups) + len(result.pods) + len(result.events))
-        now += PACE.numbers
+    gc.collect()
+    with settled():
+        for run in range(runs):
+            start = time.process_time()
+            happens(state, run)
+            result = run_cycle(state, config, now)
+            times.append((time.process_time() - start) * 1000)
+            writes.append(len(result.pod_groups) + len(result.pods) + len(result.events))
+            now += PACE.numbers
     kind = "equal" if cpu is equal else "unequal"
     name = f"{GANGS} {kind} gangs of {size}: {what}"
     middle = statistics.median(times)
@@ -391,13 +408,35 @@ def measure_preempting(nodes: int, runs: int) -> Row:
     for _ in range(runs):
         state = full_of_less_important(nodes)
         gc.collect()
-        gc.freeze()  # as the worker does with what it has listed (`cluster/slices.py`)
-        start = time.process_time()
-        result = run_cycle(state, config, 0.0)
-        times.append((time.process_time() - start) * 1000)
+        with settled():
+            start = time.process_time()
+            result = run_cycle(state, config, 0.0)
+            times.append((time.process_time() - start) * 1000)
         evicted = len(result.evicted)
-        gc.unfreeze()
     return Row("preemption", nodes, evicted, statistics.median(times), min(times), max(times))
+
+
+def measure_ordering(name: str, config: Config, runs: int) -> Row:
+    """10,000 PodGroups in the queues in turn, which have no pods yet: what the action enqueue takes."""
+    times: list[float] = []
+
+    @contextmanager
+    def measure(step: Step, name: str) -> Iterator[None]:
+        start = time.process_time()
+        yield
+        if (step, name) == ("action", "enqueue"):
+            times.append((time.process_time() - start) * 1000)
+
+    for _ in range(runs):
+        state = cluster(1000)
+        leaves = tree_of_queues(state)
+        for number in range(GANGS * SIZE):
+            add_gang(state, f"gang-{number}", 1, queue=leaves[number % len(leaves)])
+        gc.collect()
+        with settled():
+            result = run_cycle(state, config, 0.0, measure)
+        assert len(result.pod_groups) == GANGS * SIZE
+    return Row(name, 1000, 0, statistics.median(times), min(times), max(times))
 
 
 def full_of_less_important(nodes: int) -> ClusterState:
@@ -479,8 +518,13 @@ def main() -> None:
 def measure_others(runs: int) -> list[Row]:
     """Cycles that place nothing, or next to nothing."""
     preempting = [measure_preempting(nodes, runs) for nodes in (1000, 5000)]
+    ordering = [
+        measure_ordering("ordering 10,000 PodGroups in 1,000 queues", load_config(), runs),
+        measure_ordering("ordering, Volcano's file", load_config(VOLCANO), runs),
+    ]
     return (
         preempting
+        + ordering
         + measure_idle(5000, 50_000, runs)
         + [
             measure_waiting(what, nodes, size, cpu, happens, runs)

@@ -128,27 +128,28 @@ class Board:
         self._task_scores: list[TaskScorePoint] = [each.call for each in extensions.task_scores]
         self._is_wide = False
         self._tells_rows_apart = False
-        allowed = self._fitting(pods.allowed.copy(), rows)
+        still = rows.still()
+        allowed = self._fitting(pods.allowed.copy(), still)
         for filtering in extensions.filters:
             if filtering.call.scope != "fixed":
-                self._add_filter(filtering.call, allowed)
-        total = np.zeros(len(rows)) if fixed.score is None else fixed.score
+                self._add_filter(filtering.call, still, allowed)
+        total = fixed.score
         for place, scoring in enumerate(extensions.scores):
             if scoring.call.scope != "fixed":
-                total = self._add_score(scoring.call, total)
+                total = self._add_score(scoring.call, still, total)
             elif place in fixed.ranked:
                 self._ranked.append((scoring.call, fixed.ranked[place]))
-        self._total: Floats = np.where(allowed, total, _WORST)
+        self._total: Floats = np.where(allowed, 0.0 if total is None else total, _WORST)
 
-    def _add_filter(self, point: FilterPoint, allowed: Bools) -> None:
-        verdict = point.judge(self.pods, self._rows)
+    def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> None:
+        verdict = point.judge(self.pods, rows)
         if verdict is not None:
             self._row_filters.append(point)
             self._is_wide |= point.scope == "all"
             allowed &= verdict.codes == 0
 
-    def _add_score(self, point: ScorePoint, total: Floats) -> Floats:
-        score = point.score(self.pods, self._rows)
+    def _add_score(self, point: ScorePoint, rows: Rows, total: Floats | None) -> Floats | None:
+        score = point.score(self.pods, rows)
         if score is None:
             return total
         if point.is_ranked:
@@ -158,7 +159,7 @@ class Board:
         self._is_wide |= point.scope == "all"
         self._tells_rows_apart |= not point.by_amounts
         self._row_scores.append(point)
-        return total + score
+        return score if total is None else total + score
 
     @property
     def counts_room_only(self) -> bool:
@@ -238,17 +239,11 @@ class Board:
             return
         if count - seen > _MANY:
             self._total = self._evaluate(self._rows)
-        elif self._row_filters:
-            self._evaluate_some(sorted(set(self._log[seen:count])))
         elif count - seen == 1:
             self._follow(self._log[seen], ahead=own == self._log[seen])
         else:
             for row in dict.fromkeys(self._log[seen:count]):
                 self._follow(row, ahead=own == row)
-
-    def _evaluate_some(self, rows: list[int]) -> None:
-        index = np.array(rows, dtype=np.int64)
-        self._total[index] = self._evaluate(self._rows.take(index))
 
     def _scored(self, point: ScorePoint, rows: Rows) -> Floats:
         score = point.score(self.pods, rows)
@@ -260,19 +255,25 @@ class Board:
             return
         here, later = self._context(row)
         amounts = self._rows.used[row]
-        found = self._known.get(here + amounts.tobytes() + later)
-        if found is not None:
-            self._total[row] = found
-            return
-        count = min(_AHEAD, self._shape.users) if ahead else 1
-        rows = self._rows.take(np.full(count, row, dtype=np.int64))
-        rows.used += np.arange(count)[:, None] * self._shape.vector
-        values = self._evaluate(rows).tolist()
-        if len(self._known) >= _KEPT:
-            self._known.clear()
-        for used, value in zip(rows.used, values, strict=True):
-            self._known[here + used.tobytes() + later] = value
-        self._total[row] = values[0]
+        value = self._known.get(here + amounts.tobytes() + later)
+        if value is None:
+            count = min(_AHEAD, self._shape.users) if ahead else 1
+            rows = self._rows.take(np.full(count, row, dtype=np.int64))
+            rows.used += np.arange(count)[:, None] * self._shape.vector
+            values = self._worth(rows.still()).tolist()
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            for used, each in zip(rows.used, values, strict=True):
+                self._known[here + used.tobytes() + later] = each
+            value = values[0]
+        if self._row_filters and value > _WORST and not self._passes(self._rows.one(row)):
+            value = _WORST
+        self._total[row] = value
+
+    def _passes(self, row: Rows) -> bool:
+        """Whether filters whose answers a placement changes leave a row."""
+        verdicts = [filtering.judge(self.pods, row) for filtering in self._row_filters]
+        return not any(verdict is not None and verdict.codes[0] for verdict in verdicts)
 
     def _context(self, row: int) -> tuple[bytes, bytes]:
         """What the value of a row depends on besides its use."""
@@ -302,21 +303,26 @@ class Board:
         return allowed
 
     def _evaluate(self, rows: Rows, *, later: bool = False) -> Floats:
-        if later:
-            rows = rows.later()
-        index = rows.index
-        allowed = self._fitting(self.pods.allowed[index].copy(), rows, later=later)
+        """How good rows are, with what they have room for and all filters."""
+        rows = rows.later() if later else rows
+        values = self._worth(rows.still(), later=later)
         for filtering in self._row_filters:
             verdict = filtering.judge(self.pods, rows)
             if verdict is not None:
-                allowed &= verdict.codes == 0
+                values = np.where(verdict.codes == 0, values, _WORST)
+        return values
+
+    def _worth(self, rows: Rows, *, later: bool = False) -> Floats:
+        """How good rows are that have room, whatever filters say whose answers a placement changes."""
+        index = rows.index
+        allowed = self._fitting(self.pods.allowed[index].copy(), rows, later=later)
         fixed = self._fixed.score
-        total: Floats = np.zeros(len(rows)) if fixed is None else fixed[index]
+        total: Floats | None = None if fixed is None else fixed[index]
         for scoring in self._row_scores:
             score = scoring.score(self.pods, rows)
             if score is not None:
-                total = total + score
-        return np.where(allowed, total, _WORST)
+                total = score if total is None else total + score
+        return np.where(allowed, 0.0 if total is None else total, _WORST)
 
     # -- explaining --------------------------------------------------------------------------
 

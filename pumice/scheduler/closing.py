@@ -90,8 +90,10 @@ class Closing:
             moment = now if len(job.tasks) > count else moment
             job.arrived = (moment, len(job.tasks))
         job.finding = find(self._session, job)
+        if job.finding is not None:
+            return
         said = moment + self._state.pace.arrival
-        if job.finding is None and job.valid < job.min_member and now < said:
+        if job.valid < job.min_member and now < said:
             self._wake(job, said)
 
     def _close(self, job: Job) -> None:
@@ -107,6 +109,8 @@ class Closing:
 
     def _shortage(self, job: Job) -> Shortage | None:
         """What `Job.shortage` is to be until the job is looked at again."""
+        if not job.is_waiting:
+            return None
         outcome = self._session.outcomes.get(job.key) or Outcome()
         waiting = [task for task in job.tasks.values() if task.status is Status.PENDING]
         if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):

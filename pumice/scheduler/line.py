@@ -1,7 +1,8 @@
-"""A waiting line whose order is checked again whenever an element is about to have a turn."""
+"""A waiting line whose order is asked for again when an element is about to have a turn."""
 
-import heapq
+from bisect import insort
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 from pumice.scheduler.points import SortKey
@@ -12,33 +13,50 @@ T = TypeVar("T")
 
 
 class Line(Generic[T]):
-    """A heap that never answers from stale keys.
+    """A sorted list that never answers from stale keys.
 
-    The key of a waiting element may have grown since it was put in (a queue's share, a job's readiness): an element whose
-    key has grown goes back into the line when it comes first. A key that has become smaller is not found that way, so all
-    keys are taken anew when the epoch has changed. Keys end with a name, so there are no ties.
+    The key of a waiting element may have grown since it was put in (the share of a queue); an element that is found to
+    have become bigger goes back into the line. A key that has become smaller is not found that way, so all keys are taken
+    anew when the epoch has changed. Keys end with a name, so there are no ties. An element that waits alone needs no key.
+    What is put in before the first is taken out is sorted at once: it tends to come in order.
     """
 
-    __slots__ = ("_epoch", "_heap", "_key", "_seen")
+    __slots__ = ("_alone", "_epoch", "_first", "_is_sorted", "_key", "_moves", "_seen", "_waiting")
 
-    def __init__(self, key: Callable[[T], SortKey], epoch: Callable[[], int] = lambda: 0) -> None:
+    def __init__(
+        self,
+        key: Callable[[T], SortKey],
+        epoch: Callable[[], int] = lambda: 0,
+        *,
+        moves: bool = True,
+    ) -> None:
         """An empty line.
 
         Args:
             key: Place of an element; the smallest comes first.
             epoch: A number that changes when the key of a waiting element may have become smaller.
+            moves: Whether the key of an element may grow while it waits.
         """
         self._key = key
         self._epoch = epoch
         self._seen = epoch()
-        self._heap: list[tuple[SortKey, T]] = []
+        self._moves = moves
+        self._alone: list[T] = []
+        self._waiting: list[tuple[SortKey, T]] = []
+        self._first = 0
+        self._is_sorted = False
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._waiting) - self._first + len(self._alone)
 
     def push(self, element: T) -> None:
         """Put an element in."""
-        heapq.heappush(self._heap, (self._key(element), element))
+        if not self._alone and self._first == len(self._waiting):
+            self._alone.append(element)
+            return
+        self._put(element)
+        if self._alone:  # if its key fails, the other one is in the line already
+            self._put(self._alone.pop())
 
     def pop(self) -> T:
         """Take out the first.
@@ -46,16 +64,44 @@ class Line(Generic[T]):
         Raises:
             IndexError: The line is empty.
         """
+        if self._alone:
+            return self._alone.pop()
+        self._settle()
+        while True:
+            key, element = self._waiting[self._first]
+            self._first += 1
+            if not self._moves or self._first == len(self._waiting):
+                return element
+            fresh = self._key(element)
+            if fresh != key and fresh > self._waiting[self._first][0]:
+                insort(self._waiting, (fresh, element), self._first, key=_BY_KEY)
+                continue
+            return element
+
+    def _settle(self) -> None:
+        """Sort what waits, by new keys if some may have become smaller."""
         epoch = self._epoch()
         if epoch != self._seen:
-            self._heap = [(self._key(element), element) for _, element in self._heap]
-            heapq.heapify(self._heap)
+            rest = self._waiting[self._first :]
+            self._waiting = [(self._key(element), element) for _, element in rest]
+            self._first = 0
+            self._is_sorted = False
             self._seen = epoch
-        heap = self._heap
-        while len(heap) > 1:
-            key, element = heap[0]
-            fresh = self._key(element)
-            if fresh == key or fresh < min(heap[1:3])[0]:
-                break
-            heapq.heapreplace(heap, (fresh, element))
-        return heapq.heappop(heap)[1]
+        if not self._is_sorted:
+            self._waiting.sort(key=_BY_KEY)
+            self._is_sorted = True
+
+    def _put(self, element: T) -> None:
+        entry = (self._key(element), element)
+        if self._is_sorted:
+            if self._first > _GONE:
+                del self._waiting[: self._first]
+                self._first = 0
+            insort(self._waiting, entry, self._first, key=_BY_KEY)
+        else:
+            self._waiting.append(entry)
+
+
+_BY_KEY = itemgetter(0)
+_GONE = 1024
+"""Places of elements that were taken out, from which on they are given up."""

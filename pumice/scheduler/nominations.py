@@ -17,6 +17,8 @@ from pumice.scheduler.model.tasks import Status, Task
 
 __all__ = ["Nominations"]
 
+_NOTHING = nullcontext()
+
 
 class Nominations:
     """What is held in one session."""
@@ -53,7 +55,7 @@ class Nominations:
 
     def lifted(self, job: Job) -> AbstractContextManager[None]:
         """The turn of a gang, in which it may take what is held for it."""
-        return self._lifted(job) if self._tasks else nullcontext()
+        return self._lifted(job) if self._tasks else _NOTHING
 
     def close(self, promised: Mapping[str, str], added: Iterable[str]) -> dict[str, str]:
         """Hold nothing any more; the nominations that changed, pod to node, empty for none.

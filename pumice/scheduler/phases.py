@@ -37,7 +37,7 @@ def next_phase(job: Job, phase: str, *, unschedulable: bool) -> str:
     """
     if unschedulable and job.counts[Status.RUNNING]:
         return "Unknown"
-    scheduled = sum(job.counts[status] for status in SCHEDULED) + job.releasing_placed
+    scheduled = sum([job.counts[status] for status in SCHEDULED]) + job.releasing_placed
     if scheduled and scheduled >= job.min_member:
         done = job.counts[Status.SUCCEEDED] + job.counts[Status.FAILED]
         return "Completed" if done == scheduled else "Running"
@@ -64,8 +64,10 @@ def next_conditions(
         cycle: Identity of the session.
         now: The moment, UNIX seconds.
     """
+    if finding is None and not before:
+        return [_newly_scheduled(cycle, now)]
     if finding is None:
-        found = PodGroupCondition(type=SCHEDULED_TYPE, status="True", reason=SCHEDULED_REASON)
+        found = _SCHEDULED
     else:
         found = PodGroupCondition(
             type=UNSCHEDULABLE_TYPE, status="True", reason=finding.reason, message=finding.message
@@ -119,5 +121,12 @@ def _stamped(condition: PodGroupCondition, cycle: str, now: float) -> PodGroupCo
     )
 
 
+@lru_cache(maxsize=8)
+def _newly_scheduled(cycle: str, now: float) -> PodGroupCondition:
+    """The first condition of a gang that could be scheduled at once; one for all gangs of a cycle."""
+    return _stamped(_SCHEDULED, cycle, now)
+
+
+_SCHEDULED = PodGroupCondition(type=SCHEDULED_TYPE, status="True", reason=SCHEDULED_REASON)
 _moment = lru_cache(maxsize=8)(format_time)
 """All gangs of a cycle are stamped with the same moment."""

@@ -64,7 +64,7 @@ class Registrar:
     def queue_order(
         self, key: Callable[[Queue], SortKey], *, epoch: Callable[[], int] | None = None
     ) -> None:
-        """Say which queue goes first: the one with the smaller key.
+        """Say which queue goes first: the one with the smaller key. Not asked where only one queue waits.
 
         While a session runs, keys may grow with what is placed, and become smaller with what is evicted or undone.
 

@@ -30,8 +30,8 @@ from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
 
 __all__ = ["Gains", "Prospects"]
 
-Suiting = Callable[[PodShape, str, Rows], Bools]
-"""Which rows the filters that no placement changes leave to pods of a shape, for a queue."""
+Suiting = Callable[[PodShape, str], Bools]
+"""Which nodes the filters that no placement changes leave to pods of a shape, for a queue."""
 
 _ROWS = 16
 """Rows up to which those that changed are counted apart from the others for a single gang."""
@@ -132,7 +132,7 @@ class Prospects:
             if before is not None:
                 self._before[place, : len(before)] = before
         self._now = nodes.free(self._index)
-        self._rows = nodes.rows().take(self._index)
+        self._free: _Free | None = None
         self._earlier: list[list[int]] = self._before.tolist()
         self._lists: list[list[int]] = self._now.tolist()
         self._seen = len(ledger.log)
@@ -238,7 +238,7 @@ class Prospects:
         places = more if shortage.lacking else now
         if sum(places) < lacking:
             return sum(places)
-        allowed = self._suit(shortage.shapes, queue, self._rows).tolist()
+        allowed = self._suit(shortage.shapes, queue)[self._index].tolist()
         return sum(compress(places, allowed))
 
     def _fitting(self, needs: Needs) -> tuple[list[int], list[int]]:
@@ -264,22 +264,29 @@ class Prospects:
             counted >= 0 and evictions == self._ledger.evictions and found < required
         ):
             return found
-        rows = self._table.rows()
-        allowed = self._suit(shapes, queue, rows)
-        needs = least(shapes)
-        columns = [column for column, _ in needs]
-        free = rows.allocatable[:, columns] - rows.used[:, columns] + rows.releasing[:, columns]
-        packed = [tuple((place, amount) for place, (_, amount) in enumerate(needs))]
-        found = int(places(packed, free)[0][allowed].sum())
+        free, needs = self._all_free(), least(shapes)
+        fits: Bools | None = None
+        if all(amount <= free.most[column] for column, amount in needs):
+            fits = self._suit(shapes, queue)
+            for column, amount in needs:
+                fits = fits & (free.amounts[:, column] >= amount)
+        found = int(places([needs], free.amounts[fits]).sum()) if fits is not None else 0
         self._counts[key] = (moment, self._ledger.evictions, found)
         return found
 
-    def _suit(self, shapes: tuple[PodShape, ...], queue: str, rows: Rows) -> Bools:
+    def _all_free(self) -> "_Free":
+        """What is free on all nodes now."""
+        moment = len(self._ledger.log)
+        if self._free is None or self._free.moment != moment:
+            self._free = _Free(self._table.rows(), moment)
+        return self._free
+
+    def _suit(self, shapes: tuple[PodShape, ...], queue: str) -> Bools:
         """Rows that suit one of the shapes; all of them when there are many."""
         if len(shapes) > _FEW:
-            return np.ones(len(rows), dtype=np.bool_)
-        masks = [self._suiting(shape, queue, rows) for shape in shapes]
-        found: Bools = np.logical_or.reduce(masks)
+            return np.ones(len(self._table), dtype=np.bool_)
+        masks = [self._suiting(shape, queue) for shape in shapes]
+        found: Bools = np.logical_or.reduce(masks) if len(masks) > 1 else masks[0]
         return found
 
     def _follow(self) -> None:
@@ -289,6 +296,23 @@ class Prospects:
             self._now = self._table.free(self._index)
             self._lists = self._now.tolist()
             self._fits.clear()
+
+
+class _Free:
+    """What was free on all nodes at a moment, once terminating pods are gone.
+
+    Attributes:
+        moment: How many rows the session had touched.
+        amounts: By row and column.
+        most: The most that any node had free, by column.
+    """
+
+    __slots__ = ("amounts", "moment", "most")
+
+    def __init__(self, rows: Rows, moment: int) -> None:
+        self.moment = moment
+        self.amounts: Ints = rows.allocatable - rows.used + rows.releasing
+        self.most: list[int] = self.amounts.max(axis=0, initial=0).tolist()
 
 
 def _fitting(needs: Needs, free: Sequence[int]) -> int:

@@ -185,6 +185,7 @@ class Session:
         self._last_board: Board | None = None
         self._fixed: dict[Hashable, FixedPart] = {}
         self._kinds: dict[str, tuple[Hashable, ...]] = {}
+        self._by_rules: bool | None = None
         self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
         self._created: dict[str, float] = {}
@@ -282,8 +283,8 @@ class Session:
         )
 
     def job_line(self) -> Line[Job]:
-        """A line of jobs; keys are taken anew like those of queues."""
-        return Line(self.job_key, lambda: self.ledger.job_epoch)
+        """A line of jobs; a key does not grow while its job waits."""
+        return Line(self.job_key, lambda: self.ledger.job_epoch, moves=False)
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -405,15 +406,17 @@ class Session:
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
         gang = task.job if self.state.reservation is not None and self.is_target(task.job) else ""
-        kind = self._kinds.get(queue)
-        if kind is None:
-            kind = self._kinds[queue] = self._kind(queue)
-        key = (task.shape.number, kind, gang)
+        key = (task.shape.number, self._kind(queue), gang)
         board = self._boards.get(key)
         if board is None:
             if len(self._boards) >= _BOARDS:
                 del self._boards[next(iter(self._boards))]
-            self._boards[key] = board = self._new_board(task.shape, queue, kind, gang)
+            fixed = self._fixed_part(task.shape, queue, gang)
+            pods = PodClass(task.shape, queue, fixed.allowed, gang)
+            board = Board(
+                pods, fixed, self.view.rows, self.extensions, self.ledger, self.view.node_names
+            )
+            self._boards[key] = board
         elif self._last_board is not board:
             self._boards[key] = self._boards.pop(key)
         self._last_board = board
@@ -421,30 +424,35 @@ class Session:
 
     def _kind(self, queue: str) -> tuple[Hashable, ...]:
         """What sets pods of a queue apart to the filters and scores of nodes."""
-        filters, scores = self.extensions.filters, self.extensions.scores
-        plugins = dict.fromkeys(
-            [each.plugin for each in filters] + [each.plugin for each in scores]
-        )
-        kinds = self.extensions.queue_kinds
-        return tuple(kinds[name](queue) if name in kinds else queue for name in plugins if name)
+        found = self._kinds.get(queue)
+        if found is None:
+            filters, scores = self.extensions.filters, self.extensions.scores
+            plugins = dict.fromkeys(
+                [each.plugin for each in filters] + [each.plugin for each in scores]
+            )
+            kinds = self.extensions.queue_kinds
+            found = tuple(
+                kinds[name](queue) if name in kinds else queue for name in plugins if name
+            )
+            self._kinds[queue] = found
+        return found
 
-    def _new_board(
-        self, shape: PodShape, queue: str, kind: tuple[Hashable, ...], gang: str
-    ) -> Board:
-        extensions, rows = self.extensions, self.view.rows
-        filters = [each.call.by_rules for each in extensions.filters if each.call.scope == "fixed"]
-        scores = [each.call.by_rules for each in extensions.scores if each.call.scope == "fixed"]
-        by_rules = all(filters) and all(scores)
-        key = (shape.rules if by_rules else shape.number, kind, gang)
-        fixed = self._fixed.get(key)
-        if fixed is None:
+    def _fixed_part(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
+        """What no placement changes about the nodes for pods; classes share it that differ in their requests alone."""
+        if self._by_rules is None:
+            filters = [each.call for each in self.extensions.filters]
+            scores = [each.call for each in self.extensions.scores]
+            self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
+            self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
+        key = (shape.rules if self._by_rules else shape.number, self._kind(queue), gang)
+        found = self._fixed.get(key)
+        if found is None:
             if len(self._fixed) >= _BOARDS:
                 del self._fixed[next(iter(self._fixed))]
-            allowed = np.ones(len(rows), dtype=np.bool_)
-            fixed = FixedPart(PodClass(shape, queue, allowed, gang), rows, extensions)
-            self._fixed[key] = fixed
-        pods = PodClass(shape, queue, fixed.allowed, gang)
-        return Board(pods, fixed, rows, extensions, self.ledger, self.view.node_names)
+            rows = self.view.rows
+            pods = PodClass(shape, queue, np.ones(len(rows), dtype=np.bool_), gang)
+            found = self._fixed[key] = FixedPart(pods, rows, self.extensions)
+        return found
 
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
@@ -577,16 +585,9 @@ class Session:
         self.outbox.promises.clear()
         return changed
 
-    def _suiting(self, shape: PodShape, queue: str, rows: Rows) -> Bools:
-        """Which rows the filters leave to pods whose answers no placement changes."""
-        allowed = np.ones(len(rows), dtype=np.bool_)
-        pods = PodClass(shape, queue, allowed)
-        for each in self.extensions.filters:
-            if each.call.scope == "fixed":
-                verdict = each.call.judge(pods, rows)
-                if verdict is not None:
-                    allowed &= verdict.codes == 0
-        return allowed
+    def _suiting(self, shape: PodShape, queue: str) -> Bools:
+        """Which nodes the filters leave to pods whose answers no placement changes; to be read only."""
+        return self._fixed_part(shape, queue, "").allowed
 
     def _readiness(self, _pods: PodClass, rows: Rows) -> Verdict | None:
         unready = self.state.facts.unready[rows.index]

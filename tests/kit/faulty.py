@@ -19,7 +19,6 @@ POINTS: dict[str, Any] = {
     "job_valid": None,
     "job_enqueueable": Vote.ABSTAIN,
     "job_enqueued": None,
-    "job_entitled": False,
     "job_ready": True,
     "job_pipelined": Vote.ABSTAIN,
     "allocatable": None,
@@ -29,7 +28,7 @@ POINTS: dict[str, Any] = {
     "on_allocate": None,
     "on_deallocate": None,
 }
-"""Where a plugin is asked about a gang, and what it answers where it does not fail."""
+"""Where a plugin is asked about each gang, and what it answers where it does not fail."""
 
 WHOLE: dict[str, Any] = {"queue_order": 0, "overused": False}
 """Where it is asked about something else."""

@@ -8,7 +8,7 @@ configured that would do it. They are then part of the gang like any other pod.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back, is_fifo
@@ -39,9 +39,11 @@ def run(session: Session, _arguments: Arguments) -> None:
                 continue
             if not is_fifo(queue) and _is_known_to_exceed(session, queue, job):
                 continue
-            if not _candidates(session, job):
+            if not _has_candidates(session, job):
                 continue
-            jobs.setdefault(job.queue, session.job_line()).push(job)
+            if job.queue not in jobs:
+                jobs[job.queue] = session.job_line()
+            jobs[job.queue].push(job)
     for name, line in jobs.items():
         if line:
             queues.push(session.state.queues[name])
@@ -86,15 +88,19 @@ def admitted(session: Session, job: Job) -> Queue | None:
     return queue
 
 
-def _candidates(session: Session, job: Job) -> list[Task]:
-    backfills = "backfill" in session.view.actions
-    return [
-        task
-        for task in job.tasks.values()
-        if task.status is Status.PENDING
-        and not task.gates
-        and not (backfills and task.is_best_effort)
-    ]
+def _has_candidates(session: Session, job: Job) -> bool:
+    return next(_candidates(session, job), None) is not None
+
+
+def _candidates(session: Session, job: Job) -> Iterator[Task]:
+    backfills = session.view.backfills
+    for task in job.tasks.values():
+        if (
+            task.status is Status.PENDING
+            and not task.gates
+            and not (backfills and task.shape.is_empty)
+        ):
+            yield task
 
 
 def _is_not_worth_it(session: Session, queue: Queue, job: Job) -> bool:
@@ -146,7 +152,7 @@ class _Tasks:
 
     __slots__ = ("_is_moving", "_key", "_tasks")
 
-    def __init__(self, session: Session, tasks: Sequence[Task]) -> None:
+    def __init__(self, session: Session, tasks: Iterable[Task]) -> None:
         self._key = session.task_key
         self._is_moving = session.extensions.moving_task_order
         self._tasks = sorted(tasks, key=self._key, reverse=True)
@@ -166,6 +172,7 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     outcome = session.outcome(job)
     failed_roles: set[str] = set()
     failed_shapes: set[int] = set()
+    is_ready = False
     while tasks:
         task = tasks.pop()
         session.decided += 1
@@ -185,9 +192,10 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
             if not goes_on(job, failed_roles):
                 break
             continue
-        if session.is_ready(job):
+        is_ready = session.is_ready(job)
+        if is_ready:
             break
-    if session.is_ready(job):
+    if is_ready or session.is_ready(job):
         session.commit(statement)
         return True
     if session.is_pipelined(job):

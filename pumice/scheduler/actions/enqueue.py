@@ -25,7 +25,9 @@ def run(session: Session, _arguments: Arguments) -> None:
         if queue is None:
             continue
         with session.turn(job):
-            lines.setdefault(job.queue, session.job_line()).push(job)
+            if job.queue not in lines:
+                lines[job.queue] = session.job_line()
+            lines[job.queue].push(job)
     for name, line in lines.items():
         if line:
             queues.push(session.state.queues[name])

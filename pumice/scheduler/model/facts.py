@@ -168,8 +168,10 @@ class NodeFacts:
             if node.spec.taints:
                 taints = tuple(node.spec.taints)
                 self._taint_codes[row] = places.setdefault(taints, len(places))
-            self._unschedulable[row] = node.spec.unschedulable
-            self._unready[row] = not node.is_ready
+            if node.spec.unschedulable:
+                self._unschedulable[row] = True
+            if not node.is_ready:
+                self._unready[row] = True
         self.taint_sets = list(places)
 
 

@@ -206,10 +206,12 @@ class Job:
         counts[status] += 1
         role[status] += 1
         self.ready += _READY[status] - _READY[old]
+        holds = _HOLDS[status] - _HOLDS[old]
         waits = (status is Status.PENDING) - (old is Status.PENDING)
-        if task.shape.is_empty:
-            self.pending_empty += waits
-        self._account(task.shape.vector, _HOLDS[status] - _HOLDS[old], waits)
+        if holds or waits:
+            if task.shape.is_empty:
+                self.pending_empty += waits
+            self._account(task.shape.vector, holds, waits)
 
     def _count(self, task: Task, status: Status, step: int) -> None:
         self.counts[status] += step

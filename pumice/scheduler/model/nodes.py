@@ -5,6 +5,7 @@ whatever order the events came.
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from pumice.scheduler.model.axis import (
     SCORED_CPU,
     SCORED_MEMORY,
     Axis,
+    Bools,
     Floats,
     Ints,
 )
@@ -65,6 +67,7 @@ class Rows:
 
     __slots__ = (
         "_divisors",
+        "_filled",
         "allocatable",
         "index",
         "is_later",
@@ -89,7 +92,8 @@ class Rows:
         self.used = used
         self.releasing = releasing
         self.pipelined = pipelined
-        self._divisors: dict[int, Floats] = {}
+        self._divisors: dict[int, tuple[Floats, Bools | None]] = {}
+        self._filled: dict[tuple[int, int], Floats] | None = None
 
     def __len__(self) -> int:
         return len(self.allocatable)
@@ -104,6 +108,31 @@ class Rows:
             self.pipelined[index],
         )
 
+    def one(self, row: int) -> "Rows":
+        """One row, without a copy. Only for views of all rows."""
+        place = slice(row, row + 1)
+        return Rows(
+            np.array([row]),
+            self.allocatable[place],
+            self.used[place],
+            self.releasing[place],
+            self.pipelined[place],
+        )
+
+    def still(self) -> "Rows":
+        """The same rows, for as long as nothing changes them: what several ask about them is computed once."""
+        found = Rows(
+            self.index,
+            self.allocatable,
+            self.used,
+            self.releasing,
+            self.pipelined,
+            is_later=self.is_later,
+        )
+        found._divisors = self._divisors
+        found._filled = {}
+        return found
+
     def later(self) -> "Rows":
         """The same rows, looked at as they will be once terminating pods are gone."""
         return Rows(
@@ -112,10 +141,32 @@ class Rows:
 
     def divisor(self, column: int) -> Floats:
         """What nodes have of one resource, at least 1, to divide by; to be read only."""
+        return self._divided(column)[0]
+
+    def lacking(self, column: int) -> Bools | None:
+        """Nodes that have nothing of one resource; None where there are none. To be read only."""
+        return self._divided(column)[1]
+
+    def filled(self, column: int, amount: int) -> Floats:
+        """How full nodes would be of one resource with so much more, in parts of what they have; to be read only.
+
+        What a node has counts as 1 at least.
+        """
+        known = self._filled
+        if known is not None and (column, amount) in known:
+            return known[column, amount]
+        found: Floats = (self.used[:, column] + amount) / self.divisor(column)
+        if known is not None:
+            known[column, amount] = found
+        return found
+
+    def _divided(self, column: int) -> tuple[Floats, Bools | None]:
         found = self._divisors.get(column)
         if found is None:
-            found = np.maximum(self.allocatable[:, column], 1).astype(np.float64)
-            self._divisors[column] = found
+            has = self.allocatable[:, column]
+            lacking = has == 0
+            divisor = np.maximum(has, 1).astype(np.float64)
+            found = self._divisors[column] = (divisor, lacking if lacking.any() else None)
         return found
 
     def idle(self, column: int) -> Ints:
@@ -264,10 +315,8 @@ class NodeTable:
         """Bring the rows into the order of names, without those of removed nodes."""
         if self._is_settled:
             return
-        present = sorted(
-            (record for row, record in enumerate(self.order) if record.row == row),
-            key=lambda record: record.name,
-        )
+        present = [record for row, record in enumerate(self.order) if record.row == row]
+        present.sort(key=attrgetter("name"))
         rows = np.array([record.row for record in present], dtype=np.int64)
         moved = np.full(len(self.order), -1, dtype=np.int64)
         moved[rows] = np.arange(len(rows))

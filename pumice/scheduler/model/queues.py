@@ -133,12 +133,32 @@ class QueueTable:
         """Take in queues that changed, and count all jobs anew if any did."""
         if self._is_settled:
             return
-        self._clear(queues)
         self._is_settled = True
+        if self._is_same_tree(queues):
+            self.queues = [queues[name] for name in self.names]
+            self._limits = None
+            return
+        self._clear(queues)
+        counted = []
         for job in jobs.values():
-            job.row = -1
+            job.row = self.rows.get(job.queue, -1) if job.group is not None else -1
             job.reserved = job.elastic = None
-            self.place(job)
+            self._late[job.key] = job
+            if job.row >= 0:
+                counted.append(job)
+        if counted:
+            rows = [job.row for job in counted]
+            np.add.at(self.jobs, rows, 1)
+            np.add.at(self.allocated, rows, np.array([job.allocated for job in counted]))
+            np.add.at(self.pending, rows, np.array([job.pending for job in counted]))
+            self.tree = self.below(self.allocated)
+
+    def _is_same_tree(self, queues: Mapping[str, Queue]) -> bool:
+        """Whether there are the same queues as before, each below the same one."""
+        return self.rows.keys() == queues.keys() and all(
+            queue.spec.parent == queues[name].spec.parent
+            for name, queue in zip(self.names, self.queues, strict=True)
+        )
 
     def place(self, job: Job) -> None:
         """Count a job to the queue that its PodGroup names now; a job without a PodGroup counts to none."""

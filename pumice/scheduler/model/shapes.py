@@ -61,6 +61,7 @@ class PodShape:
     Attributes:
         number: Identity, unique while the shape is in use.
         vector: What it takes from a node, in column order.
+        amounts: The same as a list.
         needs: Resources that a node must have room for: CPU, memory, then the others by name.
         is_empty: Whether it asks for nothing but a slot.
         claims: Claims that it mounts, `namespace/name`.
@@ -71,6 +72,7 @@ class PodShape:
     """
 
     __slots__ = (
+        "amounts",
         "claims",
         "hard_rules",
         "host_ports",
@@ -93,6 +95,7 @@ class PodShape:
         self.number = number
         self.key = key
         self.vector = vector
+        self.amounts: list[int] = vector.tolist()
         self.needs = tuple(
             Need(int(column), int(vector[column]), names[column])
             for column in sorted(
@@ -192,6 +195,7 @@ class ShapeTable:
             missing = width - len(shape.vector)
             if missing:
                 shape.vector = np.pad(shape.vector, (0, missing))
+                shape.amounts = shape.vector.tolist()
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")

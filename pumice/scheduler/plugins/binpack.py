@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pumice.scheduler.arguments import Argument, Arguments
-from pumice.scheduler.model.axis import Floats
+from pumice.scheduler.model.axis import Bools, Floats
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
@@ -51,8 +51,8 @@ def pack_score(
     pods: PodClass, rows: Rows, weights: Mapping[str, int], weight: int
 ) -> Floats | None:
     """How full nodes would be; 0 where the pod does not fit."""
-    parts = np.zeros(len(rows))
-    fits = np.ones(len(rows), dtype=np.bool_)
+    parts: Floats | None = None
+    fits: Bools | None = None
     total = 0
     for need in pods.shape.needs:
         resource_weight = weights.get(need.name)
@@ -61,14 +61,21 @@ def pack_score(
         total += resource_weight
         if resource_weight == 0:
             continue
-        allocatable = rows.allocatable[:, need.column]
-        future = rows.used[:, need.column] + need.amount
-        is_none = allocatable == 0
-        fits &= (future <= allocatable) | is_none
-        full = future * float(resource_weight) / rows.divisor(need.column)
-        parts += np.where(is_none, 0.0, full)
+        column, lacking = need.column, rows.lacking(need.column)
+        future = rows.used[:, column] + need.amount
+        fitting = future <= rows.allocatable[:, column]
+        full = rows.filled(column, need.amount)
+        if resource_weight != 1:
+            full = future * float(resource_weight) / rows.divisor(column)
+        if lacking is not None:
+            fitting |= lacking
+            full = np.where(lacking, 0.0, full)
+        parts = full if parts is None else parts + full
+        fits = fitting if fits is None else fits & fitting
     if total == 0:
         return None
+    if parts is None or fits is None:
+        return np.zeros(len(rows))
     return np.where(fits, parts * (100.0 * weight / total), 0.0)
 
 

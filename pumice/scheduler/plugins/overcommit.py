@@ -74,8 +74,9 @@ class Overcommit:
         return refusal(f"resource in cluster is overused: {names}; {plain}", found, plain)
 
     def _enter(self, job: Job) -> None:
-        self._refusals.clear()
-        self._entered += remainder(job)
+        if job.min_resources:
+            self._refusals.clear()
+            self._entered += remainder(job)
 
 
 SPEC = PluginSpec(

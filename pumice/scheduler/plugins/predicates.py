@@ -42,9 +42,6 @@ _UNSUPPORTED = {
 """Hard rules of pods that are not built, the argument that turns each off, and what it is called."""
 _ANY_ADDRESS = "0.0.0.0"
 
-Users = Mapping[str, Mapping[str, int]]
-"""Pods that use a port, by node and address."""
-
 
 class Predicates:
     """Filters of nodes by shape; the fixed ones are kept for as long as nodes do not change."""
@@ -183,13 +180,14 @@ class Predicates:
             if isinstance(rows.index, slice):
                 used = [
                     self._session.row_of(node)
-                    for node in users
-                    if _is_taken(users, leaving, node, address)
+                    for node, addresses in users.items()
+                    if _is_taken(addresses, leaving.get(node), address)
                 ]
                 taken[[row for row in used if row >= 0]] = 1
             else:
                 for place, row in enumerate(rows.index.tolist()):
-                    if _is_taken(users, leaving, names[row], address):
+                    node = names[row]
+                    if node in users and _is_taken(users[node], leaving.get(node), address):
                         taken[place] = 1
         return Verdict(taken, ("node(s) didn't have free ports for the requested pod ports",))
 
@@ -199,12 +197,19 @@ def _required(shape: PodShape) -> NodeSelector | None:
     return affinity.required_during_scheduling_ignored_during_execution if affinity else None
 
 
-def _is_taken(users: Users, leaving: Users, node: str, address: str) -> bool:
-    """Whether pods on a node, other than those that are leaving it, use a port at an address that overlaps."""
-    gone = leaving.get(node, {})
+def _is_taken(users: Mapping[str, int], leaving: Mapping[str, int] | None, address: str) -> bool:
+    """Whether pods on a node, other than those that are leaving it, use a port at an address that overlaps.
+
+    Args:
+        users: Pods that use the port, by address; at least one.
+        leaving: Those of them that are leaving.
+        address: The address.
+    """
+    if not leaving:
+        return address == _ANY_ADDRESS or address in users or _ANY_ADDRESS in users
     return any(
-        count > gone.get(used, 0) and (used == address or _ANY_ADDRESS in (used, address))
-        for used, count in users.get(node, {}).items()
+        count > leaving.get(used, 0) and (used == address or _ANY_ADDRESS in (used, address))
+        for used, count in users.items()
     )
 
 

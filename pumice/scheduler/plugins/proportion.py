@@ -196,8 +196,9 @@ class Proportion:
         return not shortages(self._session, job, used, self._rights[row])
 
     def _enter(self, job: Job) -> None:
-        self._votes.pop(job.row, None)
-        self._entered[job.row] += remainder(job)
+        if job.min_resources:
+            self._votes.pop(job.row, None)
+            self._entered[job.row] += remainder(job)
 
 
 def _parts(shares: list[float]) -> list[tuple[int, float]]:

@@ -65,11 +65,13 @@ class Stack:
         seen, self.seen = self.seen, len(touched)
         if self.column is None or self.seen - seen > _MANY:
             self.column = self.fitting(rows).astype(np.float64)
-        elif self.seen - seen > _FEW:
-            index = np.array(list(dict.fromkeys(touched[seen:])), dtype=np.int64)
+            return self.column
+        several = dict.fromkeys(touched[seen:])
+        if len(several) > _FEW:
+            index = np.array(list(several), dtype=np.int64)
             self.column[index] = self.fitting(rows.take(index))
         else:
-            for row in touched[seen:]:
+            for row in several:
                 self.column[row] = self._fitting_on(rows, row)
         return self.column
 

@@ -92,8 +92,13 @@ def test_a_gang_whose_group_was_changed_is_tried_again_at_once() -> None:
 
 @pytest.mark.parametrize("point", [*WHOLE, "open"])
 def test_another_failure_ends_the_cycle_and_the_next_one_goes_on(point: str) -> None:
+    """There are two queues, because the order of one is not asked for."""
     fault = Fault(point, "any")
-    scene = Scene(CASE, faulty_config(fault))
+    groups = [
+        [*row[:2], "other" if row[1] == "c" else row[2], *row[3:]] for row in CASE["podgroups"]
+    ]
+    case = CASE | {"queues": [["other"]], "podgroups": groups}
+    scene = Scene(case, faulty_config(fault))
     before = dump(scene.state)
     result = run_cycle(scene.state, scene.config, NOW)
     assert isinstance(result.error, ZeroDivisionError)

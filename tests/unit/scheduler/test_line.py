@@ -23,6 +23,56 @@ def test_keys_that_have_grown_are_noticed() -> None:
     assert [line.pop() for _ in range(3)] == ["b", "c", "a"]
 
 
+def test_what_is_put_in_between_comes_in_its_turn() -> None:
+    line: Line[int] = Line(lambda number: number, moves=False)
+    for number in (7, 3, 5, 3000, 9):
+        line.push(number)
+    assert [line.pop(), line.pop()] == [3, 5]
+    for number in (8, 4, 10):
+        line.push(number)
+    assert [line.pop() for _ in range(6)] == [4, 7, 8, 9, 10, 3000]
+    assert not line
+
+
+def test_many_turns_come_in_order() -> None:
+    """Places of what was taken out are given up now and then."""
+    shares = dict.fromkeys(range(10), 0)
+    line: Line[int] = Line(lambda name: (shares[name], name))
+    for name in shares:
+        line.push(name)
+    for turn in range(5000):
+        name = line.pop()
+        assert name == turn % 10
+        shares[name] += 1
+        line.push(name)
+    assert len(line) == 10
+
+
+def test_an_element_alone_is_not_asked_for_its_key() -> None:
+    asked: list[str] = []
+
+    def key(name: str) -> str:
+        asked.append(name)
+        return name
+
+    line = Line(key)
+    for _ in range(3):
+        line.push("a")
+        assert line.pop() == "a"
+    assert asked == []
+    line.push("b")
+    line.push("a")
+    assert [line.pop(), line.pop()] == ["a", "b"]
+
+
+def test_an_element_whose_key_fails_does_not_take_another_one_with_it() -> None:
+    line: Line[float] = Line(lambda number: 1 / number)
+    line.push(0)
+    with pytest.raises(ZeroDivisionError):
+        line.push(2)
+    assert [line.pop(), len(line)] == [2, 0]
+
+
 def test_an_empty_line() -> None:
     with pytest.raises(IndexError):
         Line(len).pop()

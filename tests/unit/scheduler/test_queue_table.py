@@ -32,6 +32,30 @@ def test_a_parent_that_does_not_exist_is_none() -> None:
     assert parents_of(["a", {"parent": "gone"}])["a"] == ""
 
 
+def test_a_queue_that_changes_is_taken_up_where_it_is_and_where_it_moves() -> None:
+    """Sums are kept while the tree is the same, and counted again when a queue has another parent."""
+    scene = Scene(
+        {
+            "nodes": [["n", 8, "8Gi"]],
+            "queues": [["root"], ["a"], ["b"], ["c", {"parent": "a"}]],
+            "podgroups": [["ns", "runs", "c", 1, "Running"]],
+            "pods": [["ns", "runs-0", "n", "Running", 3, "1Gi", "runs"]],
+        }
+    )
+    state, shares = scene.state, scene.state.shares
+    for change, holders in (
+        ({"parent": "a", "weight": 5}, ["a", "c", "root"]),
+        ({"parent": "b", "weight": 7}, ["b", "c", "root"]),
+    ):
+        state.set_queue(queue(["c", change]))
+        state.settle()
+        cpu = shares.tree[:, 0]
+        assert [name for name in shares.names if cpu[shares.rows[name]]] == holders
+        assert shares.queues[shares.rows["c"]].spec.weight == change["weight"]
+        assert shares.limits.weights[shares.rows["c"]] == change["weight"]
+        check_sums(state)
+
+
 @pytest.mark.parametrize(
     "rows",
     [

@@ -22,6 +22,7 @@ from tests.unit.scheduler.scenes import (
     node,
     pod,
     pod_group,
+    queue,
     with_plugins,
 )
 
@@ -34,6 +35,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.scope: Any = "fixed"
+        self.by_rules = False
         self.closed = False
         self.refusal: Reason | None = None
 
@@ -49,7 +51,7 @@ class Counting:
             self.asked.append("allocatable")
             return self.refusal
 
-        register.node_filter(judge, scope=self.scope)
+        register.node_filter(judge, scope=self.scope, by_rules=self.by_rules)
         register.allocatable(allocatable)
 
     def asked_since(self) -> int:
@@ -189,7 +191,13 @@ def test_a_node_with_room_for_what_is_lacking_helps(name: str) -> None:
 SHAPES: dict[str, dict[str, Any]] = {"labels": {"pool": "a"}}
 
 
-def _shapes(counting: Counting, size: int, options: Mapping[str, Any] | None = None) -> Scene:
+def _shapes(
+    counting: Counting,
+    size: int,
+    options: Mapping[str, Any] | None = None,
+    *,
+    at_least: int = 2 * WAITING,
+) -> Scene:
     """A full node, and 500 gangs of as many pods that ask for 1 cpu and more, each for something else."""
     spec = PluginSpec("counting", "A test's plugin.", counting.build)
     config = load_config(
@@ -217,7 +225,7 @@ def _shapes(counting: Counting, size: int, options: Mapping[str, Any] | None = N
     )
     while scene.cycle().pod_groups:
         pass
-    assert counting.asked_since() >= 2 * WAITING
+    assert counting.asked_since() >= at_least
     return scene
 
 
@@ -256,6 +264,28 @@ def test_a_node_of_another_pool_is_refused_by_its_row_alone(size: int) -> None:
     result = scene.cycle()
     assert (result.binds, list(result.pod_groups)) == ({}, [])
     assert counting.asked_since() <= WAITING
+
+
+def _a_node_of_another_pool_comes(scene: Scene) -> None:
+    scene.state.set_node(node(["n2", 64, "64Gi", {"labels": {"pool": "b"}}]))
+
+
+def _the_queue_changes(scene: Scene) -> None:
+    scene.state.set_queue(queue(["default", {"weight": 7}]))
+
+
+@pytest.mark.parametrize("happens", [_a_node_of_another_pool_comes, _the_queue_changes])
+def test_a_filter_that_reads_rules_alone_is_asked_once_for_gangs_that_differ_in_their_requests(
+    happens: Callable[[Scene], None],
+) -> None:
+    """Once for all, and not once for each of 500 gangs."""
+    counting = Counting()
+    counting.by_rules = True
+    scene = _shapes(counting, 1, {"selector": {"pool": "a"}}, at_least=1)
+    happens(scene)
+    counting.asked_since()
+    assert scene.cycle().binds == {}
+    assert counting.asked.count("filter") <= 1
 
 
 def test_of_gangs_of_different_shapes_those_behind_the_room_are_not_tried() -> None:
