@@ -116,6 +116,10 @@ CLUSTER = {
         ["ns", "large", "default", 2, "Inqueue"],
         ["ns", "small", "default", 1, "Inqueue"],
         ["ns", "slots", "default", 3, "Pending"],
+        ["ns", "slots-too", "default", 3, "Pending"],
+        ["ns", "other-new", "other", 1, "Pending", {"minRes": {"cpu": "1"}}],
+        ["ns", "other-large", "other", 2, "Inqueue"],
+        ["ns", "other-slots", "other", 3, "Pending"],
     ],
     "pods": [
         ["ns", "mine-0", "n1", "Running", 1, "1Gi", "mine"],
@@ -126,9 +130,13 @@ CLUSTER = {
         ["ns", "large-0", "", "Pending", 1, "1Gi", "large"],
         ["ns", "large-1", "", "Pending", 2, "1Gi", "large"],
         ["ns", "slots-0", "", "Pending", 0, 0, "slots"],
+        ["ns", "slots-too-0", "", "Pending", 0, 0, "slots-too"],
+        ["ns", "other-large-0", "", "Pending", 1, "1Gi", "other-large"],
+        ["ns", "other-large-1", "", "Pending", 2, "1Gi", "other-large"],
+        ["ns", "other-slots-0", "", "Pending", 0, 0, "other-slots"],
     ],
 }
-"""A node with room for one pod, and gangs that enter, fit, do not fit, and have pods without requests."""
+"""A node with room for one pod, and in two queues gangs that enter, fit, do not fit, and have pods without requests."""
 
 RUNS = (
     "enqueue, reclaim",

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.integration.scheduler.stage import SchedulerStage
+from tests.kit.builders import queue
 from tests.kit.faulty import Fault, faulty_config
 
 
@@ -33,7 +34,9 @@ async def test_a_failure_of_whole_cycles_makes_the_process_unready_until_one_suc
     stage: SchedulerStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.cluster.add_node("node1", cpu="8")
+    stage.store.create(queue("other"))  # the order of queues is asked for where two of them wait
     stage.gang("train", 1)
+    stage.gang("later", 1, queue="other")
     fault = Fault("queue_order", "any")
     async with stage.scheduler(config=faulty_config(fault)) as worker:
         await stage.until(lambda: worker.started.is_set() and not worker.ready)
