@@ -98,20 +98,21 @@ def of_queue(queue: Queue, seen: Observed, config: Config, now: float) -> Accoun
     name = queue.metadata.name
     simulation, error = _simulated(seen, config, now, before=True)
     held, asked = simulation.sums(name) if simulation else ({}, {})
+    line = simulation.line(name, now) if simulation else []
+    deserved = simulation.deserved(name) if simulation else {}
     spec = queue.spec
     guarantee = spec.guarantee.resource if spec.guarantee else None
     columns = {
         "used": held,
         "asked": asked,
         "guarantee": _amounts(guarantee),
-        "deserved": _amounts(spec.deserved),
+        "deserved": deserved or _amounts(spec.deserved),
         "capability": _amounts(spec.capability),
     }
     resources = sorted({resource for each in columns.values() for resource in each} - {"pods"})
     waiting = [each for each in waiting_gangs(seen, config, now) if each["queue"] == name]
-    if simulation is not None:
-        line = {key: place for place, key in enumerate(simulation.line(name, now))}
-        waiting.sort(key=lambda each: (line.get(each["podGroup"], len(line)), each["podGroup"]))
+    places = {key: place for place, key in enumerate(line)}
+    waiting.sort(key=lambda each: (places.get(each["podGroup"], len(line)), each["podGroup"]))
     state = queue.status.state or "Open"
     message = f"Queue {name} is {state}; {_counted(len(waiting))} waiting"
     return {

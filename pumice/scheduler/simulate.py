@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
 from msgspec.structs import replace
 
 from pumice.api import keys
@@ -218,6 +219,13 @@ class Simulation:
             return {}, {}
         axis = self._state.axis
         return axis.amounts(shares.tree[row]), axis.amounts(shares.below(shares.pending)[row])
+
+    def deserved(self, queue: str) -> Amounts:
+        """What the configured plugins say that a queue deserves, in milli-units; nothing before `line` or a cycle."""
+        row, figures = self._state.shares.rows.get(queue), self._state.figures.get("deserved")
+        if row is None or figures is None:
+            return {}
+        return self._state.axis.amounts(np.floor(figures[row]).astype(np.int64))
 
     @property
     def nodes(self) -> int:

@@ -1,4 +1,4 @@
-"""conformance: pods that Kubernetes needs are never evicted for others.
+"""conformance: pods that Kubernetes needs are never evicted for others, or moved elsewhere.
 
 Pods with priority class `system-cluster-critical` or `system-node-critical`, and pods of namespace `kube-system`.
 """
@@ -8,6 +8,7 @@ import numpy as np
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
+from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -25,14 +26,19 @@ class Conformance:
         """Register the checks."""
         register.preemptable(_not_critical, by=any_preemptor)
         register.reclaimable(_not_critical, by=any_preemptor)
+        register.evictable(_is_free)
 
 
 def _not_critical(_: Preemptor, candidates: Candidates) -> Bools:
     return np.array([not task.is_critical for task in candidates.tasks], dtype=np.bool_)
 
 
+def _is_free(task: Task) -> bool:
+    return not task.is_critical
+
+
 SPEC = PluginSpec(
     name="conformance",
-    summary="Never evicts pods that are critical for Kubernetes, or in kube-system, for others.",
+    summary="Never evicts pods that are critical for Kubernetes, or in kube-system.",
     build=Conformance,
 )

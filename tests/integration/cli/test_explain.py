@@ -146,6 +146,7 @@ def test_waiting_gangs(server: Server) -> None:
 def test_a_queue(server: Server) -> None:
     found = explained(server.url, "queue", "default")
     assert found["resources"]["cpu"]["asked"] == "6"
+    assert found["resources"]["cpu"]["deserved"] == "4", "what proportion gives to the only queue"
     assert [each["podGroup"] for each in found["waiting"]] == ["default/big"]
     missing = pumice("explain", "queue/none", "--master", server.url)
     assert missing.returncode == 2

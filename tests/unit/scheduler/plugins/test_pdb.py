@@ -108,3 +108,20 @@ def test_shuffle_evicts_what_plugins_name_and_budgets_allow() -> None:
     assert [event.message for event in result.events if event.kind == "Pod"] == [
         "evicted because plugin mover chose it (shuffle)"
     ] * 2
+
+
+def test_shuffle_evicts_no_critical_pod() -> None:
+    registry = with_plugins(builtin_registry(), PluginSpec("mover", "A test's plugin.", _Mover))
+    cluster = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [
+            ["ns", "g", "default", 0, "Running"],
+            ["kube-system", "g", "default", 0, "Running"],
+        ],
+        "pods": [
+            ["ns", "old-0", "n1", "Running", 1, 0, "g"],
+            ["kube-system", "old-1", "n1", "Running", 1, 0, "g"],
+        ],
+    }
+    text = config_text([["gang", "mover", "conformance"]], ["shuffle"])
+    assert Scene(cluster, load_config(text, registry)).cycle().evicted == ["ns/old-0"]
