@@ -139,6 +139,9 @@ class _Reader:
         text = data[names[0]] if len(names) == 1 else None
         if isinstance(text, str) and "kind: ConfigMap" not in text:
             return self.read(text)
+        if len(names) == 1 and not isinstance(text, str):
+            self._error(f"data.{names[0]}", f"must be a string; found {text!r}", "SCHED-CONFIG-MAP")
+            return Config((), ())
         listed = ", ".join(sorted(data)) or "nothing"
         message = (
             f"must hold the configuration under the key {_FILE}, or a single key; found {listed}"

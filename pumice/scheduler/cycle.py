@@ -117,6 +117,7 @@ def _result(
         started=closing.started if closing else [],
         events=session.events if session else [],
         decided=session.decided if session else 0,
+        preemptions=session.preemptions if session else 0,
         errors=session.errors if session else {},
         error=error,
     )

@@ -109,7 +109,8 @@ class CycleResult:
         pods: Conditions of waiting pods that changed.
         events: What to tell the owners.
         started: Keys of gangs whose minimum of pods is bound since the last cycle.
-        decided: Pods that were looked at: placed, promised a place or refused.
+        decided: Pods that were tried: placed, promised a place or refused.
+        preemptions: How often victims were looked for, for the sake of a gang.
         errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
             until `ClusterState.release`.
         error: An unexpected exception that concerns no single gang. It ended the cycle: what was decided before it
@@ -126,6 +127,7 @@ class CycleResult:
     pods: dict[str, PodVerdict]
     events: list[Event]
     decided: int
+    preemptions: int = 0
     nominations: Mapping[str, str] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
     errors: Mapping[str, Exception] = field(default_factory=dict)

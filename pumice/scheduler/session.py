@@ -153,7 +153,8 @@ class Session:
         nominations: Room that is held for pods for which others were evicted in earlier cycles.
         nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
-        decided: Pods that were placed, promised a place or refused.
+        decided: Pods that were tried: placed, promised a place or refused.
+        preemptions: How often victims were looked for, for the sake of a gang.
         ended: Why the reservation of a job has ended, by its key.
         prospects: What the jobs that wait can expect, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.
@@ -177,6 +178,7 @@ class Session:
         self.pipelined: dict[str, str] = {}
         self.errors: dict[str, Exception] = {}
         self.decided = 0
+        self.preemptions = 0
         self.spared: dict[str, dict[str, Spared]] = {}
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []

@@ -49,7 +49,6 @@ def _inside_job(session: Session, search: Search, queue: Queue, job: Job) -> Non
     for task in waiting_tasks(session, job):
         if not session.is_starving(job):
             return
-        session.decided += 1
         statement = session.statement()
         search.place(Preemptor(task, job, queue), rules, statement)
         if not finish(session, search, statement, job, "preempt"):

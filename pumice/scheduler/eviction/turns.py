@@ -45,6 +45,7 @@ def seek(
     session: Session, search: Search, rules: Rules, queue: Queue, job: Job, *, reclaims: bool
 ) -> Statement:
     """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
+    session.preemptions += 1
     statement = session.statement()
     tasks = waiting_tasks(session, job)
     shapes = {task.shape.number for task in tasks}
@@ -57,7 +58,6 @@ def seek(
     for task in tasks:
         if not session.is_starving(job):
             break
-        session.decided += 1
         if task.shape.number in failed:
             continue
         if reclaims and session.why_not_preemptive(queue, task) is not None:
