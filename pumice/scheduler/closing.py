@@ -15,6 +15,7 @@ from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.room import NO_SHORTAGE, Shortage, least
 from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.outcomes import Outcome
 from pumice.scheduler.phases import (
     is_releasing,
     next_conditions,
@@ -25,7 +26,7 @@ from pumice.scheduler.phases import (
 from pumice.scheduler.reports import NEVER, Report
 from pumice.scheduler.reservation import reserved_condition
 from pumice.scheduler.results import Event, Finding, PodVerdict
-from pumice.scheduler.session import Outcome, Session
+from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["Closing", "unenforced"]

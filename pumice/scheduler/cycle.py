@@ -13,8 +13,9 @@ from types import MappingProxyType
 from pumice.scheduler.closing import Closing, unenforced
 from pumice.scheduler.opening import Measure, open_session, unmeasured
 from pumice.scheduler.options import Config
+from pumice.scheduler.outcomes import JobError
 from pumice.scheduler.results import CycleResult
-from pumice.scheduler.session import JobError, Session
+from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox
 

@@ -6,9 +6,10 @@ from typing import Any
 from pumice.scheduler.explain import FitFailure, fit_summary, gang_message, group_message
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.outcomes import Outcome
 from pumice.scheduler.phases import is_releasing, next_phase
 from pumice.scheduler.results import Finding, PodVerdict, Reason
-from pumice.scheduler.session import Outcome, Session
+from pumice.scheduler.session import Session
 
 __all__ = ["find"]
 

@@ -13,17 +13,16 @@ import numpy as np
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
 from pumice.scheduler.board import Board, FixedPart
-from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
-from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.nominations import Nominations
+from pumice.scheduler.outcomes import JobError, Outcome, Turn
 from pumice.scheduler.points import (
     Extension,
     Extensions,
@@ -41,7 +40,7 @@ from pumice.scheduler.statement import Outbox, Statement
 from pumice.scheduler.victims import Reversed, Spared, allowed
 from pumice.scheduler.view import SessionView
 
-__all__ = ["JobError", "Outcome", "Session"]
+__all__ = ["Session"]
 
 T = TypeVar("T")
 
@@ -55,86 +54,6 @@ A board that others have been used after so often has to be computed anew anyway
 
 _OUTDATED = 3
 """Gangs that a session tries only because their reasons tell of nodes that have changed."""
-
-
-class JobError(Exception):
-    """An unexpected exception that concerns one job.
-
-    Attributes:
-        key: Key of the job.
-        error: The exception.
-    """
-
-    def __init__(self, key: str, error: Exception) -> None:
-        super().__init__(f"{key}: {error}")
-        self.key = key
-        self.error = error
-
-
-class Outcome:
-    """What happened to a job in this session.
-
-    Attributes:
-        refusal: Why it was not tried, or not let in.
-        failed: First pod for which there was no node, and why.
-        schedulable: How many pods would have had a place, had the whole gang fitted.
-        shortage: What the nodes lacked for it.
-        refused: Pods that were not placed for a reason of their own, such as the queue's limit.
-        may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
-        is_over_share: Whether its queue had no room for it.
-        has_no_queue: Whether it was refused because its queue does not exist or is not open.
-    """
-
-    __slots__ = (
-        "failed",
-        "has_no_queue",
-        "is_over_share",
-        "may_change",
-        "refusal",
-        "refused",
-        "schedulable",
-        "shortage",
-    )
-
-    def __init__(self) -> None:
-        self.refusal: Reason | None = None
-        self.failed: tuple[Task, FitFailure] | None = None
-        self.schedulable = 0
-        self.shortage: Shortage | None = None
-        self.refused: Reason | None = None
-        self.may_change = False
-        self.is_over_share = False
-        self.has_no_queue = False
-
-
-class _Turn:
-    """See `Session.turn`."""
-
-    __slots__ = ("_before", "_job", "_session", "_statements")
-
-    def __init__(self, session: "Session", job: Job, statements: list[Statement]) -> None:
-        self._session = session
-        self._job = job
-        self._statements = statements
-        self._before = len(statements)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
-    ) -> bool:
-        if error is None and len(self._statements) == self._before:
-            return False
-        try:
-            if not isinstance(error, Exception):
-                return False
-            self._session.fail(self._job.key, error)
-            for statement in reversed(self._statements[self._before :]):
-                statement.abandon()
-            return True
-        finally:
-            del self._statements[self._before :]
 
 
 class Session:
@@ -513,12 +432,12 @@ class Session:
         self._statements.append(statement)
         return statement
 
-    def turn(self, job: Job) -> "_Turn":
+    def turn(self, job: Job) -> Turn:
         """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
 
         What was tentative is undone, and the job is put into quarantine.
         """
-        return _Turn(self, job, self._statements)
+        return Turn(job, self._statements, self.fail)
 
     def fail(self, key: str, error: Exception) -> None:
         """Put a job into quarantine because of an unexpected exception."""

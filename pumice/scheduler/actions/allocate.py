@@ -19,8 +19,9 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import READY, Status, Task
+from pumice.scheduler.outcomes import Outcome
 from pumice.scheduler.results import Reason
-from pumice.scheduler.session import Outcome, Session
+from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
 
