@@ -375,6 +375,12 @@ class Session:
             found = self._fixed[key] = FixedPart(pods, rows, self.extensions)
         return found
 
+    def suiting(self, task: Task, queue: str) -> Bools:
+        """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""
+        return self._fixed_part(
+            task.shape, queue, task.job if self.is_target(task.job) else ""
+        ).allowed
+
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
         reservation = self.state.reservation

@@ -45,6 +45,8 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 
 def _inside_job(session: Session, search: Search, queue: Queue, job: Job) -> None:
+    if not job.holding:
+        return
     rules = inside_job(session, job)
     for task in waiting_tasks(session, job):
         if not session.is_starving(job):

@@ -4,6 +4,8 @@ A gang that found no node is not tried again before something changes that makes
 any change, so such gangs look for them again after any change, but once a second at most.
 """
 
+from collections.abc import Iterator
+
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.rules import Rules
 from pumice.scheduler.eviction.search import Search
@@ -47,6 +49,8 @@ def seek(
     """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
     session.preemptions += 1
     statement = session.statement()
+    if "allocate" in session.view.actions and not _may_help(session, search, rules, queue, job):
+        return statement
     tasks = waiting_tasks(session, job)
     shapes = {task.shape.number for task in tasks}
     counted = None
@@ -87,15 +91,24 @@ def _jobs(session: Session, action: str) -> list[Job]:
 
 def waiting_tasks(session: Session, job: Job) -> list[Task]:
     """Pods of a gang for which others may be evicted, in their order."""
-    tasks = [
-        task
-        for task in job.tasks.values()
-        if task.status is Status.PENDING
-        and not task.gates
-        and not task.never_preempts
-        and session.why_impossible(task.shape) is None
-    ]
+    tasks = [task for task in _asking(job) if session.why_impossible(task.shape) is None]
     return sorted(tasks, key=session.task_key)
+
+
+def _asking(job: Job) -> Iterator[Task]:
+    for task in job.tasks.values():
+        if task.status is Status.PENDING and not task.gates and not task.never_preempts:
+            yield task
+
+
+def _may_help(session: Session, search: Search, rules: Rules, queue: Queue, job: Job) -> bool:
+    """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`."""
+    alike = {(task.shape.number, task.priority, task.role): task for task in _asking(job)}
+    return any(
+        session.why_impossible(task.shape) is None
+        and search.may_help(Preemptor(task, job, queue), rules)
+        for task in alike.values()
+    )
 
 
 def explain(session: Session, search: Search, rules: Rules, job: Job, action: str) -> None:
