@@ -57,7 +57,7 @@ class Closing:
     def run(self) -> None:
         """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
         state, now = self._state, self._session.now
-        tried = {job.key for job in self._session.view.waiting} - self._session.skipped
+        tried = self._session.tried
         fresh = state.dirty.keys() | tried | self._session.outcomes.keys()
         due = {key for key, moment in state.dues.items() if moment <= now}
         for key in sorted(fresh | due):

@@ -4,7 +4,7 @@ How answers are combined is Volcano's: orders are decided by the first plugin
 that sees a difference, checks must all agree, votes count tier by tier.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence, Set
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
@@ -124,6 +124,7 @@ class Session:
         waiting = self.prospects.to_try(free, self._anew)
         self.view = SessionView(state, now, actions, self.events, waiting, self.ledger.log)
         self.view.entitled = self.extensions.job_entitled
+        self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )
@@ -322,6 +323,16 @@ class Session:
         self.skipped.add(job.key)
         return True
 
+    @property
+    def tried(self) -> Set[str]:
+        """Keys of the jobs that were tried so far, or will be."""
+        return self._to_try - self.skipped
+
+    def is_explained(self, job: Job) -> bool:
+        """Whether what this session finds out about a job is told; of others, what was found out before stands."""
+        is_tried = job.key in self._to_try and job.key not in self.skipped
+        return is_tried or job.key in self.outcomes or job.key in self.state.dirty
+
     # -- decisions ---------------------------------------------------------------------------
 
     def board(self, task: Task, queue: str) -> Board:
@@ -473,7 +484,7 @@ class Session:
 
     def pass_over(self) -> None:
         """Note what has changed for the jobs that were not tried; the end of a session that no error ended."""
-        tried = {job.key for job in self.view.waiting} - self.skipped
+        tried = self.tried
         passed = [
             job
             for job in self.state.waiting.values()

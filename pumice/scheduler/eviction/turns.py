@@ -113,6 +113,8 @@ def _may_help(session: Session, search: Search, rules: Rules, queue: Queue, job:
 
 def explain(session: Session, search: Search, rules: Rules, job: Job, action: str) -> None:
     """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
+    if not session.is_explained(job):
+        return
     tasks = [task for task in job.tasks.values() if task.status is Status.PENDING]
     outcome = session.outcomes.get(job.key)
     if outcome is not None and outcome.failed is not None:
