@@ -1,0 +1,39 @@
+"""Pods may run on the nodes on which the real kube-scheduler lets them run, as `make kubernetes-rules` has recorded."""
+
+from collections import Counter
+
+import pytest
+
+from tests.reference.feasible import BUILT, feasible
+from tests.reference.records import FAMILIES, families, key_of, read
+from tests.unit.scheduler.scenes import load_cases
+
+RECORDS = list(read())
+DIFFERENCES = {(row["cluster"], row["pod"]) for row in load_cases("kubernetes_differences")}
+
+
+@pytest.mark.parametrize("number", range(len(RECORDS)))
+def test_pods_may_run_where_kube_scheduler_lets_them_run(number: int) -> None:
+    found = feasible(RECORDS[number])
+    expected = {key: RECORDS[number]["feasible"][key] for key in found}
+
+    different = {key for key in found if found[key] != expected[key]}
+    known = {key for cluster, key in DIFFERENCES if cluster == number}
+    shown = different ^ (known & found.keys())
+    assert {key: found[key] for key in shown} == {key: expected[key] for key in shown}
+    assert not shown, "differences that are listed, and are none any more"
+
+
+def test_each_family_is_recorded_with_pods_that_fit_somewhere_and_pods_that_do_not() -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in RECORDS:
+        for pod in record["pods"]:
+            fitting = len(record["feasible"][key_of(pod)])
+            kind = "nowhere" if not fitting else "everywhere" if fitting == len(record["nodes"]) else "somewhere"  # fmt: skip
+            counts.update((family, kind) for family in families(record, pod))
+
+    assert sum(len(record["pods"]) for record in RECORDS) == 2000
+    assert set(FAMILIES) >= BUILT
+    for family in FAMILIES:
+        assert counts[family, "somewhere"] >= 100, (family, counts)
+        assert counts[family, "nowhere"] >= 50, (family, counts)
