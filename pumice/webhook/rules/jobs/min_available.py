@@ -6,14 +6,13 @@ counts have 32 bits, is reported.
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
 __all__ = [
     "JOB_MINAVAIL_TOTAL",
     "JOB_NO_TASKS",
     "JOB_OVERFLOW",
     "MAX_INT32",
-    "RULES",
     "bounds",
     "counts",
     "task_list",
@@ -85,8 +84,6 @@ JOB_MIN_SUCCESS = Rule(
     level="warn",
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 
 def task_list(case: Case, job: Job) -> None:

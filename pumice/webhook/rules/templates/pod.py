@@ -54,9 +54,8 @@ _FILES = (
     doubtful,
 )
 
-RULES: tuple[Rule, ...] = tuple(
-    dict.fromkeys(rule for file in reversed(_FILES) for rule in reversed(rules_in(vars(file))))
-)[::-1]
+_NAMED = [rule for file in _FILES for rule in rules_in(file)]
+RULES: tuple[Rule, ...] = tuple(dict.fromkeys(reversed(_NAMED)))[::-1]
 """Every rule about pod templates. One that a file has from another comes with the last, which defines it."""
 
 _SPEC = compiled_by_field(
