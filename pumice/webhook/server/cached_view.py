@@ -59,10 +59,6 @@ class CachedView(AdmissionView):
         """An object, or None; of owners only those that name plugins are here."""
         return self._by_kind[kind].get(name, namespace)
 
-    def queue(self, name: str) -> Queue | None:
-        """A queue, or None; the quick way to what a review looks up most."""
-        return self._queues.get(name)
-
     def list(self, kind: Kind) -> Collection[Any]:
         """All objects of a kind."""
         return [*self._by_kind[kind].values()]
