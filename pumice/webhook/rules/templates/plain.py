@@ -165,18 +165,14 @@ def _are_containers(spec: _Spec) -> bool:
     called = set()
     for each in spec.containers:
         called.add(each.name)
-        mounts, limits, requests = (
-            each.volume_mounts,
-            each.resources.limits,
-            each.resources.requests,
-        )
+        mounts, amounts = each.volume_mounts, each.resources
         if (
             each.image != each.image.strip()
             or len({mount.mount_path for mount in mounts}) != len(mounts)
             or not volumes.issuperset([mount.name for mount in mounts])
             # Ports of several containers may clash.
             or (each.ports and not (len(spec.containers) == 1 and _are_ports(each.ports)))
-            or not are_plain(tuple(limits.items()), tuple(requests.items()))
+            or not are_plain(tuple(amounts.limits.items()), tuple(amounts.requests.items()))
         ):
             return False
     return 0 < len(called) == len(spec.containers) and not any(map(label_problem, called))
