@@ -1,7 +1,7 @@
 """Names of resources: which are counted in whole numbers, and which look misspelt."""
 
 from collections.abc import Iterable
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from functools import lru_cache
 
 from pumice.api.fields import did_you_mean
@@ -165,13 +165,4 @@ def _is_near_extended(name: str) -> bool:
     variants = {name.removeprefix(known) for known in _EXTENDED if name.startswith(known)}
     if variants - {"s"}:
         return False
-    return any(_is_near(name, known) for known in _EXTENDED)
-
-
-def _is_near(name: str, known: str) -> bool:
-    matcher = SequenceMatcher(None, name, known)
-    return (
-        matcher.real_quick_ratio() >= _ALIKE
-        and matcher.quick_ratio() >= _ALIKE
-        and matcher.ratio() >= _ALIKE
-    )
+    return any(get_close_matches(known, [name], cutoff=_ALIKE) for known in _EXTENDED)

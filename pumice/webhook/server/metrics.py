@@ -1,7 +1,5 @@
 """What the server counts."""
 
-from collections.abc import Callable
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from pumice.webhook.answers import Answer
@@ -71,23 +69,12 @@ class ServerMetrics:
         self.conf_unusable = gauge(f"{name}conf_unusable", text)
         text = "Versions of the file of resource groups that were met."
         self.conf_reads = counter("conf_reads", text, "result")
-        # Finding a labelled child costs more than counting, and there are few of them.
-        self._counted: dict[tuple[str, str, str, int], Callable[[], None]] = {}
-        self._timed: dict[str, Callable[[float], None]] = {}
 
     def answered(self, path: str, answer: Answer, seconds: float) -> None:
         """Count a review."""
         operation = answer.operation if answer.operation in _OPERATIONS else "other"
-        key = path, operation, answer.outcome, answer.status
-        count = self._counted.get(key)
-        if count is None:
-            child = self.reviews.labels(path, operation, answer.outcome, str(answer.status))
-            count = self._counted[key] = child.inc
-        count()
-        time = self._timed.get(path)
-        if time is None:
-            time = self._timed[path] = self.seconds.labels(path).observe
-        time(seconds)
+        self.reviews.labels(path, operation, answer.outcome, str(answer.status)).inc()
+        self.seconds.labels(path).observe(seconds)
         for code in answer.codes:
             self.refusals.labels(path, code).inc()
         for code in answer.warned:

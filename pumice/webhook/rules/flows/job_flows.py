@@ -6,10 +6,10 @@ from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import Place, judge_partial_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge, leaves_spec
 
-__all__ = ["CHECKS", "RULES", "validate"]
+__all__ = ["CHECKS", "validate"]
 
 FLOW_UNDEFINED = Rule(
     "FLOW-UNDEFINED",
@@ -66,8 +66,6 @@ FLOW_UPDATE = Rule(
     reason="FieldValueForbidden",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 
 def _names(case: Case, job_flow: JobFlow) -> None:

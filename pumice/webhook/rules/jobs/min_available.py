@@ -6,14 +6,13 @@ counts have 32 bits, is reported.
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
 __all__ = [
     "JOB_MINAVAIL_TOTAL",
     "JOB_NO_TASKS",
     "JOB_OVERFLOW",
     "MAX_INT32",
-    "RULES",
     "bounds",
     "counts",
     "task_list",
@@ -86,8 +85,6 @@ JOB_MIN_SUCCESS = Rule(
     compares=True,
 )
 
-RULES = rules_in(globals())
-
 
 def task_list(case: Case, job: Job) -> None:
     """Check that there are tasks."""
@@ -100,23 +97,13 @@ def counts(case: Case, job: Job) -> None:
     spec = job.spec
     total = least = 0
     for index, task in enumerate(job.tasks):
-        replicas, minimum = task.replicas or 0, task.minimum
-        total += replicas
-        least += minimum
-        if (
-            not 0 < replicas <= MAX_INT32
-            or not 0 <= minimum <= replicas
-            or not 0 <= (task.max_retry or 0) <= MAX_INT32
-        ):
-            _doubtful(case, task, f"spec.tasks[{index}]")
-    for name, value in (
-        ("minAvailable", spec.min_available),
-        ("maxRetry", spec.max_retry),
-        ("ttlSecondsAfterFinished", spec.ttl_seconds_after_finished),
-        ("minSuccess", spec.min_success),
-    ):
-        if value is not None and not 0 <= value <= MAX_INT32:
-            bounds(case, f"spec.{name}", value)
+        total += task.replicas or 0
+        least += task.minimum
+        _task(case, task, f"spec.tasks[{index}]")
+    bounds(case, "spec.minAvailable", spec.min_available)
+    bounds(case, "spec.maxRetry", spec.max_retry)
+    bounds(case, "spec.ttlSecondsAfterFinished", spec.ttl_seconds_after_finished)
+    bounds(case, "spec.minSuccess", spec.min_success)
     if job.tasks:
         _totals(case, job, total, least)
 
@@ -153,8 +140,8 @@ def bounds(case: Case, path: str, value: int | None) -> None:
         case.report(JOB_OVERFLOW, path, message, excess=value)
 
 
-def _doubtful(case: Case, task: Task, path: str) -> None:
-    """Say what is wrong with the numbers of a task that has something wrong with them."""
+def _task(case: Case, task: Task, path: str) -> None:
+    """Check the numbers of a task."""
     bounds(case, f"{path}.replicas", task.replicas)
     bounds(case, f"{path}.minAvailable", task.min_available)
     bounds(case, f"{path}.maxRetry", task.max_retry)

@@ -14,9 +14,9 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.jobs.updates import normal
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "RULES", "annotating", "job_annotations", "job_plugins"]
+__all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "annotating", "job_annotations", "job_plugins"]
 
 JOB_PLUGIN = Rule(
     "JOB-PLUGIN",
@@ -135,8 +135,6 @@ JOB_PLUGIN_KEPT = Rule(
     level="warn",
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 
 def job_plugins(case: Case, job: Job) -> None:

@@ -17,10 +17,10 @@ from pumice.webhook.rules.references import (
     queue_reference,
 )
 from pumice.webhook.rules.resource_names import is_integer, misspelt
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "validate"]
+__all__ = ["CHECKS", "validate"]
 
 INT32_MAX = 2**31 - 1
 
@@ -98,8 +98,6 @@ PG_PART_SUM = Rule(
     level="warn",
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 
 def _queue(case: Case, group: PodGroup) -> None:

@@ -17,12 +17,11 @@ from pumice.api.queues import NodeGroupTerms, Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import Q_RESOURCE
 from pumice.webhook.rules.resource_names import misspelt
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
 __all__ = [
     "Q_GROUP_LIMITS",
     "Q_GROUP_NAME",
-    "RULES",
     "group_name_problem",
     "node_group_limits",
     "node_groups",
@@ -136,8 +135,6 @@ Q_GROUP_LIMITS_UNUSED = Rule(
     f'{keys.NODE_GROUP_LIMITS}: \'{{"gpu": {{"cpu": 8}}}}\', where gpu is in required anti-affinity',
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 _PATH = f"metadata.annotations[{keys.NODE_GROUP_LIMITS}]"
 _FORM = '{"group1": {"cpu": "3", "memory": "8Gi"}}'
