@@ -18,7 +18,7 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.plugins.volume_filters import VOLUME_ARGUMENTS, VolumeFilters
+from pumice.scheduler.plugins.volume_filters import VOLUME_ARGUMENTS, VolumeFilters, bind_timeout
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -51,6 +51,7 @@ class Predicates:
         self._ports = arguments.flag("predicate.NodePortsEnable")
         self._claims = arguments.flag("predicate.VolumeBindingEnable")
         self._zones = arguments.flag("predicate.VolumeZoneEnable")
+        self._limits = arguments.flag("predicate.NodeVolumeLimitsEnable")
         self._unsupported = {
             field: words
             for field, (switch, words) in _UNSUPPORTED.items()
@@ -67,8 +68,15 @@ class Predicates:
         if self._claims:
             register.pod_check(volumes.why_unbound)
             register.node_filter(volumes.out_of_reach, by_rules=True)
+            register.node_filter(volumes.unprovided, by_rules=True)
+            register.node_filter(volumes.untouched, scope="row")
+            if volumes.has_wide_claims:
+                register.node_filter(volumes.unbindable, scope="all")
+                register.node_filter(volumes.in_use, scope="all")
         if self._zones:
             register.node_filter(volumes.other_zones, by_rules=True)
+        if self._limits:
+            register.node_filter(volumes.too_many, scope="row")
         register.node_filter(self._unschedulable, by_rules=True)
         if self._affinity:
             register.node_filter(self._node_affinity, by_rules=True)
@@ -184,6 +192,7 @@ SPEC = PluginSpec(
     name="predicates",
     summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports, volumes.",
     build=Predicates,
+    bind_timeout=bind_timeout,
     arguments=(
         Argument("predicate.NodeAffinityEnable", True, "Look at node selector and node affinity."),
         Argument("predicate.NodePortsEnable", True, "Look at host ports."),
