@@ -50,6 +50,7 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
         if all(spec.name != "reserve" for spec, _ in config.actions):
             state.set_reservation(None)  # nothing would end it
         state.gains.any_gang = True
+        state.claims.is_binding = config.bind_timeout is not None
     try:
         with measure("opening", ""):
             session = open_session(state, config, now, measure)

@@ -9,6 +9,7 @@ from itertools import groupby, islice
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
@@ -102,7 +103,7 @@ class Session:
         self.skipped: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
-        self._boards: dict[tuple[int, tuple[Hashable, ...], str], Board] = {}
+        self._boards: dict[tuple[Hashable, tuple[Hashable, ...], str], Board] = {}
         self._last_board: Board | None = None
         self._fixed: dict[Hashable, FixedPart] = {}
         self._kinds: dict[str, tuple[Hashable, ...]] = {}
@@ -338,7 +339,7 @@ class Session:
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
         gang = task.job if self.state.reservation is not None and self.is_target(task.job) else ""
-        key = (task.shape.number, self._kind(queue), gang)
+        key = (_apart_from_claims(self.state, task.shape), self._kind(queue), gang)
         board = self._boards.get(key)
         if board is None:
             if len(self._boards) >= _BOARDS:
@@ -376,7 +377,8 @@ class Session:
             scores = [each.call for each in self.extensions.scores]
             self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
             self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
-        key = (shape.rules if self._by_rules else shape.number, self._kind(queue), gang)
+        rules = _apart_from_claims(self.state, shape, by_rules=self._by_rules)
+        key = (rules, self._kind(queue), gang)
         found = self._fixed.get(key)
         if found is None:
             if len(self._fixed) >= _BOARDS:
@@ -533,6 +535,17 @@ class Session:
             return None
         codes: Ints = unready.astype("int64")
         return Verdict(codes, ("node(s) were not ready",))
+
+
+def _apart_from_claims(state: ClusterState, shape: PodShape, *, by_rules: bool = False) -> Hashable:
+    """What of a shape decides about nodes: claims that ask for the same are alike, whatever their names are."""
+    if not shape.claims:
+        return shape.rules if by_rules else shape.number
+    if by_rules:
+        rest: Hashable = tuple([each for each in shape.rules if each is not shape.claims])
+    else:
+        rest = structs.replace(shape.key, claims=())
+    return (rest, state.claims.alike(shape.claims))
 
 
 def _has_shortage(job: Job) -> bool:

@@ -15,16 +15,17 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis, Floats, Ints
 from pumice.scheduler.model.budgets import BudgetTable
-from pumice.scheduler.model.claims import ClaimTable
+from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.limits import QueueAmounts
 from pumice.scheduler.model.nodes import NodeTable, says_the_same
 from pumice.scheduler.model.queues import QueueTable
+from pumice.scheduler.model.reach import Reach
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import PLACED, Status, Task
@@ -45,7 +46,7 @@ class ClusterState:
     Attributes:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
-        claims: Claims and the volumes that they are bound to.
+        claims: Claims, volumes, classes, and what claims that wait are to be bound to.
         quotas: Quotas by namespace and name.
         version: Grows with every change that matters to scheduling.
         cycles: Cycles that were run on it.
@@ -100,7 +101,10 @@ class ClusterState:
         self.shares = QueueTable(self.axis)
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
-        self.claims = ClaimTable(assumes_bound=assumes_bound)
+        self.claims = ClaimTable(
+            Reach(self.nodes, self.facts, self.matcher), assumes_bound=assumes_bound
+        )
+        self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
         self.quotas: dict[str, dict[str, ResourceQuota]] = {}
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
@@ -184,8 +188,12 @@ class ClusterState:
         self.shapes.use(task.shape)
         if old is not None:
             self.gains.about_to_change(old, task, node)
+            if task.status is not Status.BINDING:
+                self.claims.undecide(old)
             self._drop(old)
         self.tasks[task.key] = task
+        if task.shape.claims:
+            self.claims.mention(task, pod)
         if gang:
             self._job(gang).add(task)
         if node:
@@ -204,6 +212,7 @@ class ClusterState:
         self.assumed.end_nomination(task.key)
         self.spared.pop(task.key, None)
         self.gains.about_to_change(task, None, "")
+        self.claims.undecide(task)
         self._drop(task)
         return self._changed(True)
 
@@ -219,6 +228,8 @@ class ClusterState:
         task = self.tasks[key]
         record = self.nodes.records[task.node]
         self.gains.about_to_leave(task.node)
+        self.gains.any_gang |= bool(self.claims.choices(task))
+        self.claims.undecide(task)
         self.nodes.discard(task)
         if task.job:
             self.jobs[task.job].move(task, task.shown)
@@ -372,6 +383,22 @@ class ClusterState:
         """Forget a volume."""
         return self._helps(self.claims.remove_volume(name))
 
+    def set_storage_class(self, storage_class: StorageClass) -> bool:
+        """Take in a StorageClass."""
+        return self._helps(self.claims.set_class(storage_class))
+
+    def remove_storage_class(self, name: str) -> bool:
+        """Forget a StorageClass."""
+        return self._helps(self.claims.remove_class(name))
+
+    def set_csi_node(self, node: CsiNode) -> bool:
+        """Take in how many volumes a node can attach."""
+        return self._helps(self.claims.set_limits(node))
+
+    def remove_csi_node(self, name: str) -> bool:
+        """Forget how many volumes a node can attach."""
+        return self._helps(self.claims.remove_limits(name))
+
     # -- quotas of namespaces ----------------------------------------------------------------
 
     def set_quota(self, quota: ResourceQuota) -> bool:
@@ -477,6 +504,8 @@ class ClusterState:
         for task in tasks:
             task.verdict = None
             self.assumed.assume_pod(task)
+            if task.shape.claims:
+                self.claims.decide(task)
             self._index_nominee(task)
             if task.status is Status.RELEASING:
                 self.gains.evicted(task)
@@ -529,6 +558,8 @@ class ClusterState:
     def _drop(self, task: Task) -> None:
         del self.tasks[task.key]
         self._leave_node(task)
+        if task.shape.claims:
+            self.claims.unmention(task)
         self.nominees.pop(task.key, None)
         if task.job:
             job = self.jobs[task.job]
