@@ -200,10 +200,24 @@ class Session:
 
     def queue_line(self) -> Line[Queue]:
         """A line of queues; keys are taken anew when an eviction or an undone placement has made a share smaller."""
-        epochs = self.extensions.queue_epochs
-        return Line(
-            self.queue_key, lambda: self.ledger.queue_epoch + sum(each.call() for each in epochs)
-        )
+        epochs, ledger = self.extensions.queue_epochs, self.ledger
+        kept: dict[str, tuple[int, int, SortKey]] = {}
+
+        def epoch() -> int:
+            return ledger.queue_epoch + sum([each.call() for each in epochs])
+
+        def key(queue: Queue) -> SortKey:
+            """Its place, which stays as it is until something is placed or evicted."""
+            moment, number = len(ledger.log), epoch()
+            known = kept.get(queue.metadata.name)
+            if known is not None and known[:2] == (moment, number):
+                ledger.keys_taken += 1
+                return known[2]
+            found = self.queue_key(queue)
+            kept[queue.metadata.name] = (moment, number, found)
+            return found
+
+        return Line(key, epoch)
 
     def job_line(self) -> Line[Job]:
         """A line of jobs; a key does not grow while its job waits."""
