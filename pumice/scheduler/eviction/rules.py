@@ -54,7 +54,7 @@ class Rules:
         said = tuple(by(preemptor) for by in session.extensions.preemptor_classes)
         is_alone = self.own_job or session.is_target(preemptor.job.key)
         job = preemptor.job.key if is_alone else ""
-        return self.name, preemptor.queue.metadata.name, preemptor.task.shape.number, job, said
+        return self.name, preemptor.queue.metadata.name, session.alike(preemptor.task), job, said
 
 
 def between_jobs(session: Session, job: Job) -> Rules:

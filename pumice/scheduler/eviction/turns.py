@@ -4,6 +4,8 @@ A gang that found no node is not tried again before something changes that makes
 any change, so such gangs look for them again after any change, but once a second at most.
 """
 
+from collections.abc import Hashable
+
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.rules import Rules
 from pumice.scheduler.eviction.search import Search
@@ -47,23 +49,24 @@ def seek(
     """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
     statement = session.statement()
     tasks = waiting_tasks(session, job)
-    shapes = {task.shape.number for task in tasks}
+    kinds = {session.alike(task) for task in tasks}
     counted = None
-    if len(shapes) == 1 and not session.nominations:
+    if len(kinds) == 1 and not session.nominations and tasks[0].shape.peers is None:
         counted = rules.preemptor_class(session, Preemptor(tasks[0], job, queue))
         if search.lacks_places(counted, _needed(job)):
             return statement
-    failed: set[int] = set()
+    failed: set[Hashable] = set()
     for task in tasks:
         if not session.is_starving(job):
             break
         session.decided += 1
-        if task.shape.number in failed:
+        kind = session.alike(task)
+        if kind in failed:
             continue
         if reclaims and session.why_not_preemptive(queue, task) is not None:
             continue
         if search.place(Preemptor(task, job, queue), rules, statement) is None:
-            failed.add(task.shape.number)
+            failed.add(kind)
             if counted is not None:
                 search.note_places(counted, len(statement.promises))
     return statement
