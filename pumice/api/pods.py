@@ -114,7 +114,10 @@ class PodAffinityTerm(ApiStruct, frozen=True):
 
     label_selector: LabelSelector | None = None
     namespaces: list[str] | None = None
+    namespace_selector: LabelSelector | None = None
     topology_key: str = ""
+    match_label_keys: list[str] | None = None
+    mismatch_label_keys: list[str] | None = None
 
 
 class WeightedPodAffinityTerm(ApiStruct, frozen=True):
@@ -142,9 +145,16 @@ class Affinity(ApiStruct, frozen=True):
 
 
 class TopologySpreadConstraint(ApiStruct, frozen=True):
-    """How evenly pods are to be spread; only whether nodes may be refused for it is read."""
+    """How evenly pods are to be spread over the domains of a topology key."""
 
+    max_skew: int = 1
+    topology_key: str = ""
     when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] | None = None
 
 
 class ClaimSource(ApiStruct, frozen=True):

@@ -128,7 +128,10 @@ class Closing:
             if self._is_wide or self._session.pipelined:
                 return None
             shapes = tuple(dict.fromkeys(task.shape for task in waiting if not task.gates))
-            return Shortage(shapes, least(shapes))
+            concerned = any(self._state.peers.matters(task) for task in waiting)
+            return Shortage(
+                shapes, least(shapes), epoch=self._session.peers_epoch if concerned else None
+            )
         if job.group is None or outcome.refusal is not None or outcome.refused is not None:
             return NO_SHORTAGE
         return NO_SHORTAGE if any(task.gates for task in waiting) else None

@@ -78,6 +78,7 @@ class Session:
         ended: Why the reservation of a job has ended, by its key.
         prospects: What the jobs that wait can expect, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.
+        peers_epoch: Changes of pods, nodes and namespaces that matter to other pods, when the session began.
         skipped: Jobs that were not tried, because there are too few places for them, as before.
     """
 
@@ -101,9 +102,10 @@ class Session:
         self.preemptions = 0
         self.spared: dict[str, dict[str, Spared]] = {}
         self.skipped: set[str] = set()
+        self.peers_epoch = state.peers.epoch
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
-        self._boards: dict[tuple[Hashable, tuple[Hashable, ...], str], Board] = {}
+        self._boards: dict[Hashable, Board] = {}
         self._last_board: Board | None = None
         self._fixed: dict[Hashable, FixedPart] = {}
         self._kinds: dict[str, tuple[Hashable, ...]] = {}
@@ -350,16 +352,21 @@ class Session:
 
     # -- decisions ---------------------------------------------------------------------------
 
+    def alike(self, task: Task) -> Hashable:
+        """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
+        return _apart_from_claims(self.state, task.shape), self.state.peers.signature(task)
+
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
         gang = task.job if self.state.reservation is not None and self.is_target(task.job) else ""
-        key = (_apart_from_claims(self.state, task.shape), self._kind(queue), gang)
+        key = (self.alike(task), self._kind(queue), gang)
         board = self._boards.get(key)
         if board is None:
             if len(self._boards) >= _BOARDS:
                 del self._boards[next(iter(self._boards))]
             fixed = self._fixed_part(task.shape, queue, gang)
-            pods = PodClass(task.shape, queue, fixed.allowed, gang)
+            terms = self.state.peers.terms_of(task)
+            pods = PodClass(task.shape, queue, fixed.allowed, gang, terms)
             board = Board(
                 pods, fixed, self.view.rows, self.extensions, self.ledger, self.view.node_names
             )

@@ -57,7 +57,7 @@ class Rules:
         said = self._said(session, preemptor)
         is_alone = self.own_job or session.is_target(preemptor.job.key)
         job = preemptor.job.key if is_alone else ""
-        return self.name, preemptor.queue.metadata.name, preemptor.task.shape.number, job, said
+        return self.name, preemptor.queue.metadata.name, session.alike(preemptor.task), job, said
 
     def survey_class(self, session: Session, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted, if they may use their nodes."""

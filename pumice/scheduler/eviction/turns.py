@@ -4,7 +4,7 @@ A gang that found no node is not tried again before something changes that makes
 any change, so such gangs look for them again after any change, but once a second at most.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.rules import Rules
@@ -52,22 +52,23 @@ def seek(
     if "allocate" in session.view.actions and not _may_help(session, search, rules, queue, job):
         return statement
     tasks = waiting_tasks(session, job)
-    shapes = {task.shape.number for task in tasks}
+    kinds = {session.alike(task) for task in tasks}
     counted = None
-    if len(shapes) == 1 and not session.nominations:
+    if len(kinds) == 1 and not session.nominations and tasks[0].shape.peers is None:
         counted = rules.preemptor_class(session, Preemptor(tasks[0], job, queue))
         if search.lacks_places(counted, _needed(job)):
             return statement
-    failed: set[int] = set()
+    failed: set[Hashable] = set()
     for task in tasks:
         if not session.is_starving(job):
             break
-        if task.shape.number in failed:
+        kind = session.alike(task)
+        if kind in failed:
             continue
         if reclaims and session.why_not_preemptive(queue, task) is not None:
             continue
         if search.place(Preemptor(task, job, queue), rules, statement) is None:
-            failed.add(task.shape.number)
+            failed.add(kind)
             if counted is not None:
                 search.note_places(counted, len(statement.promises))
     return statement

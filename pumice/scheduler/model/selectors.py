@@ -11,6 +11,7 @@ import numpy as np
 
 from pumice.api.nodes import Taint
 from pumice.api.pods import (
+    NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -42,6 +43,16 @@ class NodeMatcher:
         mask = np.ones(len(self._table), dtype=np.bool_)
         for key, value in sorted(wanted.items()):
             mask &= self._facts.label(key).where(value.__eq__)
+        return mask
+
+    def required(self, selector: Mapping[str, str], affinity: NodeAffinity | None) -> Bools:
+        """Nodes that a pod's node selector and its required node affinity allow."""
+        mask = self.labels(selector)
+        required = (
+            affinity.required_during_scheduling_ignored_during_execution if affinity else None
+        )
+        if required is not None:
+            mask &= self.selector(required)
         return mask
 
     def selector(self, selector: NodeSelector) -> Bools:
