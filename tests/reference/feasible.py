@@ -4,19 +4,20 @@ from typing import Any
 
 import msgspec
 
-from pumice.api.nodes import Node
+from pumice.api.nodes import Namespace, Node
 from pumice.api.pods import Pod
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import ClusterState, load_config
 from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.opening import open_session
-from tests.reference.records import Record, families, key_of
+from tests.reference.records import FAMILIES, Record, families, key_of
+from tests.reference.volumes import STORAGE_CLASSES
 
 __all__ = ["BUILT", "feasible"]
 
 Raw = dict[str, Any]
 
-BUILT = frozenset({"nodes", "resources", "ports"})
+BUILT = frozenset(FAMILIES)
 """Families of rules that Pumice has; pods with rules of another family are left out."""
 
 CONFIG = load_config("actions: allocate\ntiers:\n- plugins:\n  - name: predicates\n")
@@ -28,6 +29,12 @@ def feasible(record: Record) -> dict[str, list[str]]:
     state = ClusterState()
     for node in record["nodes"]:
         state.set_node(msgspec.convert(node, Node))
+    for namespace in record["namespaces"]:
+        state.set_namespace(msgspec.convert(namespace, Namespace))
+    for storage_class in STORAGE_CLASSES:
+        state.set_storage_class(msgspec.convert(storage_class, StorageClass))
+    for csi_node in record["csi_nodes"]:
+        state.set_csi_node(msgspec.convert(csi_node, CsiNode))
     for volume in record["volumes"]:
         state.set_volume(msgspec.convert(volume, PersistentVolume))
     for claim in record["claims"]:
