@@ -1,4 +1,4 @@
-"""Names of resources: which are counted in whole numbers, and which look misspelt."""
+"""Resources: which are counted in whole numbers, which names look misspelt, and what is an amount."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -12,6 +12,7 @@ from pumice.api.suggestions import Suggestions
 __all__ = [
     "HUGE_PAGES",
     "SPELLING",
+    "amount_problem",
     "container_resource_problem",
     "hint",
     "is_integer",
@@ -72,6 +73,17 @@ def is_integer(name: str) -> bool:
     if name in COUNTED or name.startswith("count/"):
         return True
     return "/" in name and "kubernetes.io/" not in name
+
+
+def amount_problem(value: object, name: str = "") -> str | None:
+    """Say why a value is no amount of a resource, or None when it is; without a name it may be a part of one."""
+    try:
+        amount = parse_milli(value)
+    except QuantityError as error:
+        return str(error)
+    if amount < 0:
+        return f"must be 0 or more, found {value}"
+    return f"must be a whole number, found {value}" if amount % MILLI and is_integer(name) else None
 
 
 @lru_cache(maxsize=1024)
