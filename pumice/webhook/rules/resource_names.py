@@ -86,7 +86,6 @@ def amount_problem(value: object, name: str = "") -> str | None:
     return f"must be a whole number, found {value}" if amount % MILLI and is_integer(name) else None
 
 
-@lru_cache(maxsize=1024)
 def is_shared(name: str) -> bool:
     """Whether limits on a resource may exceed requests.
 
@@ -95,7 +94,6 @@ def is_shared(name: str) -> bool:
     return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
 
 
-@lru_cache(maxsize=1024)
 def container_resource_problem(name: str, hinted: bool = True) -> str | None:
     """Say why a container cannot ask for a resource of this name, or None when it can; `hinted` looks for a similar name."""
     if "/" not in name:
@@ -123,7 +121,6 @@ def _meant(name: str, usual: Iterable[str]) -> str:
     return did_you_mean(name, usual)
 
 
-@lru_cache(maxsize=256)
 def pod_resource_problem(name: str, hinted: bool = True) -> str | None:
     """Say why a pod cannot ask for a resource of this name as a whole, or None when it can; `hinted` looks for a similar name."""
     if name in _OF_PODS or (name.startswith(HUGE_PAGES) and page_size(name)):
@@ -132,7 +129,6 @@ def pod_resource_problem(name: str, hinted: bool = True) -> str | None:
     return f'"{name}" is no resource of pods as a whole{hint}: these are cpu, memory and hugepages-SIZE'
 
 
-@lru_cache(maxsize=256)
 def page_size(name: str) -> int:
     """Bytes in a huge page, by the resource's name; 0 when that says no size in whole bytes."""
     try:
