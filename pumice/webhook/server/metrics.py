@@ -1,5 +1,7 @@
 """What the server counts."""
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from pumice.webhook.answers import Answer
@@ -69,12 +71,15 @@ class ServerMetrics:
         self.conf_unusable = gauge(f"{name}conf_unusable", text)
         text = "Versions of the file of resource groups that were met."
         self.conf_reads = counter("conf_reads", text, "result")
+        # Finding a labelled child costs more than counting, and there are few of them.
+        self._counted = cache(lambda *labels: self.reviews.labels(*labels).inc)
+        self._timed = cache(lambda path: self.seconds.labels(path).observe)
 
     def answered(self, path: str, answer: Answer, seconds: float) -> None:
         """Count a review."""
         operation = answer.operation if answer.operation in _OPERATIONS else "other"
-        self.reviews.labels(path, operation, answer.outcome, str(answer.status)).inc()
-        self.seconds.labels(path).observe(seconds)
+        self._counted(path, operation, answer.outcome, answer.status)()
+        self._timed(path)(seconds)
         for code in answer.codes:
             self.refusals.labels(path, code).inc()
         for code in answer.warned:

@@ -1,7 +1,6 @@
 """Names and DNS of a pod, names it knows other hosts by, and ports of containers and of the node."""
 
 import re
-from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 from pumice.api.names import (
@@ -86,7 +85,6 @@ _SEARCH_LABEL = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH = re.compile(rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*", re.ASCII)
 
 
-@lru_cache(maxsize=1024)
 def address_problem(text: str) -> str | None:
     """Say why a text is no IP address, or None when it is."""
     try:

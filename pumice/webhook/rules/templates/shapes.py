@@ -215,8 +215,6 @@ def unique(
     """
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
-        if len(found) < 2 and then is None:
-            return
         seen: dict[str, int] = {}
         for index, item in enumerate(found):
             value, where = item.get(member), f"{field}[{index}]"
