@@ -1,14 +1,36 @@
 """How many pods of some kind there are on each node, and in each domain: the nodes with one value of a label."""
 
 from collections.abc import Hashable
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.tasks import Status
 
-__all__ = ["Domains", "Tally"]
+__all__ = ["Domains", "Tally", "Topology"]
+
+
+class Topology:
+    """The domains of a topology key: nodes with the same value of a label.
+
+    Attributes:
+        codes: For each row the number of its domain, for nodes without the label `size`.
+        size: Number of domains.
+    """
+
+    __slots__ = ("_order", "_starts", "codes", "size")
+
+    def __init__(self, codes: Ints, size: int) -> None:
+        """Take in codes, in which a negative number stands for nodes without the label."""
+        self.size = size
+        self.codes: Ints = np.where(codes < 0, size, codes)
+        self._order: Ints = np.argsort(self.codes, kind="stable")
+        self._starts: Ints = np.searchsorted(self.codes[self._order], np.arange(size + 2))
+
+    def rows(self, place: int) -> Ints:
+        """Rows of a domain."""
+        return self._order[self._starts[place] : self._starts[place + 1]]
 
 
 class Tally:
@@ -28,7 +50,7 @@ class Tally:
         self.placed: dict[int, int] = {}
         self.leaving: dict[int, int] = {}
         self.promised: dict[int, int] = {}
-        self._views: WeakValueDictionary[Hashable, Domains] | None = None
+        self._views: dict[Hashable, ref[Domains]] = {}
 
     def add(self, row: int, status: Status, amount: int) -> None:
         """Count a pod on a node; a negative amount takes it back."""
@@ -38,8 +60,9 @@ class Tally:
             _add(self.placed, row, amount)
             if status is Status.RELEASING:
                 _add(self.leaving, row, amount)
-        if self._views is not None:
-            for view in self._views.values():
+        for known in self._views.values():
+            view = known()
+            if view is not None:
                 view.add(row, status, amount)
 
     def reorder(self, moved: Ints) -> None:
@@ -52,28 +75,25 @@ class Tally:
         """Count nothing."""
         for counts in (self.placed, self.leaving, self.promised):
             counts.clear()
-        self._views = None
+        self._views.clear()
 
     def forget_views(self) -> None:
         """Drop the counts by domain: labels and rows of nodes may be others from now on."""
-        self._views = None
+        self._views.clear()
 
-    def domains(
-        self, key: Hashable, codes: Ints, size: int, mask: Bools | None = None
-    ) -> "Domains":
+    def domains(self, key: Hashable, topology: Topology, mask: Bools | None = None) -> "Domains":
         """Counts by domain; kept current as long as it is in use, until `forget_views`.
 
         Args:
-            key: What sets the label and the mask apart from others.
-            codes: For each node the number of its domain; `size` for none.
-            size: Number of domains.
+            key: What sets the topology key and the mask apart from others.
+            topology: The domains.
             mask: Nodes that count; None for all.
         """
-        if self._views is None:
-            self._views = WeakValueDictionary()
-        found = self._views.get(key)
+        known = self._views.get(key)
+        found = known() if known is not None else None
         if found is None:
-            found = self._views[key] = Domains(self, codes, size, mask)
+            found = Domains(self, topology, mask)
+            self._views[key] = ref(found)
         return found
 
 
@@ -97,6 +117,7 @@ class Domains:
     """Counts of a tally by domain. The last entry of each vector is that of nodes without the label, and always 0.
 
     Attributes:
+        topology: The domains.
         codes: For each row its place in the vectors.
         exists: Domains with a node that counts.
         placed: Pods in each domain, terminating ones included.
@@ -113,10 +134,13 @@ class Domains:
         "leaving",
         "placed",
         "promised",
+        "topology",
         "touched",
     )
 
-    def __init__(self, tally: Tally, codes: Ints, size: int, mask: Bools | None) -> None:
+    def __init__(self, tally: Tally, topology: Topology, mask: Bools | None) -> None:
+        codes, size = topology.codes, topology.size
+        self.topology = topology
         self.codes = codes
         self._counted = codes if mask is None else np.where(mask, codes, size)
         self.exists: Bools = np.bincount(self._counted, minlength=size + 1)[:size] > 0
@@ -150,6 +174,11 @@ class Domains:
                     self.leaving = np.zeros_like(self.placed)
                 self.leaving[place] += amount
         self.touched.append(place)
+
+    def has(self, place: int) -> bool:
+        """Whether there is a pod in a domain, or one that is promised a place there."""
+        promised = self.promised
+        return bool(self.placed[place] or (promised is not None and promised[place]))
 
     def near(self, *, later: bool) -> list[Ints]:
         """Counts for affinity and anti-affinity, where terminating pods count until they are gone.

@@ -7,38 +7,36 @@ in both directions: against pods on nodes, and against the pod of those that are
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.domains import Domains, Tally
-from pumice.scheduler.model.facts import ABSENT
+from pumice.scheduler.model.domains import Domains, Tally, Topology
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.view import SessionView
 
-__all__ = ["AffinityFilter", "AffinityScore", "affinity_filter", "affinity_score", "domains_of"]
+__all__ = ["AffinityFilter", "AffinityScore", "affinity_filter", "affinity_score", "topology_of"]
 
 _TEXTS = (
     "node(s) didn't match pod affinity rules",
     "node(s) didn't match pod anti-affinity rules",
     "node(s) didn't satisfy existing pods anti-affinity rules",
 )
-_EVERY = slice(None)
+_FEW = 4
+"""Changes of counts up to which only their domains are looked at again."""
 _FULL = 100
 
 
-def label_codes(session: SessionView, key: str) -> tuple[Ints, int]:
-    """For each row the number of its value of a label, and the number of values; that number for nodes without the label."""
+def topology_of(session: SessionView, key: str) -> Topology:
+    """The domains of a topology key."""
 
-    def compute() -> tuple[Ints, int]:
+    def compute() -> Topology:
         column = session.facts.label(key)
-        size = len(column.values)
-        return np.where(column.codes == ABSENT, size, column.codes), size
+        return Topology(column.codes, len(column.values))
 
-    return session.facts.cached(("domains", key), compute)
+    return session.facts.cached(("topology", key), compute)
 
 
 def domains_of(session: SessionView, tally: Tally, key: str) -> Domains:
     """Counts of a tally by the domains of a topology key, on all nodes."""
-    codes, size = label_codes(session, key)
-    return tally.domains(key, codes, size)
+    return tally.domains(key, topology_of(session, key))
 
 
 class AffinityFilter:
@@ -51,7 +49,7 @@ class AffinityFilter:
         starts: Whether the pods are themselves such pods, so that the first of them may go anywhere.
     """
 
-    __slots__ = ("_apart", "_column", "_near", "_repelling", "_seen", "_starts")
+    __slots__ = ("_apart", "_blocking", "_column", "_near", "_repelling", "_seen", "_starts")
 
     def __init__(
         self,
@@ -65,49 +63,71 @@ class AffinityFilter:
         self._starts = starts
         self._apart = apart
         self._repelling = repelling
-        self._seen = -1
+        self._blocking = [*apart, *repelling]
+        self._seen: list[int] = []
         self._column: Floats = np.zeros(0)
 
     def column(self) -> Floats:
         """0 for nodes that pods may use now, otherwise minus infinity."""
-        seen = 0
-        for domains in (*self._near, *self._apart, *self._repelling):
-            seen += len(domains.touched)
-        if seen != self._seen:
-            self._seen = seen
-            blocked: list[Bools] = []
-            if self._near:
-                blocked.append(~self._is_near(_EVERY, later=False))
-            for domains in (*self._apart, *self._repelling):
-                counts = domains.near(later=False)[-1]
-                blocked.append((counts > 0)[domains.codes])
-            self._column = np.where(np.logical_or.reduce(blocked), -np.inf, 0.0)
+        seen = [len(domains.touched) for domains in (*self._near, *self._blocking)]
+        if seen == self._seen:
+            return self._column
+        before, self._seen = self._seen, seen
+        if before and not self._near and sum(seen) - sum(before) <= _FEW:
+            self._update(before)
+            return self._column
+        columns = []
+        for domains, near in zip(self._near, self._near_domains(later=False), strict=True):
+            columns.append(np.where(near, 0.0, -np.inf).take(domains.codes))
+        for domains in self._blocking:
+            apart = domains.near(later=False)[-1] > 0
+            columns.append(np.where(apart, -np.inf, 0.0).take(domains.codes))
+        self._column = columns[0]
+        for each in columns[1:]:
+            self._column += each
         return self._column
+
+    def _update(self, before: list[int]) -> None:
+        """Look again at the domains of which counts have changed."""
+        touched: dict[tuple[Topology, int], None] = {}
+        for start, changed in zip(before, self._blocking, strict=True):
+            for place in changed.touched[start:]:
+                touched[changed.topology, place] = None
+        for topology, place in touched:
+            rows = topology.rows(place)
+            values = np.zeros(len(rows))
+            for domains in self._blocking:
+                if domains.topology is not topology:
+                    counts = domains.near(later=False)[-1]
+                    values[counts.take(domains.codes[rows]) > 0] = -np.inf
+                elif domains.has(place):
+                    values[:] = -np.inf
+            self._column[rows] = values
 
     def judge(self, rows: Rows) -> Verdict | None:
         """Judge rows as they are."""
         index, later = rows.index, rows.is_later
         codes: Ints = np.zeros(len(rows), dtype=np.int64)
         if self._near:
-            codes[~self._is_near(index, later=later)] = 1
+            for domains, near in zip(self._near, self._near_domains(later=later), strict=True):
+                codes[~near.take(domains.codes[index])] = 1
         for code, group in ((2, self._apart), (3, self._repelling)):
             for domains in group:
-                found = domains.near(later=later)[-1][domains.codes[index]] > 0
+                found = domains.near(later=later)[-1].take(domains.codes[index]) > 0
                 codes[found & (codes == 0)] = code
         return Verdict(codes, _TEXTS) if codes.any() else None
 
-    def _is_near(self, index: slice | Ints, *, later: bool) -> Bools:
-        """Whether pods of which one must be near are near to rows."""
+    def _near_domains(self, *, later: bool) -> list[Bools]:
+        """For each topology key the domains with a pod of those of which one must be near; False at the end, for no domain."""
         has_promises = not later and any(each.promised is not None for each in self._near)
-        found: Bools | None = None
+        found = [np.ones(len(each.placed), dtype=np.bool_) for each in self._near]
         for moment in (0, -1) if has_promises else (-1,):
             counts = [each.near(later=later)[moment] for each in self._near]
-            is_first = self._starts and not any(each.any() for each in counts)
-            for domains, each in zip(self._near, counts, strict=True):
-                codes = domains.codes[index]
-                fits: Bools = codes < len(domains.exists) if is_first else each[codes] > 0
-                found = fits if found is None else found & fits
-        assert found is not None
+            if not self._starts or any(each.any() for each in counts):
+                for holds, each in zip(found, counts, strict=True):
+                    holds &= each > 0
+        for holds in found:
+            holds[-1] = False
         return found
 
 
@@ -139,33 +159,48 @@ def affinity_filter(session: SessionView, pods: PodClass) -> AffinityFilter | No
 class AffinityScore:
     """How near nodes are to pods that pods prefer to be near to, and that prefer to be near to them: 0 to 100."""
 
-    __slots__ = ("_allowed", "_column", "_parts", "_seen", "_weight")
+    __slots__ = ("_allowed", "_column", "_groups", "_open", "_seen", "_weight")
 
     def __init__(self, parts: list[tuple[Domains, int]], allowed: Bools, weight: int) -> None:
-        self._parts = parts
+        groups: dict[Topology, list[tuple[Domains, int]]] = {}
+        for domains, each in parts:
+            groups.setdefault(domains.topology, []).append((domains, each))
+        self._groups = groups
         self._allowed = allowed
+        first = next(iter(groups))
+        self._open: Bools = np.bincount(first.codes[allowed], minlength=first.size + 1) > 0
         self._weight = weight
         self._seen = -1
         self._column: Floats = np.zeros(0)
 
     def column(self) -> Floats:
         """The score of every node now, with its weight."""
-        seen = sum(len(domains.touched) for domains, _ in self._parts)
+        seen = sum(len(domains.touched) for group in self._groups.values() for domains, _ in group)
         if seen != self._seen:
             self._seen = seen
             self._column = self._scores()
         return self._column
 
     def _scores(self) -> Floats:
-        sums: Ints = np.zeros(len(self._allowed), dtype=np.int64)
-        for domains, weight in self._parts:
-            sums += (domains.placed * weight)[domains.codes]
-        open_sums = sums[self._allowed]
-        if not len(open_sums) or open_sums.min() == open_sums.max():
+        rows: Ints = np.zeros(len(self._allowed), dtype=np.int64)
+        for topology, group in self._groups.items():
+            sums: Ints = np.zeros(topology.size + 1, dtype=np.int64)
+            for domains, weight in group:
+                sums += domains.placed * weight
+            if len(self._groups) == 1:  # a node has the score of its domain
+                return self._scaled(sums, self._open).take(topology.codes)
+            rows += sums.take(topology.codes)
+        return self._scaled(rows, self._allowed)
+
+    def _scaled(self, sums: Ints, counts: Bools) -> Floats:
+        """Scores of 0 to 100 from the least to the most of the sums that count, with the weight."""
+        open_sums = sums[counts]
+        if not len(open_sums):
             return np.zeros(len(sums))
         least, most = int(open_sums.min()), int(open_sums.max())
-        score = np.trunc(_FULL * ((sums - least) / (most - least)))
-        found: Floats = self._weight * score
+        if most == least:
+            return np.zeros(len(sums))
+        found: Floats = self._weight * np.trunc(_FULL * ((sums - least) / (most - least)))
         return found
 
 

@@ -10,7 +10,7 @@ from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.terms import Spread
-from pumice.scheduler.plugins.pod_affinity import label_codes
+from pumice.scheduler.plugins.pod_affinity import topology_of
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.view import SessionView
 
@@ -42,13 +42,18 @@ class Constraint:
     has_all: bool
 
     def skewed(self, *, later: bool) -> Bools:
-        """Domains, and nodes in none at the end, that one more pod would make exceed the skew."""
+        """Domains that one more pod would make exceed the skew; the last entry has no meaning."""
         found: Bools | None = None
         for counts in self.domains.spread(later=later):
             exceeds = counts > self.spread.max_skew - self.own + self._fewest(counts)
             found = exceeds if found is None else found | exceeds
         assert found is not None
-        found[-1] = False
+        return found
+
+    def penalties(self) -> Floats:
+        """Minus infinity for skewed domains, and for nodes in none, at the end; otherwise 0."""
+        found = np.where(self.skewed(later=False), -np.inf, 0.0)
+        found[-1] = -np.inf
         return found
 
     def _fewest(self, counts: Ints) -> int:
@@ -62,11 +67,10 @@ class Constraint:
 class SpreadFilter:
     """Which nodes a class of pods may use so that its pods stay spread."""
 
-    __slots__ = ("_column", "_constraints", "_missing", "_seen")
+    __slots__ = ("_column", "_constraints", "_seen")
 
-    def __init__(self, constraints: list[Constraint], missing: Bools) -> None:
+    def __init__(self, constraints: list[Constraint]) -> None:
         self._constraints = constraints
-        self._missing = missing
         self._seen = -1
         self._column: Floats = np.zeros(0)
 
@@ -77,20 +81,19 @@ class SpreadFilter:
             seen += len(each.domains.touched)
         if seen != self._seen:
             self._seen = seen
-            blocked = self._missing
-            for each in self._constraints:
-                blocked = blocked | each.skewed(later=False)[each.domains.codes]
-            self._column = np.where(blocked, -np.inf, 0.0)
+            columns = [each.penalties().take(each.domains.codes) for each in self._constraints]
+            self._column = columns[0]
+            for column in columns[1:]:
+                self._column += column
         return self._column
 
     def judge(self, rows: Rows) -> Verdict | None:
         """Judge rows as they are: the first constraint that is not fulfilled gives the reason."""
         codes: Ints = np.zeros(len(rows), dtype=np.int64)
         for each in self._constraints:
-            places = each.domains.codes[rows.index]
             answers = each.skewed(later=rows.is_later).astype(np.int64)
             answers[-1] = 2
-            codes = np.where(codes == 0, answers[places], codes)
+            codes = np.where(codes == 0, answers.take(each.domains.codes[rows.index]), codes)
         return Verdict(codes, _TEXTS) if codes.any() else None
 
 
@@ -100,22 +103,19 @@ def spread_filter(session: SessionView, pods: PodClass) -> SpreadFilter | None:
     if rules is None or not rules.spreads:
         return None
     constraints = [_constraint(session, pods, each, rules.spreads) for each in rules.spreads]
-    missing = np.zeros(len(session.rows), dtype=np.bool_)
-    for each in constraints:
-        missing |= each.domains.codes == len(each.domains.exists)
-    return SpreadFilter(constraints, missing)
+    return SpreadFilter(constraints)
 
 
 def _constraint(
     session: SessionView, pods: PodClass, spread: Spread, group: tuple[Spread, ...]
 ) -> Constraint:
-    codes, size = label_codes(session, spread.key)
+    topology = topology_of(session, spread.key)
     keys = tuple(sorted({each.key for each in group}))
     honors = (spread.honors_affinity, spread.honors_taints)
     place = ("spread", keys, honors, pods.shape.key.placement if any(honors) else b"")
     mask = session.facts.cached(place, lambda: _counting(session, pods.shape, spread, keys))
     term = session.peers.terms[spread.term]
-    domains = term.tally.domains((spread.key, place), codes, size, mask)
+    domains = term.tally.domains((spread.key, place), topology, mask)
     return Constraint(spread, domains, int(term in pods.terms), bool(domains.exists.all()))
 
 
@@ -125,8 +125,8 @@ def _counting(
     """Nodes whose pods count."""
     mask = np.ones(len(session.rows), dtype=np.bool_)
     for key in keys:
-        codes, size = label_codes(session, key)
-        mask &= codes < size
+        topology = topology_of(session, key)
+        mask &= topology.codes < topology.size
     if spread.honors_affinity:
         mask &= session.matcher.required(shape.node_selector, shape.node_affinity)
     if spread.honors_taints:
