@@ -417,6 +417,10 @@ class ClaimTable:
             self._wants[key] = found
         return found
 
+    def claim(self, key: str) -> PersistentVolumeClaim:
+        """A claim that is known."""
+        return self._claims[key]
+
     # -- questions: a claim --------------------------------------------------------------------
 
     def problem(self, key: str) -> str | None:
