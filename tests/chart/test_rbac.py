@@ -53,6 +53,8 @@ MAY_WRITE = {
         "pods/binding",
         "pods/eviction",
         "pods/status",
+        "persistentvolumeclaims",
+        "persistentvolumes",
         "events",
         "leases",
     },

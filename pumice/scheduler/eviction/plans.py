@@ -112,6 +112,8 @@ class Planner:
         self, preemptor: Preemptor, row: int, candidates: Sequence[Task], statement: Statement
     ) -> list[Task] | None:
         """The same by evicting one after the other, and undoing it."""
+        if not candidates and not self._bounds.board.fits_later()[row]:
+            return None
         savepoint = statement.savepoint()
         chosen: list[Task] = []
         if not self._fits(preemptor, row):

@@ -296,6 +296,20 @@ class ClaimTable:
         """What claims of a pod are to be bound to, by `namespace/name`; nothing for those that are bound."""
         return dict(self._choices_of(task.shape.claims))
 
+    @property
+    def has_choices(self) -> bool:
+        """Whether any claim is to be bound."""
+        return bool(self._choices)
+
+    def is_reached_by(self, key: str, node: str) -> bool:
+        """Whether a node reaches the volume of a bound claim; asked between sessions."""
+        record = self._volume(key)
+        if record is None or record.affinity is None:
+            return True
+        self._reach.settle()
+        rows = self._reach.rows(record.key, record.affinity)
+        return rows is None or self._reach.row(node) in rows
+
     def _choices_of(self, claims: Sequence[str]) -> list[tuple[str, Choice]]:
         return [(key, self._choices[key]) for key in claims if key in self._choices]
 
@@ -402,6 +416,10 @@ class ClaimTable:
                 found = found._replace(reserved=min(reserved))
             self._wants[key] = found
         return found
+
+    def claim(self, key: str) -> PersistentVolumeClaim:
+        """A claim that is known."""
+        return self._claims[key]
 
     # -- questions: a claim --------------------------------------------------------------------
 

@@ -50,6 +50,11 @@ class Reach:
         """Number of rows."""
         return len(self._table)
 
+    def settle(self) -> None:
+        """Follow nodes that came, went or changed."""
+        self._table.settle()
+        self._facts.settle()
+
     def row(self, node: str) -> int:
         """Row of a node; -1 when it is not there."""
         record = self._table.records.get(node)
