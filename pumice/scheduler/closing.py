@@ -6,8 +6,6 @@ Only gangs that changed, were tried, or have something due are looked at; the ot
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-import numpy as np
-
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
 from pumice.scheduler.findings import find
@@ -141,17 +139,8 @@ class Closing:
         outcome = self._session.outcomes.get(job.key)
         if outcome is None or not outcome.is_over_share:
             return None
-        vectors = [
-            task.shape.vector
-            for task in job.tasks.values()
-            if task.status is Status.PENDING and not task.gates
-        ]
-        if not vectors:
-            return None
-        count = max(1, job.min_member - job.ready) if self._judges else 1
         job.asked_at = self._session.now
-        least: Ints = np.sort(np.array(vectors), axis=0)[:count].sum(axis=0)
-        return least
+        return job.least_asked(max(1, job.min_member - job.ready) if self._judges else 1)
 
     def _wake(self, job: Job, moment: float) -> None:
         """Have a job looked at again at a moment, UNIX seconds."""

@@ -42,7 +42,7 @@ DEFAULT = """\
 # back what they deserve (proportion; use capacity in its place where queues form a tree or state what they
 # deserve). Within a queue, gangs of higher priority go first and evict others where that makes room; among
 # equal ones the gang that has least goes first (drf). A gang may lose pods to both: priorities and shares
-# would mean nothing to gangs otherwise. Where a choice is left, no gang is broken. Gangs are packed: of two nodes that suit equally well, the
+# would mean nothing to gangs otherwise. Nodes on which no gang is broken come first. Gangs are packed: of two nodes that suit equally well, the
 # fuller one is taken, so that whole nodes stay free for the next gang. Task topology and node groups have
 # no weight here, which means that they decide first and the sums of the other scorers only among what
 # they leave.
