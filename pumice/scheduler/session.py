@@ -158,6 +158,7 @@ class Session:
         prospects: What the jobs that wait can expect, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.
         skipped: Jobs that were not tried, because there are too few places for them, as before.
+        opened: Pods whose gate is to be taken away, because nothing but a node is missing.
     """
 
     def __init__(self, state: ClusterState, actions: frozenset[str], now: float) -> None:
@@ -179,6 +180,7 @@ class Session:
         self.decided = 0
         self.spared: dict[str, dict[str, Spared]] = {}
         self.skipped: set[str] = set()
+        self.opened: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, tuple[Hashable, ...], str], Board] = {}

@@ -45,6 +45,7 @@ class ClusterState:
     Attributes:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
+        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `Task.is_held`.
         claims: Claims and the volumes that they are bound to.
         quotas: Quotas by namespace and name.
         version: Grows with every change that matters to scheduling.
@@ -83,6 +84,7 @@ class ClusterState:
         *,
         assumes_bound: bool = False,
         pace: Pace | None = None,
+        opens_gates: bool = False,
     ) -> None:
         """Make an empty state.
 
@@ -91,9 +93,11 @@ class ClusterState:
             default_queue: Queue of PodGroups that name none.
             assumes_bound: Whether claims that are not known count as bound.
             pace: How long reasons wait before they are written; not at all by default.
+            opens_gates: Whether the gate of pods that wait for room in their queue is taken away.
         """
         self.scheduler_names = scheduler_names
         self.default_queue = default_queue
+        self.opens_gates = opens_gates
         self.axis = Axis()
         self.shapes = ShapeTable(self.axis)
         self.nodes = NodeTable(self.axis)
@@ -168,7 +172,7 @@ class ClusterState:
         Raises:
             QuantityError: A request cannot be read; the state is as before.
         """
-        task = Task(pod, self.shapes.intern(pod))
+        task = Task(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
         gang = self._gang_of(pod)
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
