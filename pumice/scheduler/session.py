@@ -150,6 +150,7 @@ class Session:
         outbox: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
+        opened: Pods whose gate is to be taken away, because nothing but a node is missing.
         nominations: Room that is held for pods for which others were evicted in earlier cycles.
         nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
@@ -158,7 +159,6 @@ class Session:
         prospects: What the jobs that wait can expect, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.
         skipped: Jobs that were not tried, because there are too few places for them, as before.
-        opened: Pods whose gate is to be taken away, because nothing but a node is missing.
     """
 
     def __init__(self, state: ClusterState, actions: frozenset[str], now: float) -> None:
@@ -176,11 +176,11 @@ class Session:
         self.events: list[Event] = []
         self.entered: dict[str, Job] = {}
         self.pipelined: dict[str, str] = {}
+        self.opened: set[str] = set()
         self.errors: dict[str, Exception] = {}
         self.decided = 0
         self.spared: dict[str, dict[str, Spared]] = {}
         self.skipped: set[str] = set()
-        self.opened: set[str] = set()
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
         self._boards: dict[tuple[int, tuple[Hashable, ...], str], Board] = {}

@@ -45,7 +45,6 @@ class ClusterState:
     Attributes:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
-        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `Task.is_held`.
         claims: Claims and the volumes that they are bound to.
         quotas: Quotas by namespace and name.
         version: Grows with every change that matters to scheduling.
@@ -73,6 +72,7 @@ class ClusterState:
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         budgets: PodDisruptionBudgets.
+        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `Task.is_held`.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
