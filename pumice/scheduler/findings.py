@@ -206,7 +206,9 @@ def _pods(
         if task.status is not Status.PENDING:
             continue
         impossible = session.why_impossible(task.shape) if outcome.refused is not None else None
-        if job.group is None:
+        if task.is_held:
+            yield task.key, _GATED
+        elif job.group is None:
             yield task.key, PodVerdict(_UNSCHEDULABLE, reason.message)
         elif task.gates:
             yield task.key, _GATED

@@ -70,6 +70,7 @@ class Session:
         outbox: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
+        opened: Pods whose gate is to be taken away, because nothing but a node is missing.
         nominations: Room that is held for pods for which others were evicted in earlier cycles.
         nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
@@ -97,6 +98,7 @@ class Session:
         self.events: list[Event] = []
         self.entered: dict[str, Job] = {}
         self.pipelined: dict[str, str] = {}
+        self.opened: set[str] = set()
         self.errors: dict[str, Exception] = {}
         self.decided = 0
         self.preemptions = 0

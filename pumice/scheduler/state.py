@@ -74,6 +74,7 @@ class ClusterState:
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         budgets: PodDisruptionBudgets.
+        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `Task.is_held`.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
@@ -85,6 +86,7 @@ class ClusterState:
         *,
         assumes_bound: bool = False,
         pace: Pace | None = None,
+        opens_gates: bool = False,
     ) -> None:
         """Make an empty state.
 
@@ -93,9 +95,11 @@ class ClusterState:
             default_queue: Queue of PodGroups that name none.
             assumes_bound: Whether claims that are not known count as bound.
             pace: How long reasons wait before they are written; not at all by default.
+            opens_gates: Whether the gate of pods that wait for room in their queue is taken away.
         """
         self.scheduler_names = scheduler_names
         self.default_queue = default_queue
+        self.opens_gates = opens_gates
         self.axis = Axis()
         self.shapes = ShapeTable(self.axis)
         self.nodes = NodeTable(self.axis)
@@ -176,7 +180,7 @@ class ClusterState:
         Raises:
             QuantityError: A request cannot be read; the state is as before.
         """
-        task = Task(pod, self.shapes.intern(pod))
+        task = Task(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
         gang = self._gang_of(pod)
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):

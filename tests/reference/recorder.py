@@ -88,7 +88,7 @@ class Recorder:
                 stored[part] = self.create(cluster[part])
             pods = {each["metadata"]["name"]: each for each in stored["pods"] + stored["running"]}
             stored["claims"] = self.create([_owned(each, pods) for each in cluster["claims"]])
-            for part in ("claims", "running"):
+            for part in ("volumes", "claims", "running"):
                 stored[part] = self._each(
                     self._finish, zip(stored[part], cluster[part], strict=True)
                 )

@@ -101,7 +101,7 @@ def _slim(stored: Raw) -> Raw:
     status = stored.get("status", {})
     if stored["kind"] == "Node":
         found["status"] = {"allocatable": status["allocatable"]}
-    elif stored["kind"] in ("Pod", "PersistentVolumeClaim"):
+    elif stored["kind"] in ("Pod", "PersistentVolumeClaim", "PersistentVolume"):
         found["status"] = _status(status)
     return found
 

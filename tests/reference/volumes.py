@@ -129,7 +129,7 @@ class Storage:
         }
         if runs or self._chances.happens(0.85):
             self._claim(namespace, f"{pod}-{volume}", runs=runs)
-            if self._chances.happens(0.85):
+            if runs or self._chances.happens(0.85):
                 self.claims[-1]["owner"] = pod
         return {"name": volume, "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
 
@@ -164,16 +164,16 @@ class Storage:
     def _bind(self, claim: Raw) -> None:
         chances = self._chances
         meta, spec = claim["metadata"], claim["spec"]
-        if not chances.happens(0.02):
-            meta["annotations"] = {_BIND_COMPLETED: "yes"}
         spec["volumeName"] = name = f"pv-{meta['namespace']}-{meta['name']}"
         spec["storageClassName"] = chances.one(("waits", "static", "immediate", ""))
-        claim["status"] = {"phase": "Bound"}
-        if chances.happens(0.03):
-            claim["status"] = {"phase": "Lost"}
+        meta["annotations"] = {_BIND_COMPLETED: "yes"}
+        claim["status"] = {"phase": "Lost" if chances.happens(0.03) else "Bound"}
+        if chances.happens(0.03):  # it names its volume, and is not bound to it yet
+            del meta["annotations"], claim["status"]
         if chances.happens(0.03):
             return
         self._volume(name, spec["storageClassName"], spec["accessModes"])
+        self.volumes[-1]["status"] = {"phase": "Bound"}
         self.volumes[-1]["spec"]["claimRef"] = {
             "namespace": meta["namespace"],
             "name": meta["name"],
@@ -187,6 +187,8 @@ class Storage:
         self._volume(
             f"free-{len(self.volumes):02}", chances.one(("static", "static", "waits")), modes
         )
+        phase = "Available" if chances.happens(0.9) else chances.one(("Released", "Pending"))
+        self.volumes[-1]["status"] = {"phase": phase}
         if reserved_for:
             self.volumes[-1]["spec"]["claimRef"] = reserved_for
 
