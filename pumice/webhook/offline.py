@@ -65,7 +65,7 @@ def judge(
     operation: str = "CREATE",
     old: Manifest | None = None,
 ) -> Judgement:
-    """Judge a manifest as the API server and its webhooks would; for `UPDATE` and `DELETE` with the stored object.
+    """Judge a manifest as the API server and its webhooks would; for `UPDATE` with the stored object.
 
     A kind that admission knows nothing of is admitted as it is.
     """
@@ -90,16 +90,16 @@ def _judge(
     if kind in OWNERS:
         return _judged_owner(admission, kind, plain)
     desk = _Desk(admission, kind, operation, old)
-    dropped = [] if operation == "DELETE" else _to_schema(kind, plain)
+    dropped = _to_schema(kind, plain)
     mutating = desk.ask(plain, mutating=True)
     patched = _patched(kind, plain, mutating)
     errors, doubts = desk.validated(patched, [each.path for each in mutating.errors])
-    if kind == kinds.POD and operation != "DELETE":
+    if kind == kinds.POD:
         case = admission.case(bare(_request(kind, operation, patched, old)))
         of_pod = _pod_problems(case, patched, old)
         errors, doubts = _with_pod_problems(errors, of_pod.errors), doubts + of_pod.warnings
     # Rules do not see these entries: a mutating one may have written an entry of the same name.
-    problems = metadata_problems(plain, namespaced=False) if operation != "DELETE" else []
+    problems = metadata_problems(plain, namespaced=False)
     odd = [
         each for each in problems if each.code == "SCHEMA-TYPE" and each.path.startswith(_ENTRIES)
     ]
@@ -168,10 +168,7 @@ class _Desk:
     def _found(self, manifest: Manifest) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings about an object as it is."""
         case = self.ask(manifest, mutating=False)
-        if self.operation == "DELETE":
-            return case.errors, case.warnings
-        of_schema = _schema_problems(self.kind, manifest)
-        return _merged(of_schema, case.errors), case.warnings
+        return _merged(_schema_problems(self.kind, manifest), case.errors), case.warnings
 
 
 _ROOT = "$pod"
@@ -292,13 +289,12 @@ def _request(kind: Kind, operation: str, manifest: Manifest, old: Manifest | Non
     meta = manifest.get("metadata")
     named = meta if isinstance(meta, dict) else {}
     name, namespace = named.get("name"), named.get("namespace")
-    encoded = msgspec.Raw(msgspec.json.encode(manifest))
     return Request(
         uid="offline",
         resource=GroupVersionResource(group=kind.group, version=kind.version, resource=kind.plural),
         name=name if isinstance(name, str) else "",
         namespace=namespace if kind.namespaced and isinstance(namespace, str) else "",
         operation=operation,
-        object=encoded if operation != "DELETE" else msgspec.Raw(b"null"),
+        object=msgspec.Raw(msgspec.json.encode(manifest)),
         old_object=msgspec.Raw(msgspec.json.encode(old)),
     )

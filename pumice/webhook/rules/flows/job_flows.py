@@ -88,8 +88,6 @@ def _names(case: Case, job_flow: JobFlow) -> None:
 
 def _order(case: Case, job_flow: JobFlow) -> None:
     """Check what waits for what, in linear time; of flows of one name the last counts."""
-    if all(flow.depends_on is None for flow in job_flow.flows):
-        return
     last = {flow.name: index for index, flow in enumerate(job_flow.flows)}
     edges: dict[str, list[str]] = {name: [] for name in last}
     for name, index in last.items():

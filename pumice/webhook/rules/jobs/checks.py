@@ -50,7 +50,9 @@ def _pod_templates(case: Case, job: Job) -> None:
         before = len(case.errors) + len(case.warnings)
         pod_template(Site(case, path), template)
         volcano_template(case, path, template)
-        if known is not None and before == len(case.errors) + len(case.warnings):
+        found_none = before == len(case.errors) + len(case.warnings)
+        # Without suggestions left, a misspelt field goes unnoticed.
+        if known is not None and found_none and not case.suggestions.spent:
             known.add(key)
 
 

@@ -97,9 +97,15 @@ def counts(case: Case, job: Job) -> None:
     spec = job.spec
     total = least = 0
     for index, task in enumerate(job.tasks):
-        total += task.replicas or 0
-        least += task.minimum
-        _task(case, task, f"spec.tasks[{index}]")
+        replicas, minimum = task.replicas or 0, task.minimum
+        total += replicas
+        least += minimum
+        if (
+            not 0 < replicas <= MAX_INT32
+            or not 0 <= minimum <= replicas
+            or not 0 <= (task.max_retry or 0) <= MAX_INT32
+        ):
+            _doubtful(case, task, f"spec.tasks[{index}]")
     bounds(case, "spec.minAvailable", spec.min_available)
     bounds(case, "spec.maxRetry", spec.max_retry)
     bounds(case, "spec.ttlSecondsAfterFinished", spec.ttl_seconds_after_finished)
@@ -140,8 +146,8 @@ def bounds(case: Case, path: str, value: int | None) -> None:
         case.report(JOB_OVERFLOW, path, message, excess=value)
 
 
-def _task(case: Case, task: Task, path: str) -> None:
-    """Check the numbers of a task."""
+def _doubtful(case: Case, task: Task, path: str) -> None:
+    """Say what is wrong with the numbers of a task that has something wrong with them."""
     bounds(case, f"{path}.replicas", task.replicas)
     bounds(case, f"{path}.minAvailable", task.min_available)
     bounds(case, f"{path}.maxRetry", task.max_retry)

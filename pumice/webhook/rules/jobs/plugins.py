@@ -146,8 +146,6 @@ def job_plugins(case: Case, job: Job) -> None:
         job = msgspec.structs.replace(job, metadata=meta)
     strict = case.settings.strict_upstream
     errors, warnings = plugins.problems(job, case.plugins, strict_upstream=strict)
-    if not errors and not warnings:
-        return
     for found in (*errors, *warnings):
         if found.code == JOB_PLUGIN_SIZE.code:
             # What is too large is measured in pods, though the message counts bytes.

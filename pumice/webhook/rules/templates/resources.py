@@ -164,7 +164,7 @@ def milli(value: object) -> int:
 def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
     """Amounts by name; what is wrong with each for itself is reported."""
     read: Amounts = {}
-    hinted = site.case.hinting
+    hinted = not site.case.suggestions.spent
     for resource, value in found.items():
         read[resource], problems = judge(resource, value, hinted)
         if (problems or "/" in resource) and hinted and (problems or is_vendors(resource)):

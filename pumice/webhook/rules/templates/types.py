@@ -207,7 +207,7 @@ class _Reader:
         return _EMPTY.get(notation, {}) if found is None else self.value(path, found, notation)
 
     def _close(self, field: str, name: str) -> str:
-        if not self._site.case.hinting:
+        if self._site.case.suggestions.spent:
             return ""
         self._site.case.suggestions.charge(_SPELLING)
         return _close(field, name)
