@@ -381,15 +381,26 @@ class ClusterState:
 
     def set_claim(self, claim: PersistentVolumeClaim) -> bool:
         """Take in a claim."""
-        return self._helps(self.claims.set_claim(claim))
+        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        chosen = self.claims.chosen(key)
+        changed = self.claims.set_claim(claim)
+        if changed:
+            self._touch_claimants(key)
+        self.gains.any_gang |= chosen not in (self.claims.chosen(key), claim.spec.volume_name)
+        return self._changed(changed)
 
     def remove_claim(self, namespace: str, name: str) -> bool:
-        """Forget a claim."""
+        """Forget a claim; one that waited may give a volume back."""
         return self._helps(self.claims.remove_claim(namespace, name))
 
     def set_volume(self, volume: PersistentVolume) -> bool:
-        """Take in a volume."""
-        return self._helps(self.claims.set_volume(volume))
+        """Take in a volume; one that is for a claim helps the pods of that claim only."""
+        changed = self.claims.set_volume(volume)
+        owner = volume.spec.claim_ref
+        if changed and owner is not None:
+            self._touch_claimants(f"{owner.namespace}/{owner.name}")
+            return self._changed(True)
+        return self._helps(changed)
 
     def remove_volume(self, name: str) -> bool:
         """Forget a volume."""
@@ -619,6 +630,13 @@ class ClusterState:
             self.dues.pop(job.key, None)
             self.outdated.pop(job.key, None)
             self.quarantined.pop(job.key, None)
+
+    def _touch_claimants(self, claim: str) -> None:
+        """Have gangs tried again whose waiting pods mount a claim that has changed."""
+        for key in self.claims.claimants(claim):
+            task = self.tasks[key]
+            if task.job and task.status is Status.PENDING:
+                self._touch(self.jobs[task.job])
 
     def _priority(self, job: Job) -> int:
         name = job.group.spec.priority_class_name if job.group else ""

@@ -67,8 +67,8 @@ class Predicates:
         if self._claims:
             register.pod_check(volumes.why_unbound)
             register.node_filter(volumes.out_of_reach, by_rules=True)
-            register.node_filter(volumes.unprovided, by_rules=True)
-            register.node_filter(volumes.untouched, scope="row")
+            register.node_filter(volumes.unprovisionable, by_rules=True)
+            register.node_filter(volumes.unbindable_here, scope="row")
             if volumes.has_wide_claims:
                 register.node_filter(volumes.unbindable, scope="all")
                 register.node_filter(volumes.in_use, scope="all")

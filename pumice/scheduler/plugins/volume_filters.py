@@ -84,11 +84,11 @@ class VolumeFilters:
         """Whether placing a pod may change for other nodes what claims can be bound to, or who may use one."""
         return self._claims.has_wide_claims()
 
-    def unprovided(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def unprovisionable(self, pods: PodClass, rows: Rows) -> Verdict | None:
         """Nodes for which no volume would be provisioned, for claims that no volume suits that exists."""
         return self._unbindable(pods, rows, "fixed")
 
-    def untouched(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def unbindable_here(self, pods: PodClass, rows: Rows) -> Verdict | None:
         """Nodes that reach no free volume, for claims whose volumes are reached from one node each."""
         return self._unbindable(pods, rows, "row")
 

@@ -32,7 +32,7 @@ from pumice.cluster.events import Reference
 from pumice.cluster.store import Change, Subscriber
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
-from pumice.scheduler.model.claim_table import Choice
+from pumice.scheduler.model.claim_uses import Choice
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
 __all__ = ["ClaimBinder"]
