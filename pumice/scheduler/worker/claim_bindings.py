@@ -12,27 +12,24 @@ Nothing of this is remembered beyond the process: a claim that is found half-way
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
-
-from pumice.api.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD_GROUP, Kind
-from pumice.api.meta import ObjectMeta, Raw, version_number
+from pumice.api.kinds import POD_GROUP
+from pumice.api.meta import ObjectMeta, version_number
 from pumice.api.volumes import (
-    BOUND_BY_CONTROLLER,
-    SELECTED_NODE,
     PersistentVolume,
     PersistentVolumeClaim,
 )
 from pumice.cluster.backoff import Backoff
-from pumice.cluster.errors import ApiError, Conflict, NotFound
+from pumice.cluster.errors import ApiError, Conflict
 from pumice.cluster.events import Reference
 from pumice.cluster.store import Change, Subscriber
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
 from pumice.scheduler.model.claim_uses import Choice
+from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter, is_for
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
 __all__ = ["ClaimBinder"]
@@ -45,12 +42,6 @@ _CONFLICT_SECONDS = 0.2
 """How long a write waits for the watch when an object was not as it was last shown."""
 _LISTED = 5
 """Claims that a reason names at most."""
-
-T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
-
-
-class _BindingError(Exception):
-    """Why the claims of a gang cannot be bound as decided."""
 
 
 @dataclass(slots=True)
@@ -97,6 +88,7 @@ class ClaimBinder:
         self._context = context
         self._bind = bind
         self._timeout = timeout
+        self._writer = ClaimWriter(context)
         self._queue: WorkQueue[int] = WorkQueue("claims")
         self._released: WorkQueue[str] = WorkQueue("gangs whose claims were not bound")
         self._backoff = Backoff(base=1.0, cap=300.0, seed="claims")
@@ -218,7 +210,7 @@ class ClaimBinder:
                     return None
             except Conflict:
                 return _CONFLICT_SECONDS  # the watch is about to show what has changed
-            except (_BindingError, ApiError) as error:
+            except (BindingError, ApiError) as error:
                 batch.failure = str(error)
             else:
                 left = batch.due - self._context.clock.monotonic()
@@ -276,20 +268,20 @@ class ClaimBinder:
         """Whether all claims are bound, to volumes that the nodes of their pods reach.
 
         Raises:
-            _BindingError: Binding them as decided has become impossible.
+            BindingError: Binding them as decided has become impossible.
         """
         for key, uid in batch.uids.items():
             namespace, _, name = key.partition("/")
             pod = self._context.caches.pods.get(name, namespace)
             if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp:
-                raise _BindingError(f'pod "{name}" has been deleted')
+                raise BindingError(f'pod "{name}" has been deleted')
         bound = True
         for key, choice in batch.claims.items():
             claim, name = self._claim(key), key.partition("/")[2]
             if claim is None or claim.metadata.uid != batch.claim_uids.get(key):
-                raise _BindingError(f'persistentvolumeclaim "{name}" has been deleted')
+                raise BindingError(f'persistentvolumeclaim "{name}" has been deleted')
             if claim.status.phase == "Lost":
-                raise _BindingError(f'persistentvolumeclaim "{name}" has lost its volume')
+                raise BindingError(f'persistentvolumeclaim "{name}" has lost its volume')
             if claim.is_bound:
                 bound &= self._is_reached(key, claim, choice)
             else:
@@ -303,7 +295,7 @@ class ClaimBinder:
         if self._context.caches.volumes.get(volume) is None:
             return False
         if not self._context.state.claims.is_reached_by(key, choice.node):
-            raise _BindingError(
+            raise BindingError(
                 f'node "{choice.node}" does not reach volume "{volume}", which '
                 f'persistentvolumeclaim "{key.partition("/")[2]}" is bound to'
             )
@@ -318,14 +310,14 @@ class ClaimBinder:
         if not choice.volume:
             is_shown = version_number(claim.metadata.resource_version) >= version_number(version)
             if is_shown and claim.selected_node != choice.node:
-                raise _BindingError(f'provisioning failed for persistentvolumeclaim "{name}"')
+                raise BindingError(f'provisioning failed for persistentvolumeclaim "{name}"')
             return
         volume = self._context.caches.volumes.get(choice.volume)
         if volume is None:
-            raise _BindingError(f'persistentvolume "{choice.volume}" has been deleted')
+            raise BindingError(f'persistentvolume "{choice.volume}" has been deleted')
         is_shown = version_number(volume.metadata.resource_version) >= version_number(version)
-        if is_shown and not _is_for(volume, claim):
-            raise _BindingError(f'persistentvolume "{choice.volume}" is not for "{name}" any more')
+        if is_shown and not is_for(volume, claim):
+            raise BindingError(f'persistentvolume "{choice.volume}" is not for "{name}" any more')
 
     def _why_late(self, batch: _Batch) -> str:
         waiting = sorted(
@@ -346,65 +338,16 @@ class ClaimBinder:
         """Write what is to be for each claim that waits, once.
 
         Raises:
-            _BindingError: An object is not as it was when it was chosen.
+            BindingError: An object is not as it was when it was chosen.
             ApiError: The API server refused a write.
         """
         todo = [key for key in sorted(batch.claims) if key not in batch.written]
         for start in range(0, len(todo), _AT_ONCE):
             some = todo[start : start + _AT_ONCE]
-            writes = [self._write_one(batch, key) for key in some]
+            writes = [self._writer.write(key, batch.claims[key], batch.written) for key in some]
             for result in await asyncio.gather(*writes, return_exceptions=True):
                 if isinstance(result, BaseException):
                     raise result
-
-    async def _write_one(self, batch: _Batch, key: str) -> None:
-        claim, choice = self._claim(key), batch.claims[key]
-        name = key.partition("/")[2]
-        if claim is None:
-            raise _BindingError(f'persistentvolumeclaim "{name}" has been deleted')
-        if claim.spec.volume_name:
-            return
-        context = self._context
-        meta: Raw = {}
-        if not choice.volume:
-            batch.written[key] = claim.metadata.resource_version
-            if claim.selected_node == choice.node:
-                return
-            meta = {"annotations": {SELECTED_NODE: choice.node}}
-            body: Raw = {"metadata": _at(claim.metadata) | meta}
-            kind, target, namespace = PERSISTENT_VOLUME_CLAIM, name, claim.metadata.namespace
-        else:
-            volume = context.caches.volumes.get(choice.volume)
-            if volume is None:
-                raise _BindingError(f'persistentvolume "{choice.volume}" has been deleted')
-            batch.written[key] = volume.metadata.resource_version
-            owner = volume.spec.claim_ref
-            if owner is not None and owner.uid and _is_for(volume, claim):
-                return
-            if owner is not None and not _is_for(volume, claim):
-                raise _BindingError(
-                    f'persistentvolume "{choice.volume}" has been given to another claim'
-                )
-            if owner is None:
-                meta = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
-            reference = {
-                "apiVersion": "v1",
-                "kind": PERSISTENT_VOLUME_CLAIM.kind,
-                "namespace": claim.metadata.namespace,
-                "name": name,
-                "uid": claim.metadata.uid,
-            }
-            body = {"metadata": _at(volume.metadata) | meta, "spec": {"claimRef": reference}}
-            kind, target, namespace = PERSISTENT_VOLUME, choice.volume, ""
-        batch.written[key] = ""
-        request = context.client.patch(kind, target, namespace or None, body, metadata_only=True)
-        try:
-            written = await context.sent.send(request)
-        except Conflict:
-            del batch.written[key]
-            raise
-        batch.written[key] = str(written["metadata"].get("resourceVersion", ""))
-        context.metrics.writes.labels(kind.kind.lower(), "written").inc()
 
     async def _take_back(self, batch: _Batch) -> None:
         """Take back what has been written for claims that are not bound.
@@ -412,82 +355,9 @@ class ClaimBinder:
         Raises:
             ApiError: The API server refused a write; it is to be repeated.
         """
-        for key, choice in sorted(batch.claims.items()):
-            if key not in batch.written:
-                continue
-            namespace, _, name = key.partition("/")
-            claim = await self._read(
-                PERSISTENT_VOLUME_CLAIM, name, namespace, PersistentVolumeClaim
-            )
-            uid = batch.claim_uids.get(key)
-            if choice.volume:
-                volume = await self._read(PERSISTENT_VOLUME, choice.volume, None, PersistentVolume)
-                if volume is not None and _is_only_reserved(volume, claim, uid):
-                    await self._patch(PERSISTENT_VOLUME, volume.metadata, _unreserved(volume))
-            elif (
-                claim is not None
-                and claim.metadata.uid == uid
-                and not claim.spec.volume_name
-                and claim.selected_node == choice.node
-            ):
-                nothing: Raw = {"metadata": {"annotations": {SELECTED_NODE: None}}}
-                await self._patch(PERSISTENT_VOLUME_CLAIM, claim.metadata, nothing)
-            batch.written.pop(key)
-
-    async def _read(self, kind: Kind, name: str, namespace: str | None, type_: type[T]) -> T | None:
-        try:
-            found = await self._context.client.get(kind, name, namespace)
-        except NotFound:
-            return None
-        return msgspec.convert(found, type_)
-
-    async def _patch(self, kind: Kind, meta: ObjectMeta, body: Raw) -> None:
-        body["metadata"] = _at(meta) | body.get("metadata", {})
-        context = self._context
-        request = context.client.patch(
-            kind, meta.name, meta.namespace or None, body, metadata_only=True
-        )
-        with suppress(NotFound):
-            await context.sent.send(request)
-            context.metrics.writes.labels(kind.kind.lower(), "taken back").inc()
-
-
-def _at(meta: ObjectMeta) -> Raw:
-    """Metadata of a patch that is for an object as it was read only."""
-    return {"uid": meta.uid, "resourceVersion": meta.resource_version}
-
-
-def _is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    owner, meta = volume.spec.claim_ref, claim.metadata
-    return (
-        owner is not None
-        and (owner.namespace, owner.name) == (meta.namespace, meta.name)
-        and owner.uid in ("", meta.uid)
-    )
-
-
-def _is_only_reserved(
-    volume: PersistentVolume, claim: PersistentVolumeClaim | None, uid: str | None
-) -> bool:
-    """Whether a volume is reserved for a claim and nothing has begun to bind the two.
-
-    The controller of volumes marks the volume `Bound` before it writes the claim, so that a volume which is not may be taken
-    back as it was read.
-    """
-    owner = volume.spec.claim_ref
-    if owner is None or owner.uid != uid or volume.status.phase == "Bound":
-        return False
-    return claim is None or claim.spec.volume_name != volume.metadata.name
-
-
-def _unreserved(volume: PersistentVolume) -> Raw:
-    """A patch after which a volume is as before: free, or reserved by name by its creator."""
-    if BOUND_BY_CONTROLLER in (volume.metadata.annotations or {}):
-        return {
-            "metadata": {"annotations": {BOUND_BY_CONTROLLER: None}},
-            "spec": {"claimRef": None},
-        }
-    return {"spec": {"claimRef": {"uid": None}}}
+        for key in sorted(batch.written):
+            await self._writer.take_back(key, batch.claims[key], batch.claim_uids.get(key, ""))
+            del batch.written[key]
 
 
 def _changes(told: Callable[[ObjectMeta, Any], None]) -> Subscriber[Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -15,6 +15,7 @@ from tests.integration.scheduler.stage import SchedulerStage
 from tests.unit.scheduler.scenes import config_text
 
 Raw = dict[str, Any]
+C = TypeVar("C", bound=Client)
 
 SELECTED = "volume.kubernetes.io/selected-node"
 
@@ -51,7 +52,7 @@ def _claim(stage: SchedulerStage, name: str, storage_class: str) -> None:
     )
 
 
-def _volume(stage: SchedulerStage, name: str, storage_class: str) -> None:
+def _volume(stage: SchedulerStage, name: str, storage_class: str, **spec: Any) -> None:
     stage.store.create(
         {
             "apiVersion": "v1",
@@ -62,6 +63,7 @@ def _volume(stage: SchedulerStage, name: str, storage_class: str) -> None:
                 "accessModes": ["ReadWriteOnce"],
                 "capacity": {"storage": "5Gi"},
                 "hostPath": {"path": "/x"},
+                **spec,
             },
         }
     )
@@ -245,10 +247,56 @@ async def test_a_pod_that_goes_meanwhile_gives_back_the_claims(stage: SchedulerS
         assert stage.nodes_of("train") == [""]
 
 
+async def test_a_gang_follows_a_volume_that_was_made_elsewhere(stage: SchedulerStage) -> None:
+    for name in ("node1", "node2"):
+        stage.cluster.add_node(name, cpu="8", labels={"kubernetes.io/hostname": name})
+    _class(stage, "made")
+    _gang(stage, "made", 1)
+    stage.cluster._volumes.stop()
+    async with stage.scheduler(config=_config()):
+        await stage.until(lambda: _selected(stage) == ["node1"])
+        there = [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node2"]}]
+        claim = stage.find(PERSISTENT_VOLUME_CLAIM, "data-0")
+        owner = {key: claim["metadata"][key] for key in ("namespace", "name", "uid")}
+        near = {"required": {"nodeSelectorTerms": [{"matchExpressions": there}]}}
+        _volume(stage, "elsewhere", "made", claimRef=owner, nodeAffinity=near)
+        claim["spec"]["volumeName"] = "elsewhere"
+        stage.store.update_status({**stage.store.update(claim), "status": {"phase": "Bound"}})
+        await stage.until(lambda: "does not reach" in str(stage.conditions("train")))
+        await stage.until(lambda: stage.nodes_of("train") == ["node2"])
+
+
+async def test_a_claim_that_changed_meanwhile_is_written_again(stage: SchedulerStage) -> None:
+    stage.cluster.add_node("node1", cpu="8")
+    _class(stage, "made")
+    _gang(stage, "made")
+    async with closing(_Late(stage)) as client, stage.scheduler(client, config=_config()):
+        await stage.until(lambda: stage.phase("train") == "Running")
+        assert client.conflicts == 1
+        assert stage.events("VolumeBindingFailed") == []
+
+
 @asynccontextmanager
-async def closing(client: "_Limited") -> AsyncIterator["_Limited"]:
+async def closing(client: C) -> AsyncIterator[C]:
     yield client
     await client.close()
+
+
+class _Late(Client):
+    """A client that writes a claim when it has just been changed by another component."""
+
+    def __init__(self, stage: SchedulerStage) -> None:
+        super().__init__(stage.client.connection)
+        self._stage = stage
+        self.conflicts = 0
+
+    async def patch(self, kind: Kind, name: str, *arguments: Any, **named: Any) -> Object:
+        if kind == PERSISTENT_VOLUME_CLAIM and name == "data-1" and not self.conflicts:
+            self.conflicts += 1
+            claim = self._stage.find(PERSISTENT_VOLUME_CLAIM, name)
+            claim["metadata"]["labels"] = {"changed": "yes"}
+            self._stage.store.update(claim)
+        return await super().patch(kind, name, *arguments, **named)
 
 
 class _Limited(Client):

@@ -3,9 +3,12 @@
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import PriorityClass
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolumeClaim
 from pumice.scheduler.model.tasks import NEEDS_ROOM, Status
@@ -252,6 +255,41 @@ def test_a_victim_frees_the_claim_that_one_pod_at_a_time_may_use() -> None:
     assert result.pipelined == {"ns/p": "n1"}
     scene.state.remove_pod("ns", "old")
     assert scene.cycle().binds == {"ns/p": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("claims", "limits"),
+    [
+        ({"x": {"class": "any", "bound": "pv-x"}, "d0": {"class": "any"}}, 1),
+        ({"x": {"class": "any", "bound": "pv-x"}, "d0": {"class": "any"}}, 2),
+        ({"x": {"class": "any", "bound": "pv-x", "accessModes": ["ReadWriteOncePod"]}}, 1),
+    ],
+    ids=["attach limit", "attach limit with room", "claim for one pod at a time"],
+)
+def test_a_pod_is_evicted_for_what_it_uses(claims: dict[str, Any], limits: int) -> None:
+    driver = {"driver": "disk.example.com", "volumeHandle": "h"}
+    case: dict[str, Any] = {
+        "csi_nodes": {"n1": {"disk.example.com": limits}, **{n: {"disk.example.com": 0} for n in ("n2", "n3")}},
+        "volumes": {"pv-x": ["any", 10, "", {"csi": driver}]},
+        "claims": claims,
+        "running": {"old": ["n1", 1, "x"]},
+        "actions": ["enqueue", "allocate", "preempt"],
+    }  # fmt: skip
+    scene = scene_of(case, [["priority", "gang", "predicates"]])
+    scene.state.set_priority_class(PriorityClass(metadata=ObjectMeta(name="high"), value=100))
+    scene.state.set_pod_group(pod_group(["ns", "running", "default", 0, "Running"]))
+    scene.state.set_pod_group(pod_group(["ns", "pg", "default", 1, "Inqueue", {"prio": "high"}]))
+    add_pod(scene, "p", ["d0" if "d0" in claims else "x"])
+    result = scene.cycle()
+    if limits == 2:
+        assert (result.evicted, result.binds) == ([], {"ns/p": "n1"})
+        return
+    assert (result.evicted, result.pipelined) == (["ns/old"], {"ns/p": "n1"})
+    scene.start(result)
+    assert scene.cycle().binds == {"ns/p": "n1"}
+    for _ in range(5):
+        assert (again := scene.cycle()).binds == {}
+        assert again.evicted == []
 
 
 def test_the_configuration_says_how_long_binding_claims_may_take() -> None:
