@@ -17,7 +17,7 @@ from tests.unit.scheduler.peer_reference import refusals
 from tests.unit.scheduler.scenes import Scene, config_text
 
 EXAMPLES = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 FILTERS = config_text([["gang", "predicates"]])
 KEYS = ["zone", "host", "rack"]
