@@ -9,11 +9,11 @@ from itertools import groupby, islice
 from typing import Any, TypeVar
 
 import numpy as np
-from msgspec import structs
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
-from pumice.scheduler.board import Board, FixedPart
+from pumice.scheduler.board import Board
+from pumice.scheduler.boards import Boards
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Bools, Ints
@@ -47,11 +47,6 @@ T = TypeVar("T")
 
 _LISTED = 5
 """Resources that a reason names at most."""
-_BOARDS = 128
-"""Boards that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
-
-A board that others have been used after so often has to be computed anew anyway.
-"""
 
 _OUTDATED = 3
 """Gangs that a session tries only because their reasons tell of nodes that have changed."""
@@ -107,11 +102,6 @@ class Session:
         self.peers_epoch = state.peers.epoch
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
-        self._boards: dict[Hashable, Board] = {}
-        self._last_board: Board | None = None
-        self._fixed: dict[Hashable, FixedPart] = {}
-        self._kinds: dict[str, tuple[Hashable, ...]] = {}
-        self._by_rules: bool | None = None
         self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
         self._created: dict[str, float] = {}
@@ -129,6 +119,7 @@ class Session:
         waiting = self.prospects.to_try(free, self._anew)
         self.view = SessionView(state, now, actions, self.events, waiting, self.ledger.log)
         self.view.entitled = self.extensions.job_entitled
+        self._boards = Boards(state, self.view, self.extensions, self.ledger)
         self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
@@ -356,66 +347,19 @@ class Session:
 
     def alike(self, task: Task) -> Hashable:
         """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
-        return _apart_from_claims(self.state, task.shape), self.state.peers.signature(task)
+        return self._boards.alike(task)
 
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
-        gang = task.job if self.state.reservation is not None and self.is_target(task.job) else ""
-        key = (self.alike(task), self._kind(queue), gang)
-        board = self._boards.get(key)
-        if board is None:
-            if len(self._boards) >= _BOARDS:
-                del self._boards[next(iter(self._boards))]
-            fixed = self._fixed_part(task.shape, queue, gang)
-            terms = self.state.peers.terms_of(task)
-            pods = PodClass(task.shape, queue, fixed.allowed, gang, terms)
-            board = Board(
-                pods, fixed, self.view.rows, self.extensions, self.ledger, self.view.node_names
-            )
-            self._boards[key] = board
-        elif self._last_board is not board:
-            self._boards[key] = self._boards.pop(key)
-        self._last_board = board
-        return board
-
-    def _kind(self, queue: str) -> tuple[Hashable, ...]:
-        """What sets pods of a queue apart to the filters and scores of nodes."""
-        found = self._kinds.get(queue)
-        if found is None:
-            filters, scores = self.extensions.filters, self.extensions.scores
-            plugins = dict.fromkeys(
-                [each.plugin for each in filters] + [each.plugin for each in scores]
-            )
-            kinds = self.extensions.queue_kinds
-            found = tuple(
-                kinds[name](queue) if name in kinds else queue for name in plugins if name
-            )
-            self._kinds[queue] = found
-        return found
-
-    def _fixed_part(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
-        """What no placement changes about the nodes for pods; classes share it that differ in their requests alone."""
-        if self._by_rules is None:
-            filters = [each.call for each in self.extensions.filters]
-            scores = [each.call for each in self.extensions.scores]
-            self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
-            self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
-        rules = _apart_from_claims(self.state, shape, by_rules=self._by_rules)
-        key = (rules, self._kind(queue), gang)
-        found = self._fixed.get(key)
-        if found is None:
-            if len(self._fixed) >= _BOARDS:
-                del self._fixed[next(iter(self._fixed))]
-            rows = self.view.rows
-            pods = PodClass(shape, queue, np.ones(len(rows), dtype=np.bool_), gang)
-            found = self._fixed[key] = FixedPart(pods, rows, self.extensions)
-        return found
+        return self._boards.board(task, queue, self._target(task))
 
     def suiting(self, task: Task, queue: str) -> Bools:
         """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""
-        return self._fixed_part(
-            task.shape, queue, task.job if self.is_target(task.job) else ""
-        ).allowed
+        return self._boards.fixed(task.shape, queue, self._target(task)).allowed
+
+    def _target(self, task: Task) -> str:
+        """Gang of a pod if nodes are reserved for it; otherwise empty."""
+        return task.job if self.state.reservation is not None and self.is_target(task.job) else ""
 
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
@@ -443,11 +387,7 @@ class Session:
         """Let a reservation be in force."""
         if reservation is not None:
             self.state.set_reservation(reservation)
-            self._forget_boards()
-
-    def _forget_boards(self) -> None:
-        self._boards.clear()
-        self._fixed.clear()
+            self._boards.clear()
 
     def release(self, why: str) -> None:
         """End the reservation.
@@ -459,7 +399,7 @@ class Session:
         if reservation is not None:
             self.ended[reservation.gang] = why
             self.state.set_reservation(None)
-            self._forget_boards()
+            self._boards.clear()
 
     def statement(self) -> Statement:
         """An empty statement."""
@@ -549,8 +489,7 @@ class Session:
         return changed
 
     def _suiting(self, shape: PodShape, queue: str) -> Bools:
-        """Which nodes the filters leave to pods whose answers no placement changes; to be read only."""
-        return self._fixed_part(shape, queue, "").allowed
+        return self._boards.fixed(shape, queue, "").allowed
 
     def _readiness(self, _pods: PodClass, rows: Rows) -> Verdict | None:
         unready = self.state.facts.unready[rows.index]
@@ -558,17 +497,6 @@ class Session:
             return None
         codes: Ints = unready.astype("int64")
         return Verdict(codes, ("node(s) were not ready",))
-
-
-def _apart_from_claims(state: ClusterState, shape: PodShape, *, by_rules: bool = False) -> Hashable:
-    """What of a shape decides about nodes: claims that ask for the same are alike, whatever their names are."""
-    if not shape.claims:
-        return shape.rules if by_rules else shape.number
-    if by_rules:
-        rest: Hashable = tuple([each for each in shape.rules if each is not shape.claims])
-    else:
-        rest = structs.replace(shape.key, claims=())
-    return (rest, state.claims.alike(shape.claims))
 
 
 def _has_shortage(job: Job) -> bool:

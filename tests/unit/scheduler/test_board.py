@@ -178,7 +178,7 @@ def test_a_filter_that_does_not_say_that_it_reads_rules_alone_is_asked_for_each_
 
 def test_boards_that_were_dropped_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _queues().cycle().binds
-    monkeypatch.setattr("pumice.scheduler.session._BOARDS", 1)
+    monkeypatch.setattr("pumice.scheduler.boards._KEPT", 1)
     scene = _queues()
     assert scene.cycle().binds == expected
     session = open_session(_queues())

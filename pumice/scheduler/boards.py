@@ -1,0 +1,134 @@
+"""The boards of a session.
+
+Pods of one class share a board. What no placement changes is shared by classes that differ in their requests alone.
+"""
+
+from collections.abc import Hashable
+
+import numpy as np
+from msgspec import structs
+
+from pumice.scheduler.board import Board, FixedPart
+from pumice.scheduler.ledger import Ledger
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.points import Extensions, PodClass
+from pumice.scheduler.state import ClusterState
+from pumice.scheduler.view import SessionView
+
+__all__ = ["Boards"]
+
+_KEPT = 128
+"""Boards that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
+
+A board that others have been used after so often has to be computed anew anyway.
+"""
+
+
+class Boards:
+    """Boards, made when they are asked for."""
+
+    __slots__ = (
+        "_boards",
+        "_by_rules",
+        "_extensions",
+        "_fixed",
+        "_kinds",
+        "_last",
+        "_ledger",
+        "_state",
+        "_view",
+    )
+
+    def __init__(
+        self, state: ClusterState, view: SessionView, extensions: Extensions, ledger: Ledger
+    ) -> None:
+        self._state = state
+        self._view = view
+        self._extensions = extensions
+        self._ledger = ledger
+        self._boards: dict[Hashable, Board] = {}
+        self._last: Board | None = None
+        self._fixed: dict[Hashable, FixedPart] = {}
+        self._kinds: dict[str, tuple[Hashable, ...]] = {}
+        self._by_rules: bool | None = None
+
+    def __len__(self) -> int:
+        return len(self._boards)
+
+    def clear(self) -> None:
+        """Forget all of them: what plugins say about nodes has changed."""
+        self._boards.clear()
+        self._fixed.clear()
+
+    def alike(self, task: Task) -> Hashable:
+        """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
+        return _apart_from_claims(self._state, task.shape), self._state.peers.signature(task)
+
+    def board(self, task: Task, queue: str, gang: str) -> Board:
+        """The board of a pod's class.
+
+        Args:
+            task: The pod.
+            queue: Queue that pays.
+            gang: Key of its gang if nodes are reserved for it; otherwise empty.
+        """
+        key = (self.alike(task), self._kind(queue), gang)
+        board = self._boards.get(key)
+        if board is None:
+            if len(self._boards) >= _KEPT:
+                del self._boards[next(iter(self._boards))]
+            fixed = self.fixed(task.shape, queue, gang)
+            terms = self._state.peers.terms_of(task)
+            pods = PodClass(task.shape, queue, fixed.allowed, gang, terms)
+            rows, names = self._view.rows, self._view.node_names
+            board = Board(pods, fixed, rows, self._extensions, self._ledger, names)
+            self._boards[key] = board
+        elif self._last is not board:
+            self._boards[key] = self._boards.pop(key)
+        self._last = board
+        return board
+
+    def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
+        """What no placement changes about the nodes for pods; arguments as for `board`."""
+        if self._by_rules is None:
+            filters = [each.call for each in self._extensions.filters]
+            scores = [each.call for each in self._extensions.scores]
+            self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
+            self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
+        rules = _apart_from_claims(self._state, shape, by_rules=self._by_rules)
+        key = (rules, self._kind(queue), gang)
+        found = self._fixed.get(key)
+        if found is None:
+            if len(self._fixed) >= _KEPT:
+                del self._fixed[next(iter(self._fixed))]
+            rows = self._view.rows
+            pods = PodClass(shape, queue, np.ones(len(rows), dtype=np.bool_), gang)
+            found = self._fixed[key] = FixedPart(pods, rows, self._extensions)
+        return found
+
+    def _kind(self, queue: str) -> tuple[Hashable, ...]:
+        """What sets pods of a queue apart to the filters and scores of nodes."""
+        found = self._kinds.get(queue)
+        if found is None:
+            filters, scores = self._extensions.filters, self._extensions.scores
+            plugins = dict.fromkeys(
+                [each.plugin for each in filters] + [each.plugin for each in scores]
+            )
+            kinds = self._extensions.queue_kinds
+            found = tuple(
+                kinds[name](queue) if name in kinds else queue for name in plugins if name
+            )
+            self._kinds[queue] = found
+        return found
+
+
+def _apart_from_claims(state: ClusterState, shape: PodShape, *, by_rules: bool = False) -> Hashable:
+    """What of a shape decides about nodes: claims that ask for the same are alike, whatever their names are."""
+    if not shape.claims:
+        return shape.rules if by_rules else shape.number
+    if by_rules:
+        rest: Hashable = tuple([each for each in shape.rules if each is not shape.claims])
+    else:
+        rest = structs.replace(shape.key, claims=())
+    return (rest, state.claims.alike(shape.claims))
