@@ -14,14 +14,14 @@ __all__ = ["Amounts", "add", "pod_requests", "quota_usage"]
 Amounts = dict[str, int]
 """Resource name to milli-units."""
 
+Quantities = Mapping[str, str | int | float]
+"""Resource name to a quantity as manifests spell it."""
+
 
 def add(total: Amounts, amounts: Mapping[str, int], times: int = 1) -> None:
     """Add amounts to a total, in place."""
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount * times
-
-
-Quantities = Mapping[str, str | int | float]
 
 
 def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Amounts:
@@ -89,6 +89,9 @@ def _effective(spec: PodSpec, which: str, status: PodStatus | None = None) -> Am
         found = reported.get(container.name)
         if status is None or found is None or found.resources is None:
             return amounts
+        asked = (container.resources or _NOTHING).requests
+        if found.resources.requests == asked == found.allocated_resources:
+            return amounts  # as for almost all pods
         return _in_effect(amounts, status, found.resources, found.allocated_resources)
 
     for container in spec.init_containers or ():
