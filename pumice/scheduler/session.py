@@ -456,6 +456,11 @@ class Session:
             found = self._fixed[key] = FixedPart(pods, rows, self.extensions)
         return found
 
+    def is_wide_for(self, tasks: Iterable[Task], queue: str) -> bool:
+        """Whether pods on other nodes may change how good a node is for one of these pods."""
+        shapes = {task.shape.number: task for task in tasks}
+        return any(self.board(task, queue).is_wide for task in shapes.values())
+
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
         reservation = self.state.reservation
