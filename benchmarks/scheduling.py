@@ -23,16 +23,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from benchmarks.report import MACHINE, write
 from pumice.api import keys
-from pumice.api.meta import ObjectMeta
+from pumice.api.meta import LabelSelector, ObjectMeta
 from pumice.api.nodes import Node, NodeSpec, NodeStatus, PriorityClass, Taint
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
 from pumice.api.pods import (
+    Affinity,
     ClaimSource,
     Container,
     ContainerPort,
@@ -40,10 +42,13 @@ from pumice.api.pods import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
+    PodAffinity,
+    PodAffinityTerm,
     PodSpec,
     PodStatus,
     PodVolume,
     ResourceRequirements,
+    TopologySpreadConstraint,
 )
 from pumice.api.queues import Queue, QueueSpec
 from pumice.api.volumes import (
@@ -75,6 +80,7 @@ tiers:
 """
 TOPOLOGY = {keys.TOPOLOGY_AFFINITY: "ps,worker", keys.TOPOLOGY_ANTI_AFFINITY: "ps"}
 APART = {keys.TOPOLOGY_ANTI_AFFINITY: "worker"}
+HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 PORTS = 20
 QUEUES = 1000
 
@@ -118,12 +124,12 @@ class Row:
 
 
 def cluster(nodes: int) -> ClusterState:
-    """Empty nodes of 32 cpu and 128 GiB."""
+    """Empty nodes of 32 cpu and 128 GiB, in three zones."""
     state = ClusterState()
     status = NodeStatus(allocatable={"cpu": "32", "memory": "128Gi", "pods": "110"})
     for index in range(nodes):
         name = f"node-{index:05}"
-        labels = {"kubernetes.io/hostname": name}
+        labels = {HOSTNAME: name, ZONE: f"zone-{index % 3}"}
         state.set_node(Node(metadata=ObjectMeta(name=name, labels=labels), status=status))
     return state
 
@@ -334,6 +340,50 @@ def topology_gang(state: ClusterState) -> None:
 def apart(state: ClusterState) -> None:
     """One gang of 800 pods of which no two should share a node."""
     gangs(state, 1, 800, equal_pod, annotations=APART)
+
+
+def with_rules(pod: Pod, gang: str, **rules: Any) -> Pod:
+    """The pod with rules about the pods of its gang."""
+    labels = {"app": gang}
+    spec = replace(pod.spec, **rules)
+    return replace(pod, metadata=replace(pod.metadata, labels=labels), spec=spec)
+
+
+def on_nodes_of_their_own(state: ClusterState) -> None:
+    """500 gangs of 20 pods, of which no two of a gang may share a node."""
+
+    def another(name: str, _gang: int, index: int) -> Pod:
+        term = PodAffinityTerm(LabelSelector({"app": name}), topology_key=HOSTNAME)
+        affinity = Affinity(pod_anti_affinity=PodAffinity([term]))
+        return with_rules(pod(name, "worker", index, "2"), name, affinity=affinity)
+
+    gangs(state, GANGS, SIZE, another)
+
+
+def in_one_zone(state: ClusterState) -> None:
+    """500 gangs of 20 pods, those of a gang in the same zone."""
+
+    def another(name: str, _gang: int, index: int) -> Pod:
+        term = PodAffinityTerm(LabelSelector({"app": name}), topology_key=ZONE)
+        affinity = Affinity(pod_affinity=PodAffinity([term]))
+        return with_rules(pod(name, "worker", index, "2"), name, affinity=affinity)
+
+    gangs(state, GANGS, SIZE, another)
+
+
+def over_zones(state: ClusterState) -> None:
+    """500 gangs of 20 pods, those of a gang spread over three zones."""
+
+    def another(name: str, _gang: int, index: int) -> Pod:
+        rule = TopologySpreadConstraint(
+            topology_key=ZONE,
+            when_unsatisfiable="DoNotSchedule",
+            label_selector=LabelSelector({"app": name}),
+        )
+        plain = pod(name, "worker", index, "2")
+        return with_rules(plain, name, topology_spread_constraints=[rule])
+
+    gangs(state, GANGS, SIZE, another)
 
 
 def running(nodes: int, pods: int) -> ClusterState:
@@ -572,6 +622,9 @@ PLACING: tuple[tuple[str, Callable[[ClusterState], None]], ...] = (
     ("task topology", topology_gangs),
     ("task topology, one gang", topology_gang),
     ("apart from itself, one gang", apart),
+    ("anti-affinity by node", on_nodes_of_their_own),
+    ("affinity by zone", in_one_zone),
+    ("spread over zones", over_zones),
 )
 """What is placed."""
 

@@ -70,7 +70,15 @@ FUNCTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "reserved_nodes": ("which node is reserved next", ("reserve",)),
     "pod_check": ("whether a pod can be placed at all", _PLACING),
     "node_filter": ("which nodes a pod may use", (*_PLACING, "elect", "reserve")),
+    "domain_filter": (
+        "which nodes a pod may use, where that depends on pods of other nodes too",
+        _PLACING,
+    ),
     "node_score": ("which of these nodes is best", _PLACING),
+    "domain_score": (
+        "which of these nodes is best, where that depends on pods of other nodes too",
+        _PLACING,
+    ),
     "task_score": (
         "which of these nodes is best for one pod of a gang",
         ("allocate", "backfill"),

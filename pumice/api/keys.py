@@ -18,6 +18,9 @@ PARTITION_ID = "volcano.sh/partition-id"
 QUEUE_NAME = "volcano.sh/queue-name"
 OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
 
+# Set on namespaces by the API server.
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
 # Which PodGroup a pod belongs to.
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAME_VOLCANO = "scheduling.volcano.sh/group-name"

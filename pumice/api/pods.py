@@ -114,7 +114,10 @@ class PodAffinityTerm(ApiStruct, frozen=True):
 
     label_selector: LabelSelector | None = None
     namespaces: list[str] | None = None
+    namespace_selector: LabelSelector | None = None
     topology_key: str = ""
+    match_label_keys: list[str] | None = None
+    mismatch_label_keys: list[str] | None = None
 
 
 class WeightedPodAffinityTerm(ApiStruct, frozen=True):
@@ -142,9 +145,16 @@ class Affinity(ApiStruct, frozen=True):
 
 
 class TopologySpreadConstraint(ApiStruct, frozen=True):
-    """How evenly pods are to be spread; only whether nodes may be refused for it is read."""
+    """How evenly pods are to be spread over the domains of a topology key."""
 
+    max_skew: int = 1
+    topology_key: str = ""
     when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] | None = None
 
 
 class ClaimSource(ApiStruct, frozen=True):
@@ -210,12 +220,14 @@ class ContainerState(ApiStruct, frozen=True):
 
 
 class ContainerStatus(ApiStruct, frozen=True):
-    """What has become of a container."""
+    """What has become of a container; `resources` are those that it runs with, and may differ from what it asks for."""
 
     name: str = ""
     ready: bool = False
     restart_count: int = 0
     state: ContainerState | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, str | int | float] | None = None
 
 
 class PodStatus(ApiStruct, frozen=True):
@@ -230,6 +242,8 @@ class PodStatus(ApiStruct, frozen=True):
     nominated_node_name: str = ""
     pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: str | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, str | int | float] | None = None
 
 
 class Pod(ApiStruct, frozen=True):

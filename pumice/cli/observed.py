@@ -14,6 +14,7 @@ from pumice.api import keys
 from pumice.api.kinds import (
     CSI_NODE,
     EVENT,
+    NAMESPACE,
     NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -25,7 +26,7 @@ from pumice.api.kinds import (
     Kind,
 )
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Node, PriorityClass
+from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
@@ -96,6 +97,8 @@ async def observe(client: Client, namespace: str | None) -> Observed:
         Queue(metadata=ObjectMeta(name=name)) for name in sorted(names - {""}) if queues is None
     ]
     world.priority_classes = await _everywhere(client, found, PRIORITY_CLASS, PriorityClass) or []
+    if found.sees_cluster and any(each.spec.affinity for each in world.pods):
+        world.namespaces = await _everywhere(client, found, NAMESPACE, Namespace) or []
     if found.sees_cluster and any(each.spec.volumes for each in world.pods):
         claims = await _everywhere(client, found, PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim)
         volumes = await _everywhere(client, found, PERSISTENT_VOLUME, PersistentVolume)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pumice.api import kinds
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.fields import plain
-from pumice.api.nodes import Node, PriorityClass
+from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
@@ -55,6 +55,8 @@ class Scene:
             match kinds.of_object(manifest.object):
                 case kinds.NODE:
                     world.nodes.append(decode(manifest, Node))
+                case kinds.NAMESPACE:
+                    world.namespaces.append(decode(manifest, Namespace))
                 case kinds.POD:
                     world.pods.append(decode(manifest, Pod))
                 case kinds.POD_GROUP:

@@ -4,6 +4,9 @@ What no placement changes (`FixedPart`) is shared by classes that differ in thei
 once as a whole column. After a placement only the touched row is computed anew; because nodes tend to be filled in the same
 way, the values of a row are kept by the amounts on it, and because the pods of a gang tend to follow each other onto
 a node, the values for the next few of the same shape are computed with it: sixteen rows cost hardly more than one.
+
+Answers that a placement changes for a whole domain of nodes, such as those of inter-pod affinity, are columns of their own,
+which follow the counts of pods by domain. They are added when a node is chosen.
 """
 
 from collections.abc import Sequence
@@ -18,6 +21,8 @@ from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.nearest import nearest
 from pumice.scheduler.points import (
+    DomainFilter,
+    DomainScore,
     Extensions,
     FilterPoint,
     PodClass,
@@ -82,6 +87,8 @@ class Board:
     """Masks and scores of all nodes for one class of pods."""
 
     __slots__ = (
+        "_domain_filters",
+        "_domain_scores",
         "_failure",
         "_fixed",
         "_is_wide",
@@ -142,6 +149,16 @@ class Board:
             elif place in fixed.ranked:
                 self._ranked.append((scoring.call, fixed.ranked[place]))
         self._total: Floats = np.where(allowed, 0.0 if total is None else total, _WORST)
+        self._domain_filters: list[DomainFilter] = []
+        self._domain_scores: list[DomainScore] = []
+        for filters in extensions.domain_filters:
+            found = filters.call(pods)
+            if found is not None:
+                self._domain_filters.append(found)
+        for scores in extensions.domain_scores:
+            values = scores.call(pods)
+            if values is not None:
+                self._domain_scores.append(values)
 
     def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> None:
         verdict = point.judge(self.pods, rows)
@@ -166,7 +183,7 @@ class Board:
     @property
     def counts_room_only(self) -> bool:
         """Whether nothing but the room on a node decides how many pods of the class it can take."""
-        return not self._row_filters
+        return not self._row_filters and not self._domain_filters
 
     @property
     def is_wide(self) -> bool:
@@ -178,19 +195,24 @@ class Board:
     def best(self, task: Task) -> int:
         """Row of the best node that has room now; the first by name among equals."""
         self._sync()
-        return self._choose(task, self._total)
+        values = self._with_domain_scores(self._total)
+        for each in self._domain_filters:
+            values = values + each.column()
+        return self._choose(task, values)
 
     def best_later(self, task: Task) -> int:
         """Row of the best node that has room once terminating pods are gone."""
         if not self._ledger.releases:
             return NOWHERE
-        return self._choose(task, self._evaluate(self._rows, later=True))
+        values = self._evaluate(self._rows, later=True)
+        return self._choose(task, self._by_domain(self._with_domain_scores(values), later=True))
 
     def only(self, row: int, *, later: bool = False) -> int:
         """The row, if the node will do now, or once terminating pods are gone; otherwise `NOWHERE`."""
         if row == NOWHERE:
             return NOWHERE
-        values = self._evaluate(self._rows.take(np.array([row])), later=later)
+        rows = self._rows.take(np.array([row]))
+        values = self._by_domain(self._evaluate(rows, later=later), rows, later=later)
         return row if values[0] > _WORST else NOWHERE
 
     def fits_later(self) -> Bools:
@@ -212,11 +234,27 @@ class Board:
             score = scoring.score(self.pods, left)
             if score is not None:
                 total = total + score
+        total = self._with_domain_scores(total)
         return [*(self._scored(point, left) for point, _ in self._ranked), total]
 
     def taken(self, row: int) -> None:
         """Note that the last entry of the log is a pod of this class, placed on this row."""
         self._own = row
+
+    def _with_domain_scores(self, values: Floats) -> Floats:
+        for each in self._domain_scores:
+            values = values + each.column()
+        return values
+
+    def _by_domain(self, values: Floats, rows: Rows | None = None, *, later: bool) -> Floats:
+        """The values of rows that filters by domain leave."""
+        rows = rows or self._rows
+        rows = rows.later() if later else rows
+        for each in self._domain_filters:
+            verdict = each.judge(rows)
+            if verdict is not None:
+                values = np.where(verdict.codes == 0, values, _WORST)
+        return values
 
     def _choose(self, task: Task, values: Floats) -> int:
         ranked = [column for _, column in self._ranked]
@@ -349,6 +387,10 @@ class Board:
         verdicts = list(self._fixed.verdicts)
         for filtering in self._row_filters:
             verdict = filtering.judge(self.pods, self._rows)
+            if verdict is not None:
+                verdicts.append(verdict)
+        for each in self._domain_filters:
+            verdict = each.judge(self._rows)
             if verdict is not None:
                 verdicts.append(verdict)
         for verdict in verdicts:

@@ -14,11 +14,14 @@ from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord, Rows
+from pumice.scheduler.model.peers import Term
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.results import Reason
 
 __all__ = [
+    "DomainFilter",
+    "DomainScore",
     "Extension",
     "Extensions",
     "FilterPoint",
@@ -75,15 +78,24 @@ class PodClass:
         queue: Queue that pays.
         allowed: Nodes that pass the fixed filters; set before scores are asked for.
         gang: Key of their gang if nodes are reserved for it; otherwise empty, as gangs share their classes.
+        terms: Terms of pods' affinity, anti-affinity and spread that they match.
     """
 
-    __slots__ = ("allowed", "gang", "queue", "shape")
+    __slots__ = ("allowed", "gang", "queue", "shape", "terms")
 
-    def __init__(self, shape: PodShape, queue: str, allowed: Bools, gang: str = "") -> None:
+    def __init__(
+        self,
+        shape: PodShape,
+        queue: str,
+        allowed: Bools,
+        gang: str = "",
+        terms: tuple[Term, ...] = (),
+    ) -> None:
         self.shape = shape
         self.queue = queue
         self.allowed = allowed
         self.gang = gang
+        self.terms = terms
 
 
 class NodeChoice(Protocol):
@@ -110,6 +122,26 @@ class Score(Protocol):
 
     def __call__(self, pods: PodClass, rows: Rows, /) -> Floats | None:
         """Score rows."""
+
+
+class DomainFilter(Protocol):
+    """Which nodes a class of pods may use, where a placement changes the answers of a whole domain of nodes.
+
+    A board has one of its own. It follows the counts of pods by domain, so that the board is not computed again.
+    """
+
+    def column(self) -> Floats:
+        """For every node 0 where the pods may go now, otherwise minus infinity; to be read only."""
+
+    def judge(self, rows: Rows, /) -> Verdict | None:
+        """Judge rows as they are; None when there is nothing to object to."""
+
+
+class DomainScore(Protocol):
+    """How good nodes are for a class of pods, where a placement changes the values of a whole domain of nodes."""
+
+    def column(self) -> Floats:
+        """The value of every node now; to be read only."""
 
 
 class TaskScore(Protocol):
@@ -224,7 +256,9 @@ class Extensions:
         reserved_nodes: Which node to reserve next for a job; None for no further one.
         pod_checks: Why no node whatever can take pods of a shape.
         filters: Which nodes a pod may use; all must agree.
+        domain_filters: The same, where a placement changes the answers of a whole domain; they make an object for a board.
         scores: How good nodes are; summed.
+        domain_scores: The same, where a placement changes the values of a whole domain.
         task_scores: The same for single pods.
         queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
         on_allocate: Told when a pod gets or is promised a place.
@@ -264,7 +298,13 @@ class Extensions:
     reserved_nodes: list[Extension[NodeChoice]] = field(default_factory=list)
     pod_checks: list[Extension[Callable[[PodShape], Reason | None]]] = field(default_factory=list)
     filters: list[Extension[FilterPoint]] = field(default_factory=list)
+    domain_filters: list[Extension[Callable[[PodClass], DomainFilter | None]]] = field(
+        default_factory=list
+    )
     scores: list[Extension[ScorePoint]] = field(default_factory=list)
+    domain_scores: list[Extension[Callable[[PodClass], DomainScore | None]]] = field(
+        default_factory=list
+    )
     task_scores: list[Extension[TaskScorePoint]] = field(default_factory=list)
     queue_kinds: dict[str, Callable[[str], Hashable]] = field(default_factory=dict)
     on_allocate: list[Extension[Callable[[Task, NodeRecord], None]]] = field(default_factory=list)

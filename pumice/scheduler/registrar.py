@@ -11,11 +11,14 @@ from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import (
+    DomainFilter,
+    DomainScore,
     Extension,
     Extensions,
     FilterPoint,
     Judge,
     NodeChoice,
+    PodClass,
     Scope,
     Score,
     ScorePoint,
@@ -242,6 +245,20 @@ class Registrar:
         """
         point = FilterPoint(judge, scope, by_rules)
         self._add(self._extensions.filters, point, "enablePredicate")
+
+    def domain_filter(self, build: Callable[[PodClass], DomainFilter | None]) -> None:
+        """Say which nodes a class of pods may use, where a placement changes the answers of a whole domain of nodes.
+
+        Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_gain` only.
+
+        Args:
+            build: Makes the filter of a board; None where there is nothing to object to, whatever is placed.
+        """
+        self._add(self._extensions.domain_filters, build, "enablePredicate")
+
+    def domain_score(self, build: Callable[[PodClass], DomainScore | None]) -> None:
+        """Say how good nodes are, where a placement changes the values of a whole domain of nodes; as `domain_filter`."""
+        self._add(self._extensions.domain_scores, build, "enableNodeOrder")
 
     def node_score(
         self,

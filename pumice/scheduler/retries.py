@@ -8,7 +8,9 @@ after all, the rows that changed are counted again, without those that a filter 
 gangs have taken in this cycle.
 
 If each shape alone has places enough, but not all together, the gang is tried whenever a row that changed has room for
-one of its pods. Room that nodes *lose* is never a reason to try a gang again.
+one of its pods. Room that nodes *lose* is never a reason to try a gang again. A gang to which other pods matter, because of
+pod affinity, anti-affinity or topology spread, is then also tried after every change of pods, nodes or namespaces that such
+rules depend on.
 
 Changes of queues, priorities, claims and the configuration may help any gang. What a gang lacks is then counted
 anew on all nodes. A gang that cannot become ready whatever the nodes are is tried again when it changed itself,
@@ -120,6 +122,7 @@ class Prospects:
             suiting: Asks the filters.
         """
         self._any_gang = gains.any_gang
+        self._epoch = nodes.peers.epoch
         self._table = nodes
         self._ledger = ledger
         self._suiting = suiting
@@ -155,7 +158,10 @@ class Prospects:
             jobs = [
                 job
                 for job in jobs
-                if job.shortage is None or job.key in anew or _is_enough(job.shortage, gained)
+                if job.shortage is None
+                or job.key in anew
+                or self._is_outdated(job.shortage)
+                or _is_enough(job.shortage, gained)
             ]
         return sorted(jobs, key=lambda job: job.key)
 
@@ -193,7 +199,7 @@ class Prospects:
             job: The gang.
             shortage: What it lacked.
         """
-        if not shortage.shapes:
+        if not shortage.shapes or self._is_outdated(shortage):
             return False
         if not self._any_gang and len(self._index) <= _ROWS:
             lacking = max(shortage.lacking, 1) - shortage.gained
@@ -230,6 +236,10 @@ class Prospects:
             if found < required:
                 return Shortage(kinds, least(kinds), required, required - found)
         return Shortage(shapes, least(shapes))
+
+    def _is_outdated(self, shortage: Shortage) -> bool:
+        """Whether something has changed about other pods that matter to a gang."""
+        return shortage.epoch is not None and shortage.epoch != self._epoch
 
     def _gain(self, shortage: Shortage, queue: str, lacking: int) -> int:
         """Places on the nodes that changed, as far as they are free now; without unsuitable nodes where that matters."""

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.meta import ObjectMeta, parse_time
-from pumice.api.nodes import Node, PriorityClass
+from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodStatus
 from pumice.api.quantities import QuantityError
@@ -50,6 +50,7 @@ class World:
 
     Attributes:
         nodes: The nodes.
+        namespaces: Namespaces; those that pods are in and that are not here have the label with their name, and no other.
         queues: The queues; `default` is there without being given.
         priority_classes: The priority classes.
         pod_groups: The gangs.
@@ -63,6 +64,7 @@ class World:
     """
 
     nodes: list[Node] = field(default_factory=list)
+    namespaces: list[Namespace] = field(default_factory=list)
     queues: list[Queue] = field(default_factory=list)
     priority_classes: list[PriorityClass] = field(default_factory=list)
     pod_groups: list[PodGroup] = field(default_factory=list)
@@ -130,6 +132,8 @@ class Simulation:
             self._state.set_claim(claim)
         for volume in world.volumes:
             self._state.set_volume(volume)
+        for namespace in world.namespaces:
+            self._state.set_namespace(namespace)
         for quota in world.quotas:
             self._state.set_quota(quota)
         for budget in world.budgets:
@@ -208,6 +212,10 @@ class Simulation:
             WorldError: A quantity cannot be read.
         """
         _take_in(self._state.set_pod, pod)
+        name = pod.metadata.namespace
+        if name not in self._state.peers.namespaces:
+            labels = {keys.NAMESPACE_NAME: name}
+            self._state.set_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
         self._pods[f"{pod.metadata.namespace}/{pod.metadata.name}"] = pod
 
     def remove_pod(self, pod: Pod) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Node, PriorityClass
+from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
@@ -46,6 +46,7 @@ class ClusterState:
     Attributes:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
+        peers: What pods say about other pods, and how many pods that concerns.
         claims: Claims, volumes, classes, and what claims that wait are to be bound to.
         quotas: Quotas by namespace and name.
         version: Grows with every change that matters to scheduling.
@@ -73,6 +74,7 @@ class ClusterState:
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         budgets: PodDisruptionBudgets.
+        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `Task.is_held`.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
@@ -84,6 +86,7 @@ class ClusterState:
         *,
         assumes_bound: bool = False,
         pace: Pace | None = None,
+        opens_gates: bool = False,
     ) -> None:
         """Make an empty state.
 
@@ -92,12 +95,15 @@ class ClusterState:
             default_queue: Queue of PodGroups that name none.
             assumes_bound: Whether claims that are not known count as bound.
             pace: How long reasons wait before they are written; not at all by default.
+            opens_gates: Whether the gate of pods that wait for room in their queue is taken away.
         """
         self.scheduler_names = scheduler_names
         self.default_queue = default_queue
+        self.opens_gates = opens_gates
         self.axis = Axis()
         self.shapes = ShapeTable(self.axis)
         self.nodes = NodeTable(self.axis)
+        self.peers = self.nodes.peers
         self.shares = QueueTable(self.axis)
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
@@ -156,12 +162,14 @@ class ClusterState:
         changed = self.nodes.set(node, allocatable)
         if changed:
             self.gains.changed(name, before)
+            self.peers.epoch += before is None
         return self._changed(changed)
 
     def remove_node(self, name: str) -> bool:
         """Forget a node; its pods stay known until they are removed themselves."""
         known = self.nodes.remove(name)
         self.gains.changes_reasons |= known
+        self.peers.epoch += known
         return self._changed(known)
 
     # -- pods --------------------------------------------------------------------------------
@@ -172,7 +180,7 @@ class ClusterState:
         Raises:
             QuantityError: A request cannot be read; the state is as before.
         """
-        task = Task(pod, self.shapes.intern(pod))
+        task = Task(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
         gang = self._gang_of(pod)
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
@@ -186,6 +194,7 @@ class ClusterState:
             task.verdict = old.verdict
         self._widen()
         self.shapes.use(task.shape)
+        self.peers.use(task.shape)
         if old is not None:
             self.gains.about_to_change(old, task, node)
             if task.status is not Status.BINDING:
@@ -194,10 +203,12 @@ class ClusterState:
         self.tasks[task.key] = task
         if task.shape.claims:
             self.claims.mention(task, pod)
+        self.peers.join(task)
         if gang:
             self._job(gang).add(task)
         if node:
             self.nodes.add(task, self.nodes.record(node))
+        self.peers.epoch += self.peers.matters(task)
         if gang:
             self._touch(self.jobs[gang])
         self._index_nominee(task)
@@ -241,6 +252,7 @@ class ClusterState:
         else:
             self.nodes.drop_if_unused(record)
         self._index_nominee(task)
+        self.peers.epoch += self.peers.matters(task)
         return self._changed(True)
 
     def spare(self, key: str, uid: str, until: float) -> None:
@@ -428,6 +440,17 @@ class ClusterState:
             self.quotas.pop(namespace, None)
         return self._changed(known)
 
+    # -- namespaces --------------------------------------------------------------------------
+
+    def set_namespace(self, namespace: Namespace) -> bool:
+        """Take in a Namespace."""
+        meta = namespace.metadata
+        return self._changed(self.peers.set_namespace(meta.name, meta.labels or {}))
+
+    def remove_namespace(self, name: str) -> bool:
+        """Forget a Namespace."""
+        return self._changed(self.peers.remove_namespace(name))
+
     # -- budgets -----------------------------------------------------------------------------
 
     def set_budget(self, budget: PodDisruptionBudget) -> bool:
@@ -465,6 +488,7 @@ class ClusterState:
         self._widen()
         self.nodes.settle()
         self.facts.settle()
+        self.peers.settle(self.tasks.values(), self.nodes.row_of)
         self.shares.settle(self.queues, self.jobs)
 
     def quarantine(self, key: str, why: Reason) -> None:
@@ -518,6 +542,7 @@ class ClusterState:
             if task.shape.claims:
                 self.claims.decide(task)
             self._index_nominee(task)
+            self.peers.epoch += self.peers.matters(task)
             if task.status is Status.RELEASING:
                 self.gains.evicted(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
@@ -555,6 +580,7 @@ class ClusterState:
             old.uid == new.uid
             and old.status is new.status
             and old.facts == new.facts
+            and self.peers.is_alike(old, new)
             and old.job == gang
             and old.node == node
         )
@@ -568,14 +594,17 @@ class ClusterState:
 
     def _drop(self, task: Task) -> None:
         del self.tasks[task.key]
+        self.peers.epoch += self.peers.matters(task)
         self._leave_node(task)
         if task.shape.claims:
             self.claims.unmention(task)
+        self.peers.part(task)
         self.nominees.pop(task.key, None)
         if task.job:
             job = self.jobs[task.job]
             job.discard(task)
             self._touch(job)
+        self.peers.release(task.shape)
         self.shapes.release(task.shape)
 
     def _leave_node(self, task: Task) -> None:

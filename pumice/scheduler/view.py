@@ -15,6 +15,7 @@ from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable, Rows
+from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
@@ -43,6 +44,7 @@ class SessionView:
         running: Pods of gangs that run or are bound, in columns.
         budgets: PodDisruptionBudgets.
         claims: Claims, and where their volumes can be used.
+        peers: What pods say about other pods, and how many pods that concerns.
         jobs: Gangs by key.
         queues: Queues by name.
         quotas: Quotas by namespace and name.
@@ -76,6 +78,7 @@ class SessionView:
         "matcher",
         "node_names",
         "now",
+        "peers",
         "queues",
         "quotas",
         "rows",
@@ -110,6 +113,7 @@ class SessionView:
         self.matcher: NodeMatcher = state.matcher
         self.budgets: BudgetTable = state.budgets
         self.claims: ClaimTable = state.claims
+        self.peers: PeerTable = state.peers
         self.shares: QueueTable = state.shares
         self.running: RunningTable = state.nodes.running
         self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)

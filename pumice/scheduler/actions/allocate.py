@@ -8,7 +8,9 @@ configured that would do it. They are then part of the gang like any other pod.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+
+import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back, is_fifo
@@ -20,7 +22,7 @@ from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import READY, Status, Task
 from pumice.scheduler.results import Reason
-from pumice.scheduler.session import Outcome, Session
+from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
 
@@ -147,23 +149,45 @@ def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
 class _Tasks:
     """The pods of a job that are still to be tried, the next one first.
 
-    Plugins whose order moves while pods are placed are asked again for each pod.
+    Plugins whose order moves while pods are placed are asked again for each pod. A pod that others of the gang may give a
+    node, by pod affinity or topology spread, is tried again after them.
     """
 
-    __slots__ = ("_is_moving", "_key", "_tasks")
+    __slots__ = ("_deferred", "_is_last_round", "_is_moving", "_key", "_placed", "_tasks")
 
     def __init__(self, session: Session, tasks: Iterable[Task]) -> None:
         self._key = session.task_key
         self._is_moving = session.extensions.moving_task_order
         self._tasks = sorted(tasks, key=self._key, reverse=True)
+        self._deferred: list[Task] = []
+        self._is_last_round = False
+        self._placed = False
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self._tasks) + len(self._deferred)
 
     def pop(self) -> Task:
+        if not self._tasks:
+            self._tasks = self._deferred[::-1]
+            self._deferred = []
+            self._is_last_round = not self._placed
+            self._placed = False
         if self._is_moving:
             self._tasks.sort(key=self._key, reverse=True)
         return self._tasks.pop()
+
+    def defer(self, task: Task) -> bool:
+        """Have a pod that found no node tried again after the others; False if they have not changed anything."""
+        rules = task.shape.peers
+        if rules is None or not rules.may_gain or self._is_last_round:
+            return False
+        self._deferred.append(task)
+        return True
+
+    def placed(self) -> None:
+        """Note that a pod was placed."""
+        self._placed = True
+        self._is_last_round = False
 
 
 def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
@@ -171,32 +195,39 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     statement = session.statement()
     outcome = session.outcome(job)
     failed_roles: set[str] = set()
-    failed_shapes: set[int] = set()
+    failed: set[Hashable] = set()
     is_ready = False
     while tasks:
         task = tasks.pop()
         session.decided += 1
-        if task.shape.number in failed_shapes:
+        kind = session.alike(task)
+        if kind in failed:
             continue  # more pods of the gang make no room for it
         impossible = session.why_impossible(task.shape)
         refusal = impossible or session.why_not_allocatable(queue, task)
         if refusal is not None:
             outcome.refused = refusal
-            failed_shapes.add(task.shape.number)
+            failed.add(kind)
             if impossible is None:
                 outcome.may_change = outcome.is_over_share = True
             continue
-        if not _place(session, queue, statement, outcome, task):
+        if not _place(session, queue, statement, task):
+            if tasks.defer(task):
+                continue
+            if outcome.failed is None:
+                outcome.failed = (task, session.board(task, queue.metadata.name).why_not())
             failed_roles.add(task.role)
-            failed_shapes.add(task.shape.number)
+            failed.add(kind)
             if not goes_on(job, failed_roles):
                 break
             continue
+        tasks.placed()
         is_ready = session.is_ready(job)
         if is_ready:
             break
     if is_ready or session.is_ready(job):
         session.commit(statement)
+        _open_gates(session, queue, job)
         return True
     if session.is_pipelined(job):
         session.keep(statement)
@@ -207,7 +238,20 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         statement.discard()
         if outcome.failed is not None:
             outcome.shortage = _shortage(session, job, outcome.failed[0].shape)
+        _open_gates(session, queue, job)
     return False
+
+
+def _open_gates(session: Session, queue: Queue, job: Job) -> None:
+    """Have the gates of a job's pods taken away if they lack nothing but nodes: their queue has room for all of them."""
+    outcome = session.outcome(job)
+    if not session.state.opens_gates or outcome.failed is None or outcome.refused is not None:
+        return
+    held = [task for task in _candidates(session, job) if task.is_held]
+    if any(session.why_not_allocatable(queue, task) for task in held):
+        return
+    if held and session.has_room(queue, np.sum([task.shape.vector for task in held], axis=0)):
+        session.opened.update(task.key for task in held)
 
 
 def _shortage(session: Session, job: Job, failed: PodShape) -> Shortage:
@@ -218,9 +262,7 @@ def _shortage(session: Session, job: Job, failed: PodShape) -> Shortage:
     return session.prospects.shortage(job, failed, counts, needed)
 
 
-def _place(
-    session: Session, queue: Queue, statement: Statement, outcome: Outcome, task: Task
-) -> bool:
+def _place(session: Session, queue: Queue, statement: Statement, task: Task) -> bool:
     board = session.board(task, queue.metadata.name)
     nodes = session.state.nodes.order
     row = NOWHERE
@@ -239,8 +281,6 @@ def _place(
     if row != NOWHERE:
         statement.pipeline(task, nodes[row])
         return True
-    if outcome.failed is None:
-        outcome.failed = (task, board.why_not())
     return False
 
 

@@ -99,11 +99,11 @@ class Planner:
         places = [jobs.setdefault(task.job, len(jobs)) for task in tasks]
         counts = np.diff(np.array(ends), prepend=0)
         candidates = Candidates(
-            tasks,
+            self._session.view.running,
+            np.array([task.row for task in tasks], dtype=np.int64),
             [self._session.state.jobs[key] for key in jobs],
-            np.repeat(np.array(rows, dtype=np.int64), counts),
             np.array(places, dtype=np.int64),
-            self._session.view.running.vectors[[task.row for task in tasks]],
+            np.repeat(np.array(rows, dtype=np.int64), counts),
         )
         found: list[bool] = allowed(self._rules.checks, preemptor, candidates).tolist()
         return found

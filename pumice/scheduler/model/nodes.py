@@ -21,6 +21,7 @@ from pumice.scheduler.model.axis import (
     Floats,
     Ints,
 )
+from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.running import VICTIMS, RunningTable
 from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
 
@@ -189,6 +190,7 @@ class NodeTable:
         ports: Host ports in use: by protocol and port, the nodes, and the pods at each address there.
         leaving_ports: Those of them that terminating pods have.
         running: Pods of gangs that run or are bound.
+        peers: What pods say about other pods.
         on_change: Called with row, old node (None for a new one) and new node.
         on_claims: Called with a pod that mounts claims: when it has been put on a node, and when it has left it.
     """
@@ -206,6 +208,7 @@ class NodeTable:
         "on_change",
         "on_claims",
         "order",
+        "peers",
         "ports",
         "records",
         "running",
@@ -213,6 +216,7 @@ class NodeTable:
 
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
+        self.peers = PeerTable()
         self.records: dict[str, NodeRecord] = {}
         self.order: list[NodeRecord] = []
         self.names: tuple[str, ...] = ()
@@ -324,6 +328,7 @@ class NodeTable:
         moved = np.full(len(self.order), -1, dtype=np.int64)
         moved[rows] = np.arange(len(rows))
         self.running.reorder(moved)
+        self.peers.reorder(moved)
         capacity = max(_FIRST_CAPACITY, 2 * len(present))
 
         def reorder(array: Ints) -> Ints:
@@ -378,6 +383,8 @@ class NodeTable:
         status = task.status
         if record.row < 0 or (status not in NEEDS_ROOM and status is not Status.PIPELINED):
             return
+        if self.peers.is_live:
+            self.peers.count(task, record.row, sign)
         vector = task.shape.vector if sign > 0 else -task.shape.vector
         if status is Status.PIPELINED:
             self._pipelined[record.row] += vector
@@ -385,6 +392,11 @@ class NodeTable:
         self._used[record.row] += vector
         if status is Status.RELEASING:
             self._releasing[record.row] += vector
+
+    def row_of(self, task: Task) -> int:
+        """Row of the node of a pod; -1 when there is none."""
+        record = self.records.get(task.node)
+        return record.row if record is not None else -1
 
     def rows(self) -> Rows:
         """All rows as they are, without a copy; they cannot be written to and follow every change."""

@@ -32,6 +32,7 @@ class Shortage:
             a single new place may be enough.
         lacking: How many of them there were too few.
         gained: How many nodes have gained since, at most.
+        epoch: `PeerTable.epoch` when a gang was tried that other pods matter to; None for other gangs.
     """
 
     shapes: tuple[PodShape, ...]
@@ -39,6 +40,7 @@ class Shortage:
     required: int = 0
     lacking: int = 0
     gained: int = 0
+    epoch: int | None = None
 
 
 NO_SHORTAGE = Shortage((), ())

@@ -1,6 +1,6 @@
 """Pod shapes: what pods have in common when the same nodes suit them equally well.
 
-The pods of a gang mostly differ in their names only. Requests, selector, affinity, tolerations, host
+The pods of a gang mostly differ in their names only. Requests, selector, affinity, topology spread, tolerations, host
 ports, claims and whether they may use revocable nodes are interned as one shape, and masks and scores are computed once a shape instead of once a pod.
 """
 
@@ -18,7 +18,6 @@ from pumice.api.pods import (
     Container,
     NodeAffinity,
     Pod,
-    PodAffinity,
     PodSpec,
     Toleration,
 )
@@ -35,6 +34,7 @@ from pumice.scheduler.model.axis import (
     in_units,
 )
 from pumice.scheduler.model.claims import claim_names
+from pumice.scheduler.model.terms import PeerRules, peer_rules
 
 __all__ = ["HostPort", "Need", "PodShape", "ShapeTable"]
 
@@ -66,8 +66,9 @@ class PodShape:
         is_empty: Whether it asks for nothing but a slot.
         claims: Claims that it mounts, `namespace/name`.
         is_revocable: Whether it may use nodes of revocable zones.
-        hard_rules: Fields with which it rules out nodes beyond selector, node affinity, taints and ports.
-        rules: What it asks for apart from its requests; equal for shapes that differ in these alone.
+        peers: What it says about other pods; None for nothing.
+        hard_rules: Fields with which it rules out nodes in a way that is not supported.
+        rules: What it asks of nodes apart from its requests; equal for shapes that differ in these alone, or in `peers`.
         users: Pods that have it.
     """
 
@@ -83,6 +84,7 @@ class PodShape:
         "node_affinity",
         "node_selector",
         "number",
+        "peers",
         "rules",
         "tolerations",
         "users",
@@ -110,6 +112,7 @@ class PodShape:
         self.tolerations: tuple[Toleration, ...] = tuple(spec.tolerations or ())
         self.host_ports = key.host_ports
         self.claims = key.claims
+        self.peers = key.peers
         self.hard_rules = key.hard_rules
         self.is_revocable = key.is_revocable
         self.rules = (
@@ -131,6 +134,7 @@ class ShapeKey(msgspec.Struct, frozen=True):
     claims: tuple[str, ...]
     hard_rules: tuple[str, ...]
     is_revocable: bool
+    peers: PeerRules | None
 
 
 class ShapeTable:
@@ -154,15 +158,17 @@ class ShapeTable:
             QuantityError: A request cannot be read.
         """
         spec, meta = pod.spec, pod.metadata
-        requests = pod_requests(spec)
+        requests = pod_requests(spec, pod.status)
+        node_affinity = spec.affinity.node_affinity if spec.affinity else None
         key = ShapeKey(
             tuple(sorted(requests.items())),
             _scored(spec),
-            _ENCODER.encode((spec.node_selector, spec.affinity, spec.tolerations)),
+            _ENCODER.encode((spec.node_selector, node_affinity, spec.tolerations)),
             tuple(sorted(set(_host_ports(spec)))),
             tuple(f"{meta.namespace}/{name}" for name in claim_names(meta.name, spec.volumes)),
             tuple(_hard_rules(spec)),
             _is_revocable(meta),
+            peer_rules(pod),
         )
         shape = self._shapes.get(key)
         if shape is None:
@@ -218,7 +224,8 @@ def _request(container: Container, name: str, default: int) -> int:
 
 
 def _host_ports(spec: PodSpec) -> Iterator[HostPort]:
-    for container in spec.containers or ():
+    sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
+    for container in [*sidecars, *(spec.containers or ())]:
         for port in container.ports or ():
             number = port.host_port or (port.container_port if spec.host_network else 0)
             if number:
@@ -226,16 +233,6 @@ def _host_ports(spec: PodSpec) -> Iterator[HostPort]:
 
 
 def _hard_rules(spec: PodSpec) -> Iterator[str]:
-    affinity = spec.affinity
-    if affinity is not None:
-        if _is_required(affinity.pod_affinity):
-            yield "affinity.podAffinity"
-        if _is_required(affinity.pod_anti_affinity):
-            yield "affinity.podAntiAffinity"
-    for constraint in spec.topology_spread_constraints or ():
-        if constraint.when_unsatisfiable != "ScheduleAnyway":
-            yield "topologySpreadConstraints"
-            break
     if spec.resource_claims:
         yield "resourceClaims"
 
@@ -246,9 +243,3 @@ def _is_revocable(meta: ObjectMeta) -> bool:
     if zone is not None:
         return zone == "*"
     return bool(parse_bool(meta.annotation(keys.PREEMPTABLE)))
-
-
-def _is_required(affinity: PodAffinity | None) -> bool:
-    return affinity is not None and bool(
-        affinity.required_during_scheduling_ignored_during_execution
-    )

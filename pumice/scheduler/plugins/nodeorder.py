@@ -6,7 +6,9 @@ from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Floats, Ints
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.selectors import tolerates
-from pumice.scheduler.points import PodClass
+from pumice.scheduler.plugins.pod_affinity import affinity_score
+from pumice.scheduler.plugins.topology_spread import spread_score
+from pumice.scheduler.points import DomainScore, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -18,7 +20,7 @@ _GPU = "nvidia.com/gpu"
 
 
 class NodeOrder:
-    """Scores by load, balance, preferred node affinity and preferred taints."""
+    """Scores by load, balance, preferred node affinity, preferred taints, other pods and topology spread."""
 
     def __init__(self, arguments: Arguments) -> None:
         self._least = arguments.integer("leastrequested.weight")
@@ -26,6 +28,8 @@ class NodeOrder:
         self._balanced = arguments.integer("balancedresource.weight")
         self._affinity = arguments.integer("nodeaffinity.weight")
         self._taints = arguments.integer("tainttoleration.weight")
+        self._pods = arguments.integer("podaffinity.weight")
+        self._spread = arguments.integer("podtopologyspread.weight")
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the scorers whose weight is not 0."""
@@ -37,6 +41,16 @@ class NodeOrder:
             register.node_score(self._taint_toleration, by_rules=True)
         if self._least or self._most or self._balanced:
             register.node_score(self._load, scope="row", by_amounts=True)
+        if self._pods:
+            register.domain_score(self._by_pods)
+        if self._spread:
+            register.domain_score(self._by_spread)
+
+    def _by_pods(self, pods: PodClass) -> DomainScore | None:
+        return affinity_score(self._session, pods, self._pods)
+
+    def _by_spread(self, pods: PodClass) -> DomainScore | None:
+        return spread_score(self._session, pods, self._spread)
 
     def _load(self, pods: PodClass, rows: Rows) -> Floats:
         parts: list[Ints] = []
@@ -136,7 +150,7 @@ def _fraction(pods: PodClass, rows: Rows, column: int) -> Floats:
 
 SPEC = PluginSpec(
     name="nodeorder",
-    summary="Scores nodes as kube-scheduler does: load, balance, preferred affinity, preferred taints.",
+    summary="Scores nodes as kube-scheduler does: load, balance, preferred affinity, preferred taints, topology spread.",
     build=NodeOrder,
     arguments=(
         Argument("leastrequested.weight", 1, "Prefer nodes with more left."),
@@ -144,8 +158,8 @@ SPEC = PluginSpec(
         Argument("balancedresource.weight", 1, "Prefer nodes whose resources are used evenly."),
         Argument("nodeaffinity.weight", 2, "Weight of preferred node affinity."),
         Argument("tainttoleration.weight", 3, "Avoid nodes with PreferNoSchedule taints."),
-        Argument("podaffinity.weight", 2, "Affinity between pods.", is_absent=True),
+        Argument("podaffinity.weight", 2, "Weight of preferred affinity between pods."),
         Argument("imagelocality.weight", 1, "Nodes that have the image.", is_absent=True),
-        Argument("podtopologyspread.weight", 2, "Topology spread.", is_absent=True),
+        Argument("podtopologyspread.weight", 2, "Weight of topology spread that schedules anyway."),
     ),
 )

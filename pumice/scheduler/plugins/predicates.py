@@ -1,7 +1,8 @@
 """predicates: nodes that a pod may not use.
 
 Cordoned nodes, node selector and required node affinity, taints that nothing tolerates, host ports that are
-taken, and nodes from which a bound volume cannot be reached. Room for the requests is checked by the session
+taken, other pods that a pod must be near to or apart from, topology spread, and nodes from which a bound volume
+cannot be reached. Room for the requests is checked by the session
 itself, for every configuration.
 
 A pod that rules out nodes in a way that is not known here is not placed at all, and the reason says so.
@@ -14,12 +15,14 @@ import numpy as np
 from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Argument, Arguments
-from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.plugins.pod_affinity import affinity_filter
+from pumice.scheduler.plugins.topology_spread import spread_filter
 from pumice.scheduler.plugins.volume_filters import VOLUME_ARGUMENTS, VolumeFilters, bind_timeout
-from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.points import DomainFilter, PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -30,12 +33,6 @@ __all__ = ["SPEC", "Predicates"]
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")
 _UNSUPPORTED = {
-    "affinity.podAffinity": ("predicate.PodAffinityEnable", "required pod affinity"),
-    "affinity.podAntiAffinity": ("predicate.PodAffinityEnable", "required pod anti-affinity"),
-    "topologySpreadConstraints": (
-        "predicate.PodTopologySpreadEnable",
-        "topology spread with DoNotSchedule",
-    ),
     "resourceClaims": ("predicate.DynamicResourceAllocationEnable", "a claim to devices"),
 }
 """Hard rules of pods that are not built, the argument that turns each off, and what it is called."""
@@ -50,6 +47,8 @@ class Predicates:
         self._taints = arguments.flag("predicate.TaintTolerationEnable")
         self._ports = arguments.flag("predicate.NodePortsEnable")
         self._claims = arguments.flag("predicate.VolumeBindingEnable")
+        self._pod_affinity = arguments.flag("predicate.PodAffinityEnable")
+        self._spread = arguments.flag("predicate.PodTopologySpreadEnable")
         self._zones = arguments.flag("predicate.VolumeZoneEnable")
         self._limits = arguments.flag("predicate.NodeVolumeLimitsEnable")
         self._unsupported = {
@@ -84,6 +83,10 @@ class Predicates:
             register.node_filter(self._untolerated, by_rules=True)
         if self._ports:
             register.node_filter(self._port_conflicts, scope="row")
+        if self._pod_affinity:
+            register.domain_filter(self._by_pods)
+        if self._spread:
+            register.domain_filter(self._by_spread)
 
     def _why_unsupported(self, shape: PodShape) -> Reason | None:
         found = [field for field in shape.hard_rules if field in self._unsupported]
@@ -96,6 +99,12 @@ class Predicates:
         )
         return Reason("UnsupportedRule", message, {"fields": [f"spec.{field}" for field in found]})
 
+    def _by_pods(self, pods: PodClass) -> DomainFilter | None:
+        return affinity_filter(self._session, pods)
+
+    def _by_spread(self, pods: PodClass) -> DomainFilter | None:
+        return spread_filter(self._session, pods)
+
     def _unschedulable(self, pods: PodClass, rows: Rows) -> Verdict | None:
         cordoned = self._session.facts.unschedulable[rows.index]
         if not cordoned.any() or tolerates(pods.shape.tolerations, _CORDON):
@@ -107,18 +116,11 @@ class Predicates:
         if not shape.node_selector and _required(shape) is None:
             return None
         matches = self._session.facts.cached(
-            ("node affinity", shape.key.placement), lambda: self._matches(shape)
+            ("node affinity", shape.key.placement),
+            lambda: self._session.matcher.required(shape.node_selector, shape.node_affinity),
         )
         codes: Ints = (~matches[rows.index]).astype(np.int64)
         return Verdict(codes, ("node(s) didn't match Pod's node affinity/selector",))
-
-    def _matches(self, shape: PodShape) -> Bools:
-        matcher = self._session.matcher
-        mask = matcher.labels(shape.node_selector)
-        required = _required(shape)
-        if required is not None:
-            mask &= matcher.selector(required)
-        return mask
 
     def _untolerated(self, pods: PodClass, rows: Rows) -> Verdict | None:
         facts = self._session.facts
@@ -190,7 +192,7 @@ def _is_taken(users: Mapping[str, int], leaving: Mapping[str, int] | None, addre
 
 SPEC = PluginSpec(
     name="predicates",
-    summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports, volumes.",
+    summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports, other pods, volumes.",
     build=Predicates,
     bind_timeout=bind_timeout,
     arguments=(
@@ -200,13 +202,13 @@ SPEC = PluginSpec(
         Argument(
             "predicate.PodAffinityEnable",
             True,
-            "Do not place pods with required pod affinity or anti-affinity, which is not supported yet.",
+            "Look at required pod affinity and anti-affinity, of the pod and of those on nodes.",
         ),
         *VOLUME_ARGUMENTS,
         Argument(
             "predicate.PodTopologySpreadEnable",
             True,
-            "Do not place pods whose topology spread says DoNotSchedule, which is not supported yet.",
+            "Look at topology spread constraints that say DoNotSchedule.",
         ),
         Argument(
             "predicate.DynamicResourceAllocationEnable",

@@ -10,7 +10,7 @@ from pumice.api import kinds
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.api.kinds import Kind
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Node, PriorityClass
+from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError
@@ -41,6 +41,7 @@ class Caches:
 
     Attributes:
         nodes: The nodes.
+        namespaces: The namespaces; terms of pod affinity may select them by their labels.
         pods: All pods: ours wait for a place, others take room.
         pod_groups: The gangs.
         queues: The queues.
@@ -56,6 +57,7 @@ class Caches:
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         """Describe the caches; each must `run`."""
         self.nodes = WatchCache(client, kinds.NODE, Node, clock=clock)
+        self.namespaces = WatchCache(client, kinds.NAMESPACE, Namespace, clock=clock)
         self.pods = WatchCache(client, kinds.POD, Pod, clock=clock)
         self.pod_groups = WatchCache(client, kinds.POD_GROUP, PodGroup, clock=clock)
         self.queues = WatchCache(client, kinds.QUEUE, Queue, clock=clock)
@@ -76,6 +78,7 @@ class Caches:
         """Every cache."""
         return (
             self.nodes,
+            self.namespaces,
             self.queues,
             self.priority_classes,
             self.claims,
@@ -130,6 +133,7 @@ class Caches:
             await feed(self.volumes, state.set_volume, by_name(state.remove_volume))
             await feed(self.quotas, state.set_quota, by_both(state.remove_quota))
             await feed(self.budgets, state.set_budget, by_both(state.remove_budget))
+            await feed(self.namespaces, state.set_namespace, by_name(state.remove_namespace))
             await feed(self.nodes, state.set_node, by_name(state.remove_node))
             await feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group))
             await feed(self.pods, state.set_pod, by_both(state.remove_pod))

@@ -23,6 +23,7 @@ from pumice.scheduler.worker.configuration import ConfigInForce
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.feeds import Caches
+from pumice.scheduler.worker.gates import GateOpener
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.quarantine import Quarantine
 from pumice.scheduler.worker.queue_statuses import QueueStatuses
@@ -124,6 +125,7 @@ class _Term:
                 scheduler_names=settings.scheduler_names,
                 default_queue=settings.default_queue,
                 pace=settings.pace,
+                opens_gates=settings.opens_gates,
             ),
             caches=worker.caches,
             recorder=worker.recorder,
@@ -137,6 +139,7 @@ class _Term:
             context, self._binder.bind, lambda: self._config.config.bind_timeout
         )
         self._evictor = Evictor(context)
+        self._gates = GateOpener(context)
         self._quarantine = Quarantine(context)
         self._statuses = PodGroupStatuses(context)
         self._queue_statuses = QueueStatuses(context)
@@ -175,6 +178,8 @@ class _Term:
                 group.create_task(self._claims.run(settings.concurrent_writes), name="claims")
                 evictions = self._evictor.run(settings.concurrent_evictions)
                 group.create_task(evictions, name="evictions")
+                gates = self._gates.run(settings.concurrent_gates)
+                group.create_task(gates, name="gates")
                 group.create_task(self._quarantine.run(), name="quarantine")
                 group.create_task(self._statuses.run(writes), name="statuses")
                 group.create_task(self._queue_statuses.run(writes), name="queue statuses")
@@ -223,6 +228,7 @@ class _Term:
             else:
                 self._record(event)
         self._evictor.evict(result.evicted, of_victims)
+        self._gates.open(result.opened)
         self._statuses.put(result.pod_groups, result.urgent)
         self._conditions.put(result.pods)
         self._conditions.nominate(result.nominations)

@@ -39,7 +39,7 @@ def ask(scene: Scene, pod: str, queue: str = "default", session: Session | None 
     task: Task = scene.state.tasks[pod]
     rows = session.view.rows
     allowed = np.ones(len(rows), dtype=np.bool_)
-    pods = PodClass(task.shape, queue, allowed)
+    pods = PodClass(task.shape, queue, allowed, terms=scene.state.peers.terms_of(task))
     for filtering in session.extensions.filters:
         verdict = filtering.call.judge(pods, rows)
         if verdict is not None:
@@ -49,6 +49,14 @@ def ask(scene: Scene, pod: str, queue: str = "default", session: Session | None 
         score = scoring.call.score(pods, rows)
         if score is not None:
             total = total + score
+    for filters in session.extensions.domain_filters:
+        found = filters.call(pods)
+        if found is not None:
+            allowed &= found.column() == 0
+    for scores in session.extensions.domain_scores:
+        values = scores.call(pods)
+        if values is not None:
+            total = total + values.column()
     return Answers(allowed.tolist(), total.tolist())
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from pumice.scheduler import ClusterState
+from pumice.scheduler.model.domains import Tally
 from pumice.scheduler.model.running import VICTIMS
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status
 
@@ -58,6 +59,24 @@ def dump(state: ClusterState) -> dict[str, Any]:
             for address, count in users.items()
         ),
         "shapes": len(state.shapes),
+        "peers": _peers(state),
+    }
+
+
+def _peers(state: ClusterState) -> Any:
+    """Pods that match terms of other pods, and that hold them, by node."""
+    names = state.nodes.names
+
+    def counts(tally: Tally) -> list[dict[str, int]]:
+        kinds = (tally.placed, tally.leaving, tally.promised)
+        return [{names[row]: count for row, count in each.items()} for each in kinds]
+
+    def holders(tallies: dict[str, Tally]) -> dict[str, Any]:
+        return {key: found for key, tally in tallies.items() if any(found := counts(tally))}
+
+    return {
+        key: (counts(term.tally), holders(term.repelling), holders(term.attracting))
+        for key, term in state.peers.terms.items()
     }
 
 

@@ -10,7 +10,7 @@ from tests.kit.tables import CASES, table
 from tests.unit.scheduler.scenes import Raw, load_document
 
 SECTIONS: list[Raw] = table("scheduler-reference-rows")
-ROWS = 142
+ROWS = 148
 
 
 def of_section(test: Any) -> Any:

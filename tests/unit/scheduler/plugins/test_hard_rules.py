@@ -69,18 +69,16 @@ def test_a_pod_is_placed_once_its_claim_and_the_volume_are_there() -> None:
 
 
 def test_the_rest_of_a_gang_does_not_go_without_the_pod_that_is_refused() -> None:
-    rule: dict[str, Any] = {
-        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}
-    }
+    claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
     case = {
         "nodes": NODES,
         "podgroups": [["ns", "pg", "default", 2, "Inqueue"]],
         "pods": [
             ["ns", "p-0", "", "Pending", 1, "1Gi", "pg"],
-            ["ns", "p-1", "", "Pending", 1, "1Gi", "pg", {"spec": rule}],
+            ["ns", "p-1", "", "Pending", 1, "1Gi", "pg", {"spec": claims}],
         ],
     }
     scene = Scene(case, config_text([["gang", "predicates"]]))
     result = scene.cycle()
     assert result.binds == {}
-    assert "required pod affinity (spec.affinity.podAffinity)" in result.pending["ns/pg"].message
+    assert "a claim to devices (spec.resourceClaims)" in result.pending["ns/pg"].message

@@ -33,6 +33,27 @@ def test_scores(case: dict[str, Any]) -> None:
     assert scene.cycle().binds == {"c1/p1": case["bind"]}
 
 
+@pytest.mark.parametrize(
+    "case", load_cases("node_order_pods.yaml"), ids=lambda case: str(case["id"])
+)
+def test_other_pods(case: dict[str, Any]) -> None:
+    pods = [
+        ["c1", name, place, "Running", 0, 0, "", {"labels": labels, "spec": (rest or [{}])[0]}]
+        for name, (place, labels, *rest) in case.get("running", {}).items()
+    ]
+    options = {"labels": case.get("labels", {}), "spec": case.get("spec", {})}
+    scene = Scene(
+        {
+            "nodes": case["nodes"],
+            "podgroups": [["c1", "pg1", "default", 0, "Inqueue"]],
+            "pods": [*pods, ["c1", "p", "", "Pending", 1, "1Gi", "pg1", options]],
+        },
+        config_text([["gang", {"nodeorder": None, "args": WEIGHTS | case["args"]}]]),
+    )
+    assert ask(scene, "c1/p").score == [score * case["weight"] for score in case["score"]]
+    assert scene.cycle().binds == {"c1/p": case["bind"]}
+
+
 @pytest.mark.parametrize("has", [1, 3, 7, 32_000, 2**37, 2**40 + 1, 2**42 - 1, 2**46 - 1])
 def test_percent_are_those_of_whole_numbers(has: int) -> None:
     """Also where what is left is a unit more or less than a whole percent."""
@@ -46,9 +67,12 @@ def test_percent_are_those_of_whole_numbers(has: int) -> None:
 
 def test_weights_of_zero_register_nothing() -> None:
     case: dict[str, Any] = {"nodes": [["n1", 2, "4Gi"]], "args": {}}
-    assert open_session(_scene(case)).extensions.scores == []
+    extensions = open_session(_scene(case)).extensions
+    assert (extensions.scores, extensions.domain_scores) == ([], [])
 
 
-def test_default_weights_register_load_affinity_and_taints() -> None:
+def test_default_weights_register_load_affinity_taints_and_other_pods() -> None:
+    """Of the reference's row NO-8 only image locality is left out."""
     scene = Scene({"nodes": [["n1", 2, "4Gi"]]}, config_text([["nodeorder"]]))
-    assert len(open_session(scene).extensions.scores) == 3
+    extensions = open_session(scene).extensions
+    assert (len(extensions.scores), len(extensions.domain_scores)) == (3, 2)

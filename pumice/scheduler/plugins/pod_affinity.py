@@ -1,0 +1,217 @@
+"""Inter-pod affinity: filter and score by domain, for plugins `predicates` and `nodeorder`.
+
+A pod that another one wants to be near to must be there now; a promised place is not relied upon. Required anti-affinity holds
+in both directions: against pods on nodes, and against the pod of those that are on nodes.
+"""
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Bools, Floats, Ints
+from pumice.scheduler.model.domains import Domains, Tally, Topology
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.view import SessionView
+
+__all__ = ["AffinityFilter", "AffinityScore", "affinity_filter", "affinity_score", "topology_of"]
+
+_TEXTS = (
+    "node(s) didn't match pod affinity rules",
+    "node(s) didn't match pod anti-affinity rules",
+    "node(s) didn't satisfy existing pods anti-affinity rules",
+)
+_FEW = 4
+"""Changes of counts up to which only their domains are looked at again."""
+_FULL = 100
+
+
+def topology_of(session: SessionView, key: str) -> Topology:
+    """The domains of a topology key."""
+
+    def compute() -> Topology:
+        column = session.facts.label(key)
+        return Topology(column.codes, len(column.values))
+
+    return session.facts.cached(("topology", key), compute)
+
+
+def domains_of(session: SessionView, tally: Tally, key: str) -> Domains:
+    """Counts of a tally by the domains of a topology key, on all nodes."""
+    return tally.domains(key, topology_of(session, key))
+
+
+class AffinityFilter:
+    """Which nodes a class of pods may use because of other pods.
+
+    Args:
+        near: Counts of the pods of which one must be near, by each topology key.
+        apart: Counts of the pods of which none may be near.
+        repelling: Counts of pods that do not want to be near to the class.
+        starts: Whether the pods are themselves such pods, so that the first of them may go anywhere.
+    """
+
+    __slots__ = ("_apart", "_blocking", "_column", "_near", "_repelling", "_seen", "_starts")
+
+    def __init__(
+        self,
+        near: list[Domains],
+        apart: list[Domains],
+        repelling: list[Domains],
+        *,
+        starts: bool,
+    ) -> None:
+        self._near = near
+        self._starts = starts
+        self._apart = apart
+        self._repelling = repelling
+        self._blocking = [*apart, *repelling]
+        self._seen: list[int] = []
+        self._column: Floats = np.zeros(0)
+
+    def column(self) -> Floats:
+        """0 for nodes that pods may use now, otherwise minus infinity."""
+        seen = [len(domains.touched) for domains in (*self._near, *self._blocking)]
+        if seen == self._seen:
+            return self._column
+        before, self._seen = self._seen, seen
+        if before and not self._near and sum(seen) - sum(before) <= _FEW:
+            self._update(before)
+            return self._column
+        columns = []
+        for domains, near in zip(self._near, self._near_domains(later=False), strict=True):
+            columns.append(np.where(near, 0.0, -np.inf).take(domains.codes))
+        for domains in self._blocking:
+            apart = domains.near(later=False)[-1] > 0
+            columns.append(np.where(apart, -np.inf, 0.0).take(domains.codes))
+        self._column = columns[0]
+        for each in columns[1:]:
+            self._column += each
+        return self._column
+
+    def _update(self, before: list[int]) -> None:
+        """Look again at the domains of which counts have changed."""
+        touched: dict[tuple[Topology, int], None] = {}
+        for start, changed in zip(before, self._blocking, strict=True):
+            for place in changed.touched[start:]:
+                touched[changed.topology, place] = None
+        for topology, place in touched:
+            rows = topology.rows(place)
+            values = np.zeros(len(rows))
+            for domains in self._blocking:
+                if domains.topology is not topology:
+                    counts = domains.near(later=False)[-1]
+                    values[counts.take(domains.codes[rows]) > 0] = -np.inf
+                elif domains.has(place):
+                    values[:] = -np.inf
+            self._column[rows] = values
+
+    def judge(self, rows: Rows) -> Verdict | None:
+        """Judge rows as they are."""
+        index, later = rows.index, rows.is_later
+        codes: Ints = np.zeros(len(rows), dtype=np.int64)
+        if self._near:
+            for domains, near in zip(self._near, self._near_domains(later=later), strict=True):
+                codes[~near.take(domains.codes[index])] = 1
+        for code, group in ((2, self._apart), (3, self._repelling)):
+            for domains in group:
+                found = domains.near(later=later)[-1].take(domains.codes[index]) > 0
+                codes[found & (codes == 0)] = code
+        return Verdict(codes, _TEXTS) if codes.any() else None
+
+    def _near_domains(self, *, later: bool) -> list[Bools]:
+        """For each topology key the domains with a pod of those of which one must be near; False at the end, for no domain."""
+        has_promises = not later and any(each.promised is not None for each in self._near)
+        found = [np.ones(len(each.placed), dtype=np.bool_) for each in self._near]
+        for moment in (0, -1) if has_promises else (-1,):
+            counts = [each.near(later=later)[moment] for each in self._near]
+            if not self._starts or any(each.any() for each in counts):
+                for holds, each in zip(found, counts, strict=True):
+                    holds &= each > 0
+        for holds in found:
+            holds[-1] = False
+        return found
+
+
+def affinity_filter(session: SessionView, pods: PodClass) -> AffinityFilter | None:
+    """The filter of a class of pods; None where other pods do not matter to it."""
+    rules = pods.shape.peers
+    near: list[Domains] = []
+    apart: list[Domains] = []
+    starts = False
+    if rules is not None:
+        terms = session.peers.terms
+        if rules.affinity is not None:
+            term = terms[rules.affinity]
+            near = [domains_of(session, term.tally, key) for key in rules.affinity_keys]
+            starts = term in pods.terms
+        apart = [
+            domains_of(session, terms[wish.term].tally, wish.key) for wish in rules.anti_affinity
+        ]
+    repelling = [
+        domains_of(session, tally, key)
+        for term in pods.terms
+        for key, tally in term.repelling.items()
+    ]
+    if not near and not apart and not repelling:
+        return None
+    return AffinityFilter(near, apart, repelling, starts=starts)
+
+
+class AffinityScore:
+    """How near nodes are to pods that pods prefer to be near to, and that prefer to be near to them: 0 to 100."""
+
+    __slots__ = ("_allowed", "_column", "_groups", "_open", "_seen", "_weight")
+
+    def __init__(self, parts: list[tuple[Domains, int]], allowed: Bools, weight: int) -> None:
+        groups: dict[Topology, list[tuple[Domains, int]]] = {}
+        for domains, each in parts:
+            groups.setdefault(domains.topology, []).append((domains, each))
+        self._groups = groups
+        self._allowed = allowed
+        first = next(iter(groups))
+        self._open: Bools = np.bincount(first.codes[allowed], minlength=first.size + 1) > 0
+        self._weight = weight
+        self._seen = -1
+        self._column: Floats = np.zeros(0)
+
+    def column(self) -> Floats:
+        """The score of every node now, with its weight."""
+        seen = sum(len(domains.touched) for group in self._groups.values() for domains, _ in group)
+        if seen != self._seen:
+            self._seen = seen
+            self._column = self._scores()
+        return self._column
+
+    def _scores(self) -> Floats:
+        rows: Ints = np.zeros(len(self._allowed), dtype=np.int64)
+        for topology, group in self._groups.items():
+            sums: Ints = np.zeros(topology.size + 1, dtype=np.int64)
+            for domains, weight in group:
+                sums += domains.placed * weight
+            if len(self._groups) == 1:  # a node has the score of its domain
+                return self._scaled(sums, self._open).take(topology.codes)
+            rows += sums.take(topology.codes)
+        return self._scaled(rows, self._allowed)
+
+    def _scaled(self, sums: Ints, counts: Bools) -> Floats:
+        """Scores of 0 to 100 from the least to the most of the sums that count, with the weight."""
+        open_sums = sums[counts]
+        if not len(open_sums):
+            return np.zeros(len(sums))
+        least, most = int(open_sums.min()), int(open_sums.max())
+        if most == least:
+            return np.zeros(len(sums))
+        found: Floats = self._weight * np.trunc(_FULL * ((sums - least) / (most - least)))
+        return found
+
+
+def affinity_score(session: SessionView, pods: PodClass, weight: int) -> AffinityScore | None:
+    """The score of a class of pods; None where no preferred term concerns it."""
+    parts: list[tuple[Domains, int]] = []
+    if pods.shape.peers is not None:
+        for wish in pods.shape.peers.wishes:
+            tally = session.peers.terms[wish.term].tally
+            parts.append((domains_of(session, tally, wish.key), wish.weight))
+    for term in pods.terms:
+        for key, tally in term.attracting.items():
+            parts.append((domains_of(session, tally, key), 1))
+    return AffinityScore(parts, pods.allowed, weight) if parts else None

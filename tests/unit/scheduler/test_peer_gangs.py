@@ -1,0 +1,365 @@
+"""Gangs with rules about other pods: placed as a whole, tried again when something that matters to them changes, and stable."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pumice.api.nodes import Namespace
+from tests.unit.scheduler.scenes import NOW, Scene, config_text, node, pod, pod_group
+from tests.unit.scheduler.test_peers import rules
+
+Raw = dict[str, Any]
+
+CONFIG = config_text([["priority", "gang"], ["predicates", "nodeorder"]], ["enqueue", "allocate"])
+PREEMPTING = config_text(
+    [["priority", "gang"], ["predicates", "nodeorder"]], ["enqueue", "allocate", "preempt"]
+)
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def term(key: str, **labels: str) -> Raw:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
+
+
+def near(key: str, **labels: str) -> Raw:
+    return {"affinity": {"podAffinity": {REQUIRED: [term(key, **labels)]}}}
+
+
+def apart(key: str, **labels: str) -> Raw:
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [term(key, **labels)]}}}
+
+
+def spread(key: str, skew: int = 1, **labels: str) -> Raw:
+    selector = {"matchLabels": labels}
+    return {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": skew,
+                "topologyKey": key,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": selector,
+            }
+        ]
+    }
+
+
+def nodes(zones: str, cpu: int = 4) -> list[Any]:
+    return [
+        [f"n{index}", cpu, "64Gi", {"labels": {"zone": zone, "host": f"n{index}"}}]
+        for index, zone in enumerate(zones)
+    ]
+
+
+def gang(name: str, specs: list[Raw], **labels: str) -> list[Any]:
+    return [
+        ["ns", f"{name}-{index}", "", "Pending", 1, "1Gi", name, {"labels": labels, "spec": spec}]
+        for index, spec in enumerate(specs)
+    ]
+
+
+def scene_of(place: list[Any], pods: list[Any], minimum: int, config: str = CONFIG) -> Scene:
+    names = sorted({row[6] for row in pods if row[6]})
+    groups = [["ns", name, "default", minimum, "Inqueue"] for name in names]
+    return Scene({"nodes": place, "podgroups": groups, "pods": pods}, config)
+
+
+def zones_of(scene: Scene, binds: Any) -> list[str]:
+    found = [scene.state.nodes.records[name].node for name in binds.values()]
+    return sorted((each.metadata.labels or {})["zone"] for each in found if each is not None)
+
+
+def rest_changes_nothing(scene: Scene) -> None:
+    """Five rounds."""
+    for round_ in range(1, 6):
+        result = scene.cycle(NOW + round_)
+        assert (result.binds, result.evicted, result.pipelined) == ({}, [], {})
+        assert result.decided == 0
+
+
+# -- gangs as a whole ----------------------------------------------------------------------------
+
+
+def test_a_gang_that_wants_itself_is_kept_together() -> None:
+    scene = scene_of(nodes("aabb"), gang("g", [near("zone", app="g")] * 6, app="g"), 6)
+    result = scene.cycle()
+    assert len(result.binds) == 6
+    assert len(set(zones_of(scene, result.binds))) == 1
+    scene.start(result)
+    rest_changes_nothing(scene)
+
+
+def test_a_gang_is_spread_over_zones() -> None:
+    scene = scene_of(nodes("aaaabc"), gang("g", [spread("zone", app="g")] * 6, app="g"), 6)
+    result = scene.cycle()
+    assert zones_of(scene, result.binds) == list("aabbcc")
+    scene.start(result)
+    rest_changes_nothing(scene)
+
+
+def test_no_two_pods_of_a_gang_share_a_node() -> None:
+    scene = scene_of(nodes("aaa"), gang("g", [apart("host", app="g")] * 3, app="g"), 3)
+    result = scene.cycle()
+    assert sorted(result.binds.values()) == ["n0", "n1", "n2"]
+    scene.start(result)
+    rest_changes_nothing(scene)
+
+
+def test_a_gang_that_does_not_fit_leaves_nothing_behind() -> None:
+    """Four pods apart from each other on three nodes; afterwards another gang finds all nodes free for its rules."""
+    first = gang("g", [apart("host", app="g")] * 4, app="g")
+    second = gang("h", [apart("host", app="g")] * 3)
+    scene = scene_of(nodes("aaa"), [*first, *second], 3)
+    scene.state.set_pod_group(pod_group(["ns", "g", "default", 4, "Inqueue"]))
+    result = scene.cycle()
+    assert sorted(result.binds) == ["ns/h-0", "ns/h-1", "ns/h-2"]
+    message = result.pending["ns/g"].message
+    assert "3 node(s) didn't match pod anti-affinity rules" in message
+    scene.start(result)
+    scene.cycle(NOW)  # other pods that matter to it have come
+    rest_changes_nothing(scene)
+
+
+def test_a_pod_that_others_of_its_gang_give_a_node_waits_for_them() -> None:
+    """The first pod wants to be near to the second one; it is tried again when that has its place."""
+    pods = gang("g", [near("zone", role="chief"), {}])
+    pods[1][7]["labels"] = {"role": "chief"}
+    scene = scene_of(nodes("ab"), pods, 2)
+    result = scene.cycle()
+    assert len(result.binds) == 2
+    assert len(set(zones_of(scene, result.binds))) == 1
+
+
+def test_a_gang_of_which_two_pods_wait_for_each_other_fails() -> None:
+    pods = gang("g", [near("zone", role="a"), near("zone", role="b")])
+    pods[0][7]["labels"], pods[1][7]["labels"] = {"role": "b"}, {"role": "a"}
+    scene = scene_of(nodes("ab"), pods, 2)
+    result = scene.cycle()
+    assert result.binds == {}
+    assert "2 node(s) didn't match pod affinity rules" in result.pending["ns/g"].message
+    rest_changes_nothing(scene)
+
+
+def test_pods_of_equal_requests_with_other_labels_are_told_apart() -> None:
+    guard = ["ns", "guard", "n0", "Running", 0, 0, "", {"spec": apart("host", app="a")}]
+    pods = [*gang("g", [{}], app="a"), *gang("h", [{}], app="b"), guard]
+    scene = scene_of(nodes("a"), pods, 1)
+    assert scene.cycle().binds == {"ns/h-0": "n0"}
+
+
+# -- promises and victims --------------------------------------------------------------------------
+
+
+def test_affinity_is_not_fulfilled_by_a_promise() -> None:
+    """The pod that a gang wants to be near to is only promised a place: the gang waits for it there, and is not placed now."""
+    leaving = ["ns", "old", "n0", "Running", 4, "1Gi", "", {"deleting": True}]
+    big = ["ns", "big-0", "", "Pending", 4, "1Gi", "big", {"labels": {"app": "big"}}]
+    follower = gang("small", [near("zone", app="big")])
+    scene = scene_of([*nodes("a"), *nodes("bb")[1:]], [leaving, big, *follower], 1)
+    scene.state.remove_node("n1")
+    scene.state.set_node(node(["n1", 1, "64Gi", {"labels": {"zone": "a"}}]))
+    result = scene.cycle()
+    assert result.pipelined.keys() >= {"ns/big-0"}
+    assert "ns/small-0" not in result.binds
+    scene.start(result)
+    result = scene.cycle(NOW + 1)
+    assert result.binds == {"ns/big-0": "n0", "ns/small-0": "n1"}
+
+
+def test_a_pod_goes_whose_anti_affinity_is_in_the_way() -> None:
+    guard = ["ns", "low-0", "n0", "Running", 1, "1Gi", "low", {"spec": apart("zone", app="g")}]
+    other = ["ns", "low-1", "n0", "Running", 1, "1Gi", "low"]
+    scene = Scene(
+        {
+            "nodes": nodes("a"),
+            "classes": {"high": 100},
+            "podgroups": [
+                ["ns", "low", "default", 0, "Running"],
+                ["ns", "g", "default", 1, "Inqueue", {"prio": "high"}],
+            ],
+            "pods": [guard, other, *gang("g", [{}], app="g")],
+        },
+        PREEMPTING,
+    )
+    result = scene.cycle()
+    assert result.evicted == ["ns/low-0"]
+    scene.start(result)
+    assert scene.cycle(NOW + 1).binds == {"ns/g-0": "n0"}
+    rest_changes_nothing(scene)
+
+
+# -- tried again ---------------------------------------------------------------------------------
+
+Happens = Callable[[Scene], object]
+
+FRIEND = ["ns", "friend", "n1", "Running", 0, 0, "", {"labels": {"app": "friend"}}]
+ENEMY = ["ns", "enemy", "n0", "Running", 0, 0, "", {"labels": {"app": "enemy"}}]
+GUARD = ["ns", "guard", "n0", "Running", 0, 0, "", {"spec": apart("zone", app="g")}]
+ELSEWHERE: Raw = {
+    "affinity": {
+        "podAntiAffinity": {
+            REQUIRED: [
+                {
+                    "topologyKey": "zone",
+                    "labelSelector": {},
+                    "namespaceSelector": {"matchLabels": {"team": "x"}},
+                }
+            ]
+        }
+    }
+}
+
+
+def _namespace(scene: Scene, labels: dict[str, str]) -> object:
+    manifest = {"metadata": {"name": "other", "labels": labels}}
+    return scene.state.set_namespace(msgspec.convert(manifest, Namespace))
+
+
+HELPS: dict[str, tuple[Raw, list[Any], Happens]] = {
+    "a pod comes to a full node of the domain": (
+        near("zone", app="friend"),
+        [],
+        lambda scene: scene.add_pod(FRIEND),
+    ),
+    "a pod on a full node of the domain gets the label": (
+        near("zone", app="friend"),
+        [[*FRIEND[:7], {"labels": {"app": "no"}}]],
+        lambda scene: scene.add_pod(FRIEND),
+    ),
+    "a pod of the domain ends": (
+        apart("zone", app="enemy"),
+        [ENEMY],
+        lambda scene: scene.state.remove_pod("ns", "enemy"),
+    ),
+    "a pod with anti-affinity ends": (
+        {},
+        [GUARD],
+        lambda scene: scene.state.remove_pod("ns", "guard"),
+    ),
+    "a pod with anti-affinity loses it": (
+        {},
+        [GUARD],
+        lambda scene: scene.add_pod([*GUARD[:7], {}]),
+    ),
+    "a node of the domain gets another label": (
+        apart("zone", app="enemy"),
+        [[*ENEMY[:2], "n1", *ENEMY[3:]]],
+        lambda scene: scene.state.set_node(node(["n1", 0, "1Gi", {"labels": {"zone": "b"}}])),
+    ),
+    "a node with the fewest pods goes": (
+        spread("zone", app="enemy") | {"nodeSelector": {"host": "n0"}},
+        [[*ENEMY[:7], {"labels": {"app": "enemy"}}]],
+        lambda scene: scene.state.remove_node("n2"),
+    ),
+    "the namespace of a pod gets another label": (
+        ELSEWHERE,
+        [["other", "enemy", "n0", "Running", 0, 0, ""]],
+        lambda scene: _namespace(scene, {"team": "y"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HELPS)
+def test_a_gang_is_tried_again_when_that_changes_which_it_waits_for(what: str) -> None:
+    """Node n0 has room; n1 of the same zone, and n2 of another, have none."""
+    spec, running, happens = HELPS[what]
+    place = [
+        ["n0", 4, "64Gi", {"labels": {"zone": "a", "host": "n0"}}],
+        ["n1", 0, "1Gi", {"labels": {"zone": "a", "host": "n1"}}],
+        ["n2", 0, "1Gi", {"labels": {"zone": "c", "host": "n2"}}],
+    ]
+    if what == "a node with the fewest pods goes":
+        spec["topologySpreadConstraints"][0]["nodeAffinityPolicy"] = "Ignore"
+        spec["topologySpreadConstraints"][0]["labelSelector"] = {
+            "matchExpressions": [{"key": "app", "operator": "Exists"}]
+        }
+    scene = scene_of(place, [*running, *gang("g", [spec], app="g")], 1)
+    _namespace(scene, {"team": "x"})
+    assert scene.cycle().binds == {}
+    rest_changes_nothing(scene)
+    happens(scene)
+    assert scene.cycle(NOW + 10).binds == {"ns/g-0": "n0"}
+
+
+def test_what_does_not_matter_to_a_gang_does_not_have_it_tried_again() -> None:
+    scene = scene_of(nodes("a"), [ENEMY, *gang("g", [apart("zone", app="enemy")])], 1)
+    scene.cycle()
+    scene.add_pod(["ns", "passer-by", "n0", "Running", 0, 0, "", {"labels": {"app": "other"}}])
+    result = scene.cycle(NOW + 1)
+    assert (result.binds, result.decided) == ({}, 0)
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> tuple[Raw, list[Any]]:
+    """A few nodes, running pods and gangs with rules; pods that come, go and change labels, nodes that change theirs."""
+    place = [
+        [f"n{index}", draw(st.integers(1, 3)), "64Gi", {"labels": draw(_labels(index))}]
+        for index in range(draw(st.integers(1, 4)))
+    ]
+    names = [row[0] for row in place]
+    running = [draw(_runner(f"r{index}", names)) for index in range(draw(st.integers(0, 4)))]
+    groups, waiting = [], []
+    for index in range(draw(st.integers(1, 3))):
+        count = draw(st.integers(1, 3))
+        groups.append(["ns", f"g{index}", "default", draw(st.integers(1, count)), "Inqueue"])
+        spec, app = draw(rules()), draw(st.sampled_from("ab"))
+        for number in range(count):
+            options = {"labels": {"app": app}, "spec": spec}
+            waiting.append(
+                ["ns", f"g{index}-{number}", "", "Pending", 1, "1Gi", f"g{index}", options]
+            )
+    events: list[Any] = []
+    for _ in range(draw(st.integers(1, 4))):
+        what = draw(st.integers(0, 3))
+        if what == 0 and running:
+            events.append(("gone", draw(st.sampled_from(running))))
+        elif what == 1:
+            place_of = draw(st.sampled_from(place))
+            events.append(("node", [*place_of[:3], {"labels": draw(_labels(0))}]))
+        else:
+            events.append(("pod", draw(_runner(f"r{draw(st.integers(0, 5))}", names))))
+    cluster = {"nodes": place, "podgroups": groups, "pods": [*running, *waiting]}
+    return cluster, events
+
+
+@st.composite
+def _labels(draw: st.DrawFn, index: int) -> dict[str, str]:
+    return {"zone": draw(st.sampled_from(["z1", "z2"])), "host": f"h{index}", "rack": "r"}
+
+
+@st.composite
+def _runner(draw: st.DrawFn, name: str, names: list[str]) -> list[Any]:
+    options: Raw = {"labels": {"app": draw(st.sampled_from("ab"))}, "spec": draw(rules())}
+    if draw(st.integers(0, 4)) == 0:
+        options["deleting"] = True
+    place = draw(st.sampled_from(names))
+    return ["ns", name, place, "Running", draw(st.integers(0, 1)), "1Gi", "", options]
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+@given(stories())
+def test_no_gang_waits_for_what_it_could_have(drawn: tuple[Raw, list[Any]]) -> None:
+    """Event by event: what is placed is what is placed when every waiting gang is tried in each cycle."""
+    cluster, events = drawn
+    thrifty, eager = Scene(cluster, CONFIG), Scene(cluster, CONFIG)
+    for event in [None, None, *events, None]:
+        for scene in (thrifty, eager):
+            if event is not None:
+                kind, row = event
+                if kind == "gone":
+                    scene.state.remove_pod(*row[:2])
+                elif kind == "node":
+                    scene.state.set_node(node(row))
+                else:
+                    scene.state.set_pod(pod(row))
+            scene.state.settled = None
+        eager.state.gains.any_gang = True
+        for job in eager.state.jobs.values():
+            job.shortage = None
+        seen, wanted = thrifty.cycle(), eager.cycle()
+        assert (seen.binds, seen.pipelined) == (wanted.binds, wanted.pipelined)
