@@ -185,6 +185,11 @@ class Board:
         """Whether nothing but the room on a node decides how many pods of the class it can take."""
         return not self._row_filters and not self._domain_filters
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether a pod on one node may change how good other nodes are for the class."""
+        return self._is_wide
+
     # -- choosing ----------------------------------------------------------------------------
 
     def best(self, task: Task) -> int:

@@ -125,7 +125,9 @@ class Closing:
             if outcome.shortage is not None and outcome.shortage.lacking:
                 return outcome.shortage
             # Without a pod leaving its node, another row may suit again, or a promise may end.
-            if self._is_wide or self._session.pipelined:
+            if self._session.pipelined:
+                return None
+            if self._is_wide and self._session.is_wide_for(waiting, job.queue):
                 return None
             shapes = tuple(dict.fromkeys(task.shape for task in waiting if not task.gates))
             concerned = any(self._state.peers.matters(task) for task in waiting)

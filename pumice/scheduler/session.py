@@ -353,6 +353,11 @@ class Session:
         """The board of a pod's class."""
         return self._boards.board(task, queue, self._target(task))
 
+    def is_wide_for(self, tasks: Iterable[Task], queue: str) -> bool:
+        """Whether pods on other nodes may change how good a node is for one of these pods."""
+        shapes = {task.shape.number: task for task in tasks}
+        return any(self.board(task, queue).is_wide for task in shapes.values())
+
     def suiting(self, task: Task, queue: str) -> Bools:
         """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""
         return self._boards.fixed(task.shape, queue, self._target(task)).allowed

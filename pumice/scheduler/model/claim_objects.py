@@ -7,7 +7,6 @@ https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode
 """
 
 from pumice.api.meta import ObjectMeta
-from pumice.api.pods import NodeSelector
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.model.attachments import Attached
 from pumice.scheduler.model.claims import EXCLUSIVE, ZONES, Wanted, Zone
@@ -219,11 +218,6 @@ class ClaimObjects:
         if not found.provisions:
             return f'waits for a PersistentVolume of storage class "{name}" that suits it'
         return f'waits for its provisioner "{found.provisioner}"'
-
-    def affinity(self, key: str) -> NodeSelector | None:
-        """Nodes from which the volume of a bound claim can be reached; None when all of them."""
-        record = self._volume(key)
-        return record.affinity if record is not None else None
 
     def zones(self, key: str) -> list[Zone]:
         """Labels that nodes need for the volume of a bound claim."""

@@ -50,7 +50,7 @@ class ClaimTable(ClaimUses):
         """Those of a pod's claims that wait, as they are now."""
         return tuple(
             self._wanted(key) if self._is_private(key) else key
-            for key in claims
+            for key in dict.fromkeys(claims)
             if key in self._waiting
         )
 

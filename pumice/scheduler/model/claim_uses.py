@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pumice.api.pods import Pod
 from pumice.api.volumes import CsiNode
 from pumice.scheduler.model.attachments import Attached, AttachmentTable
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.claim_objects import ClaimObjects
 from pumice.scheduler.model.claims import (
     Wanted,
@@ -179,13 +180,15 @@ class ClaimUses(ClaimObjects):
         """Whether any claim is to be bound."""
         return bool(self._choices)
 
+    def reached_from(self, key: str) -> Ints | None:
+        """Rows of the nodes that reach the volume of a bound claim; None for all. To be read only."""
+        record = self._volume(key)
+        return self._reach.rows(record.key, record.affinity) if record is not None else None
+
     def is_reached_by(self, key: str, node: str) -> bool:
         """Whether a node reaches the volume of a bound claim; asked between sessions."""
-        record = self._volume(key)
-        if record is None or record.affinity is None:
-            return True
         self._reach.settle()
-        rows = self._reach.rows(record.key, record.affinity)
+        rows = self.reached_from(key)
         return rows is None or self._reach.row(node) in rows
 
     def _choices_of(self, claims: Sequence[str]) -> list[tuple[str, Choice]]:

@@ -52,15 +52,17 @@ class VolumeFilters:
 
     def out_of_reach(self, pods: PodClass, rows: Rows) -> Verdict | None:
         """Nodes from which the volume of a bound claim cannot be reached."""
-        selectors = [
-            found for key in pods.shape.claims if (found := self._claims.affinity(key)) is not None
+        reached = [
+            rows_of
+            for key in pods.shape.claims
+            if (rows_of := self._claims.reached_from(key)) is not None
         ]
-        if not selectors:
+        if not reached:
             return None
-        matches = np.ones(len(self._session.node_names), dtype=np.bool_)
-        for selector in selectors:
-            matches &= self._session.matcher.selector(selector)
-        return _verdict(matches[rows.index], _OUT_OF_REACH)
+        times = np.zeros(len(self._session.node_names), dtype=np.int64)
+        for rows_of in reached:
+            times[rows_of] += 1
+        return _verdict(times[rows.index] == len(reached), _OUT_OF_REACH)
 
     def other_zones(self, pods: PodClass, rows: Rows) -> Verdict | None:
         """Nodes in another zone or region than the volume of a bound claim."""

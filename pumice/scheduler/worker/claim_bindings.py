@@ -29,6 +29,7 @@ from pumice.cluster.store import Change, Subscriber
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
 from pumice.scheduler.model.claim_uses import Choice
+from pumice.scheduler.model.tasks import Status
 from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter, is_for
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
@@ -101,8 +102,9 @@ class ClaimBinder:
         self._next = 0
 
     def bind(self, binds: Mapping[str, str]) -> None:
-        """Have bindings carried out, `namespace/pod` to node: at once, or when the claims of the gang are bound."""
+        """Have the bindings of a cycle carried out, `namespace/pod` to node: at once, or when the gang's claims are bound."""
         state = self._context.state
+        self._wake_for_pods()
         if not state.claims.has_choices:
             self._bind(binds)
             return
@@ -137,12 +139,11 @@ class ClaimBinder:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Follow claims, volumes and pods for as long as the block lasts."""
+        """Follow claims and volumes for as long as the block lasts."""
         caches = self._context.caches
         ends = [
             await caches.claims.replay(_changes(self._claim_changed)),
             await caches.volumes.replay(_changes(self._volume_changed)),
-            await caches.pods.replay(_changes(self._pod_changed)),
         ]
         try:
             yield
@@ -185,10 +186,13 @@ class ClaimBinder:
         if owner is not None and self._of_claim:
             self._wake(self._of_claim.get(f"{owner.namespace}/{owner.name}", ()))
 
-    def _pod_changed(self, meta: ObjectMeta, _obj: object) -> None:
-        number = self._of_pod.get(f"{meta.namespace}/{meta.name}") if self._of_pod else None
-        if number is not None:
-            self._wake((number,))
+    def _wake_for_pods(self) -> None:
+        """Have another look at gangs of which a pod has gone or is terminating."""
+        tasks = self._context.state.tasks
+        for key, number in self._of_pod.items():
+            task = tasks.get(key)
+            if task is None or task.status is not Status.BINDING:
+                self._queue.add(number)
 
     def _wake(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -360,9 +364,9 @@ class ClaimBinder:
             del batch.written[key]
 
 
-def _changes(told: Callable[[ObjectMeta, Any], None]) -> Subscriber[Any]:
+def _changes(follow: Callable[[ObjectMeta, Any], None]) -> Subscriber[Any]:
     def report(change: Change, old: Any, new: Any) -> None:
         del change
-        told((new or old).metadata, new or old)
+        follow((new or old).metadata, new or old)
 
     return report

@@ -292,6 +292,21 @@ def test_a_pod_is_evicted_for_what_it_uses(claims: dict[str, Any], limits: int) 
         assert again.evicted == []
 
 
+def test_only_gangs_that_such_claims_matter_to_are_tried_in_every_cycle() -> None:
+    scene = scene_of(
+        {
+            "volumes": {"only": ["share", 10]},
+            "claims": {"d0": {"class": "share"}, "d1": {"class": "share"}},
+            "pods": {"p-0": ["d0"], "p-1": ["d1"]},
+        }
+    )
+    scene.state.set_pod_group(pod_group(["ns", "large", "default", 1, "Inqueue"]))
+    scene.add_pod(["ns", "large-0", "", "Pending", 99, "1Gi", "large"])
+    assert scene.cycle().binds == {}
+    assert scene.state.jobs["ns/pg"].shortage is None
+    assert scene.state.jobs["ns/large"].shortage is not None
+
+
 def test_the_configuration_says_how_long_binding_claims_may_take() -> None:
     assert scene_of({}).config.bind_timeout == 600.0
     assert scene_of({"disabled": ["predicate.VolumeBindingEnable"]}).config.bind_timeout is None
