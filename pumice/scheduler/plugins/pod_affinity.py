@@ -4,6 +4,8 @@ A pod that another one wants to be near to must be there now; a promised place i
 in both directions: against pods on nodes, and against the pod of those that are on nodes.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
@@ -116,6 +118,12 @@ class AffinityFilter:
                 found = domains.near(later=later)[-1].take(domains.codes[index]) > 0
                 codes[found & (codes == 0)] = code
         return Verdict(codes, _TEXTS) if codes.any() else None
+
+    def starting(self) -> Sequence[Topology]:
+        """The topology keys of the affinity, if no pod is there yet that the pods want to be near to, other than themselves."""
+        if self._starts and not any(each.near(later=False)[-1].any() for each in self._near):
+            return [each.topology for each in self._near]
+        return ()
 
     def _near_domains(self, *, later: bool) -> list[Bools]:
         """For each topology key the domains with a pod of those of which one must be near; False at the end, for no domain."""

@@ -299,7 +299,7 @@ def stories(draw: st.DrawFn) -> tuple[Raw, list[Any]]:
         [f"n{index}", draw(st.integers(1, 3)), "64Gi", {"labels": draw(_labels(index))}]
         for index in range(draw(st.integers(1, 4)))
     ]
-    names = [row[0] for row in place]
+    names: list[str] = [str(row[0]) for row in place]
     running = [draw(_runner(f"r{index}", names)) for index in range(draw(st.integers(0, 4)))]
     groups, waiting = [], []
     for index in range(draw(st.integers(1, 3))):
