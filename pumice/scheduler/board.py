@@ -243,6 +243,13 @@ class Board:
         """The values of nodes in domains with room for a whole group, by arithmetic; all of them if there is none."""
         free = self._rows.allocatable - self._rows.used
         counts = np.where(values > _WORST, places([least((self._shape,))], free)[0], 0)
+        for filtering in self._domain_filters:
+            for other in filtering.alone():
+                # One row of each of its domains, with one place.
+                rows = np.flatnonzero((counts > 0) & (other.codes < other.size))
+                _, firsts = np.unique(other.codes[rows], return_index=True)
+                counts[rows] = 0
+                counts[rows[firsts]] = 1
         sums = np.bincount(topology.codes, weights=counts, minlength=topology.size + 1)
         roomy = np.where((sums >= group).take(topology.codes), values, _WORST)
         return roomy if (roomy > _WORST).any() else values

@@ -140,6 +140,9 @@ class DomainFilter(Protocol):
     def starting(self) -> Sequence[Topology]:
         """Topology keys of which one domain must hold a whole group, if the next pod is the first of it."""
 
+    def alone(self) -> Sequence[Topology]:
+        """Topology keys of which no domain may hold two of the pods."""
+
 
 class DomainScore(Protocol):
     """How good nodes are for a class of pods, where a placement changes the values of a whole domain of nodes."""

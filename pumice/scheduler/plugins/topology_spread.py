@@ -92,6 +92,10 @@ class SpreadFilter:
         """None: pods are not to be in one domain."""
         return ()
 
+    def alone(self) -> Sequence[Topology]:
+        """None: two pods may be in one domain if all others have pods too."""
+        return ()
+
     def judge(self, rows: Rows) -> Verdict | None:
         """Judge rows as they are: the first constraint that is not fulfilled gives the reason."""
         codes: Ints = np.zeros(len(rows), dtype=np.int64)
