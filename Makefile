@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick test-frameworks fuzz kill check format generate manifests controlplane frameworks bench image-files clean
+.PHONY: help demo dev test test-quick test-frameworks fuzz kill kubernetes-rules check format generate manifests controlplane frameworks bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -41,6 +41,9 @@ fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what 
 kill: $(READY_DEV) controlplane ## Kill leaders once a second under load, 200 times, on a real control plane (5 min)
 	$(PY) -m tests.kill
 
+kubernetes-rules: $(READY_DEV) controlplane ## Record anew where the real kube-scheduler lets drawn pods run (3 min)
+	$(PY) -m tests.reference
+
 check: $(READY_DEV) ## Read-only checks: format, lint, types, layers, generated files
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
@@ -58,7 +61,7 @@ generate: $(READY_DEV) ## Write what follows from the code: CRDs, webhook rules,
 manifests: $(READY_DEV) controlplane ## Write deploy/pumice.yaml, which installs without Helm
 	$(PY) -m tools.plain_manifest --helm "$$(python3 -m tests.support.controlplane path helm)" deploy/pumice.yaml
 
-controlplane: ## Build the real kube-apiserver, etcd, kwok, kubectl and helm (once, 7 min)
+controlplane: ## Build the real kube-apiserver, kube-scheduler, etcd, kwok, kubectl and helm (once, 7 min)
 	@python3 -m tests.support.controlplane build
 
 frameworks: ## Build images with the real OpenSSH, Open MPI, MPICH and PyTorch (once, 1 min, 1.2 GiB)

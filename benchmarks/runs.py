@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from benchmarks.counters import Counters, count
-from pumice.api.kinds import JOB, POD, POD_GROUP
+from pumice.api.kinds import CONFIG_MAP, JOB, POD, POD_GROUP
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
@@ -188,14 +188,15 @@ class Runs:
             self._found.creation = (found - earlier) / (time.monotonic() - start)
 
     async def creation_without_scheduler(self) -> None:
-        """The loop and the controller in turns, with the same processes beside both; the scheduler is stopped for good."""
+        """The controller and a loop create the same pods in turns, with the same processes beside both.
+
+        The scheduler is stopped for good.
+        """
         assert self._installation is not None
         await asyncio.to_thread(self._installation.stop, "scheduler")
         loop = controller = 0.0
         created = 0
         for turn in range(TURNS):
-            await asyncio.sleep(CALM_SECONDS)
-            loop += await self._loop(f"loop-{turn}")
             await asyncio.sleep(CALM_SECONDS)
             async with self._namespace(name := f"alone-{turn}"):
                 await self._client.create(JOB, job("huge", self._pods, fits=False), name)
@@ -204,16 +205,28 @@ class Runs:
                 start = time.monotonic()
                 created += await self._exist(name, self._pods) - earlier
                 controller += time.monotonic() - start
+                model = await self._client.get(POD, "huge-worker-0", name)
+            await asyncio.sleep(CALM_SECONDS)
+            loop += await self._loop(f"loop-{turn}", model)
         self._found.bare_creation_beside = TURNS * self._pods / loop
         self._found.creation_beside = created / controller
 
-    async def _loop(self, namespace: str) -> float:
-        """Seconds that a loop of creates takes."""
+    async def _loop(self, namespace: str, model: Object | None = None) -> float:
+        """Seconds that a loop of creates takes.
+
+        Args:
+            namespace: Where the pods are created.
+            model: A pod like which they are, but for their owner; otherwise they are plain ones.
+        """
         async with self._namespace(namespace):
-            start = time.monotonic()
-            await together(
-                self._client.create(POD, pod(number), namespace) for number in range(self._pods)
+            owner = await self._client.create(
+                CONFIG_MAP, {"metadata": {"name": "owner"}}, namespace
             )
+            pods = [
+                like(model, number, owner) if model else pod(number) for number in range(self._pods)
+            ]
+            start = time.monotonic()
+            await together(self._client.create(POD, each, namespace) for each in pods)
             return time.monotonic() - start
 
     async def _admit(self, namespace: str) -> None:
@@ -326,6 +339,23 @@ def pod(number: int) -> Object:
         "kind": "Pod",
         "metadata": {"name": f"pod-{number}", "labels": {"app": "bare"}},
         "spec": template() | {"schedulerName": "bare"},
+    }
+
+
+def like(model: Object, number: int, owner: Object) -> Object:
+    """A pod as the controller creates it, with another name and an owner that is no Job."""
+    meta, uid = model["metadata"], owner["metadata"]["uid"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"huge-worker-{number}",
+            "labels": meta["labels"],
+            "annotations": meta["annotations"],
+            "ownerReferences": [reference | {"controller": True, "blockOwnerDeletion": True}],
+        },
+        "spec": template() | {key: model["spec"][key] for key in ("schedulerName", "nodeSelector")},
     }
 
 

@@ -35,17 +35,36 @@ from pumice.api.nodes import Node, NodeSpec, NodeStatus, PriorityClass, Taint
 from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus
 from pumice.api.pods import (
     Affinity,
+    ClaimSource,
     Container,
     ContainerPort,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
     Pod,
     PodAffinity,
     PodAffinityTerm,
     PodSpec,
     PodStatus,
+    PodVolume,
     ResourceRequirements,
     TopologySpreadConstraint,
 )
 from pumice.api.queues import Queue, QueueSpec
+from pumice.api.volumes import (
+    CsiDriver,
+    CsiNode,
+    CsiNodeSpec,
+    DriverLimit,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    PersistentVolumeSpec,
+    PersistentVolumeStatus,
+    StorageClass,
+    StorageRequests,
+    VolumeNodeAffinity,
+)
 from pumice.cli.lean import settled
 from pumice.scheduler import ClusterState, Config, load_config, run_cycle
 from pumice.scheduler.opening import Step
@@ -217,6 +236,61 @@ def host_ports(state: ClusterState) -> None:
         SIZE,
         lambda name, gang, index: pod(name, "worker", index, "1", port=8000 + gang % PORTS),
     )
+
+
+def waiting_class(state: ClusterState, name: str, provisioner: str) -> None:
+    """A StorageClass whose claims wait for their first consumer."""
+    meta = ObjectMeta(name=name)
+    state.set_storage_class(StorageClass(meta, provisioner, "WaitForFirstConsumer"))
+
+
+def claiming_pod(state: ClusterState, storage_class: str, name: str, index: int) -> Pod:
+    """A pod with a claim of its own."""
+    made = pod(name, "worker", index, "2")
+    claim = f"{name}-{index}"
+    state.set_claim(
+        PersistentVolumeClaim(
+            ObjectMeta(name=claim, namespace=NAMESPACE, uid=claim),
+            PersistentVolumeClaimSpec(
+                access_modes=["ReadWriteOnce"],
+                storage_class_name=storage_class,
+                resources=StorageRequests({"storage": "10Gi"}),
+            ),
+        )
+    )
+    volumes = [PodVolume("data", ClaimSource(claim))]
+    return replace(made, spec=replace(made.spec, volumes=volumes))
+
+
+def provisioned_claims(state: ClusterState) -> None:
+    """500 gangs of 20 pods, each with a claim that a volume is made for; nodes attach 40 volumes at most."""
+    waiting_class(state, "made", "disk.example.com")
+    limit = CsiNodeSpec([CsiDriver("disk.example.com", DriverLimit(40))])
+    for node in list(state.nodes.records):
+        state.set_csi_node(CsiNode(ObjectMeta(name=node), limit))
+    gangs(state, GANGS, SIZE, lambda name, _, index: claiming_pod(state, "made", name, index))
+
+
+def local_claims(state: ClusterState) -> None:
+    """500 gangs of 20 pods, each with a claim to a volume that one node reaches."""
+    waiting_class(state, "local", "kubernetes.io/no-provisioner")
+    nodes = list(state.nodes.records)
+    for number in range(2 * GANGS * SIZE):
+        here = NodeSelectorRequirement("kubernetes.io/hostname", "In", [nodes[number % len(nodes)]])
+        near = VolumeNodeAffinity(NodeSelector([NodeSelectorTerm([here])]))
+        state.set_volume(
+            PersistentVolume(
+                ObjectMeta(name=f"disk-{number}"),
+                PersistentVolumeSpec(
+                    capacity={"storage": "10Gi"},
+                    access_modes=["ReadWriteOnce"],
+                    storage_class_name="local",
+                    node_affinity=near,
+                ),
+                PersistentVolumeStatus("Available"),
+            )
+        )
+    gangs(state, GANGS, SIZE, lambda name, _, index: claiming_pod(state, "local", name, index))
 
 
 def many_queues(state: ClusterState) -> None:
@@ -540,6 +614,8 @@ PLACING: tuple[tuple[str, Callable[[ClusterState], None]], ...] = (
     ("single pods", single_pods),
     ("two shapes in turn", two_shapes),
     ("host ports", host_ports),
+    ("claims that wait, provisioned", provisioned_claims),
+    ("claims that wait, local volumes", local_claims),
     ("1,000 queues", many_queues),
     ("unequal gangs", unequal_gangs),
     ("unequal pods", unequal_pods),

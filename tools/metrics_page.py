@@ -37,7 +37,7 @@ These metrics of Volcano's scheduler are not there:
 |---|---|
 | `volcano_e2e_job_scheduling_duration`, `…_start_time`, `…_last_time`, `volcano_unschedule_task_count`, `volcano_job_retry_counts`, `volcano_job_share` | They have a series for each Job. The histograms show the durations of all; conditions of a PodGroup say why it waits. |
 | `volcano_scheduling_stage_duration_milliseconds` | Filters and scores are computed for all nodes at once and kept between pods; they are not stages of a pod's turn. |
-| `volcano_total_preemption_attempts`, `volcano_eviction_transactions_total` | `pumice_scheduler_evictions_total` counts evictions by result. |
+| `volcano_eviction_transactions_total` | `pumice_scheduler_evictions_total` counts evictions by result. |
 | `volcano_goroutines` | A Python process has none. |
 """
 

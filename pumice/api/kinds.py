@@ -99,6 +99,8 @@ PERSISTENT_VOLUME_CLAIM = Kind(
     "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("pvc",), True
 )
 PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), True)
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", False, ("sc",))
+CSI_NODE = Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False)
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", True, ("quota",), True)
 POD_DISRUPTION_BUDGET = Kind(
@@ -161,6 +163,8 @@ ALL: tuple[Kind, ...] = (
     PRIORITY_CLASS,
     PERSISTENT_VOLUME_CLAIM,
     PERSISTENT_VOLUME,
+    STORAGE_CLASS,
+    CSI_NODE,
     RESOURCE_QUOTA,
     POD_DISRUPTION_BUDGET,
     LEASE,

@@ -220,12 +220,14 @@ class ContainerState(ApiStruct, frozen=True):
 
 
 class ContainerStatus(ApiStruct, frozen=True):
-    """What has become of a container."""
+    """What has become of a container; `resources` are those that it runs with, and may differ from what it asks for."""
 
     name: str = ""
     ready: bool = False
     restart_count: int = 0
     state: ContainerState | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, str | int | float] | None = None
 
 
 class PodStatus(ApiStruct, frozen=True):
@@ -240,6 +242,8 @@ class PodStatus(ApiStruct, frozen=True):
     nominated_node_name: str = ""
     pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: str | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, str | int | float] | None = None
 
 
 class Pod(ApiStruct, frozen=True):

@@ -6,7 +6,7 @@ PodGroup's `minResources` is made of.
 
 from collections.abc import Mapping
 
-from pumice.api.pods import Container, PodSpec, ResourceRequirements
+from pumice.api.pods import Container, PodSpec, PodStatus, ResourceRequirements
 from pumice.api.quantities import MILLI, parse_milli
 
 __all__ = ["Amounts", "add", "pod_requests", "quota_usage"]
@@ -21,20 +21,35 @@ def add(total: Amounts, amounts: Mapping[str, int], times: int = 1) -> None:
         total[name] = total.get(name, 0) + amount * times
 
 
-def pod_requests(spec: PodSpec) -> Amounts:
+Quantities = Mapping[str, str | int | float]
+
+
+def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Amounts:
     """Milli-units that a node must have room for, and one pod.
 
     The larger of the sum over containers with restartable init containers, and the largest step of
     the ordinary init containers; plus overhead; a request of the pod as a whole overrides the sum.
 
+    While a pod is resized in place, the largest of what it asks for, what its node has allocated and what it runs with counts;
+    once the node has found the resize infeasible, what is asked for does not count.
+
+    Args:
+        spec: What the pod asks for.
+        status: What its node reports about it; None for a pod that is on no node.
+
     Raises:
         QuantityError: A quantity cannot be read.
 
-    Source: Kubernetes documentation, "Init Containers" and "Sidecar Containers", resource sharing within containers.
+    Source: Kubernetes documentation, "Init Containers" and "Sidecar Containers", resource sharing within containers; "Resize CPU
+    and Memory Resources assigned to Containers"; `PodRequests` of k8s.io/component-helpers/resource.
     """
-    total = _effective(spec, "requests")
+    total = _effective(spec, "requests", status)
     if spec.resources is not None:
-        total.update(_parse(spec.resources.requests))
+        whole = _parse(spec.resources.requests)
+        if status is not None and status.resources is not None:
+            given = _in_effect(whole, status, status.resources, status.allocated_resources)
+            whole = {name: given.get(name, 0) for name in whole}
+        total.update(whole)
     add(total, _parse(spec.overhead))
     total["pods"] = MILLI
     return total
@@ -61,20 +76,32 @@ def quota_usage(spec: PodSpec) -> Amounts:
     return usage
 
 
-def _effective(spec: PodSpec, which: str) -> Amounts:
+def _effective(spec: PodSpec, which: str, status: PodStatus | None = None) -> Amounts:
     running: Amounts = {}
     largest: Amounts = {}
-    for container in spec.init_containers or ():
+    reported = {}
+    if status is not None:
+        statuses = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+        reported = {each.name: each for each in statuses if each.resources is not None}
+
+    def given(container: Container) -> Amounts:
         amounts = _container(container, which)
+        found = reported.get(container.name)
+        if status is None or found is None or found.resources is None:
+            return amounts
+        return _in_effect(amounts, status, found.resources, found.allocated_resources)
+
+    for container in spec.init_containers or ():
         if container.restart_policy == "Always":
+            amounts = given(container)
             add(running, amounts)
             _raise_to(largest, running)
         else:
             step = dict(running)
-            add(step, amounts)
+            add(step, _container(container, which))
             _raise_to(largest, step)
     for container in spec.containers or ():
-        add(running, _container(container, which))
+        add(running, given(container))
     _raise_to(running, largest)
     return running
 
@@ -86,10 +113,25 @@ def _container(container: Container, which: str) -> Amounts:
     return _parse(resources.limits) | _parse(resources.requests)
 
 
+def _in_effect(
+    asked: Amounts, status: PodStatus, runs: ResourceRequirements, allocated: Quantities | None
+) -> Amounts:
+    """What counts of a container, or of a pod as a whole, whose node reports what it runs with."""
+    found: Amounts = {} if _is_resize_infeasible(status) else dict(asked)
+    _raise_to(found, _parse(runs.requests))
+    _raise_to(found, _parse(allocated))
+    return found
+
+
+def _is_resize_infeasible(status: PodStatus) -> bool:
+    pending = (each for each in status.conditions or () if each.type == "PodResizePending")
+    return any(each.reason == "Infeasible" for each in pending)
+
+
 _NOTHING = ResourceRequirements()
 
 
-def _parse(quantities: Mapping[str, str | int | float] | None) -> Amounts:
+def _parse(quantities: Quantities | None) -> Amounts:
     return {name: parse_milli(value) for name, value in (quantities or {}).items()}
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.kinds import (
+    CSI_NODE,
     EVENT,
     NAMESPACE,
     NODE,
@@ -21,6 +22,7 @@ from pumice.api.kinds import (
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
+    STORAGE_CLASS,
     Kind,
 )
 from pumice.api.meta import ObjectMeta
@@ -28,7 +30,7 @@ from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden, Gone, NotFound, Unavailable
 from pumice.scheduler.simulate import World
@@ -101,6 +103,9 @@ async def observe(client: Client, namespace: str | None) -> Observed:
         claims = await _everywhere(client, found, PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim)
         volumes = await _everywhere(client, found, PERSISTENT_VOLUME, PersistentVolume)
         world.claims, world.volumes = claims or [], volumes or []
+        classes = await _everywhere(client, found, STORAGE_CLASS, StorageClass)
+        csi_nodes = await _everywhere(client, found, CSI_NODE, CsiNode)
+        world.storage_classes, world.csi_nodes = classes or [], csi_nodes or []
     try:
         found.events = (await client.list(EVENT, namespace))["items"]
     except Forbidden:

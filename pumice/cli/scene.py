@@ -11,7 +11,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cli.court import Court, registry
 from pumice.cli.decoding import decode
 from pumice.cli.jobs import Desk
@@ -70,6 +70,10 @@ class Scene:
                     world.claims.append(decode(manifest, PersistentVolumeClaim))
                 case kinds.PERSISTENT_VOLUME:
                     world.volumes.append(decode(manifest, PersistentVolume))
+                case kinds.STORAGE_CLASS:
+                    world.storage_classes.append(decode(manifest, StorageClass))
+                case kinds.CSI_NODE:
+                    world.csi_nodes.append(decode(manifest, CsiNode))
                 case kinds.RESOURCE_QUOTA:
                     world.quotas.append(decode(manifest, ResourceQuota))
                 case kinds.POD_DISRUPTION_BUDGET:

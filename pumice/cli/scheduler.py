@@ -25,6 +25,7 @@ from pumice.cli.options import (
     Server,
 )
 from pumice.cli.output import Format
+from pumice.cli.volcano_flags import is_on
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
@@ -67,6 +68,15 @@ _SchedulerNameOption = Annotated[
 _DefaultQueueOption = Annotated[
     str, typer.Option("--default-queue", help="Queue of PodGroups that name none.")
 ]
+_FeatureGatesOption = Annotated[
+    str,
+    typer.Option(
+        "--feature-gates",
+        metavar="NAME=true,…",
+        help="Volcano's feature gates; SchedulingGatesQueueAdmission takes the gate of pods away that wait for room in their queue.",
+        show_default=False,
+    ),
+]
 _PeriodOption = Annotated[
     str, typer.Option("--schedule-period", help="Longest time between two cycles.")
 ]
@@ -81,6 +91,7 @@ def scheduler(
     output: _OutputOption = Format.TEXT,
     scheduler_name: _SchedulerNameOption = None,
     default_queue: _DefaultQueueOption = "default",
+    feature_gates: _FeatureGatesOption = "",
     period: _PeriodOption = "1s",
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
@@ -107,7 +118,8 @@ def scheduler(
         raise typer.Exit(report_config(config, output))
     level, ignored = logs.verbosity(log_level, context.args)
     logs.configure(level=level)
-    report_ignored(ignored)
+    opens_gates, unknown = is_on(feature_gates, "SchedulingGatesQueueAdmission")
+    report_ignored([*ignored, *unknown])
     text = config_text(config)
     scheduling = read_config(config, text)
     seconds = read_seconds("--schedule-period", period)
@@ -117,6 +129,7 @@ def scheduler(
         settings = WorkerSettings(
             scheduler_names=tuple(scheduler_name or ("volcano",)),
             default_queue=default_queue,
+            opens_gates=opens_gates,
             period=seconds,
             leader_elect=leader_elect,
             lease_namespace=lease_namespace or client.connection.namespace,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["asks_for_version", "settings_among"]
+__all__ = ["asks_for_version", "is_on", "settings_among"]
 
 _FEATURES = {
     "SchedulingGatesQueueAdmission": "scheduling-gates-queue-admission",
@@ -42,6 +42,21 @@ def settings_among(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             settings.append(f"{name}={rest.pop(0) if rest else ''}")
     return settings, others
+
+
+def is_on(gates: str, name: str) -> tuple[bool, list[str]]:
+    """Whether a feature gate is on among `Name=true,…`, and the others, which mean nothing to the scheduler."""
+    settings, others = _features(gates)
+    found = False
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        if key == _FEATURES[name]:
+            found = value == "true"
+        else:
+            others.append(
+                f"--feature-gates={next(each for each in _FEATURES if _FEATURES[each] == key)}={value}"
+            )
+    return found, others
 
 
 def asks_for_version(arguments: Sequence[str]) -> bool:

@@ -162,6 +162,7 @@ def _kept() -> list[Resource]:
         _plain("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
         _plain("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
         _plain("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", namespaced=False),
+        _plain("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=False),
     ]
 
 

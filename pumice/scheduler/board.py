@@ -95,6 +95,7 @@ class Board:
         "_fixed",
         "_is_wide",
         "_known",
+        "_later",
         "_ledger",
         "_log",
         "_names",
@@ -131,6 +132,7 @@ class Board:
         self._own = NOWHERE
         self._known: dict[bytes, float] = {}
         self._failure: tuple[int, FitFailure] | None = None
+        self._later: tuple[int, Bools] | None = None
         self._row_filters: list[FilterPoint] = []
         self._row_scores: list[ScorePoint] = []
         self._ranked: list[tuple[ScorePoint, Floats]] = []
@@ -219,6 +221,13 @@ class Board:
         rows = self._rows.take(np.array([row]))
         values = self._by_domain(self._evaluate(rows, later=later), rows, later=later)
         return row if values[0] > _WORST else NOWHERE
+
+    def fits_later(self) -> Bools:
+        """Nodes that will do once terminating pods are gone; to be read only."""
+        moment = len(self._log)
+        if self._later is None or self._later[0] != moment:
+            self._later = moment, self._evaluate(self._rows, later=True) > _WORST
+        return self._later[1]
 
     def scores(self) -> list[Floats]:
         """How good nodes would be if just enough pods had left them: ranked scores first, the sum of the others last."""

@@ -6,8 +6,6 @@ Only gangs that changed, were tried, or have something due are looked at; the ot
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-import numpy as np
-
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
 from pumice.scheduler.findings import find
@@ -15,6 +13,7 @@ from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.room import NO_SHORTAGE, Shortage, least
 from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.outcomes import Outcome
 from pumice.scheduler.phases import (
     is_releasing,
     next_conditions,
@@ -25,7 +24,7 @@ from pumice.scheduler.phases import (
 from pumice.scheduler.reports import NEVER, Report
 from pumice.scheduler.reservation import reserved_condition
 from pumice.scheduler.results import Event, Finding, PodVerdict
-from pumice.scheduler.session import Outcome, Session
+from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
 
 __all__ = ["Closing", "unenforced"]
@@ -56,7 +55,7 @@ class Closing:
     def run(self) -> None:
         """Look at every gang that changed, was tried, or has something due, in the order of their keys."""
         state, now = self._state, self._session.now
-        tried = {job.key for job in self._session.view.waiting} - self._session.skipped
+        tried = self._session.tried
         fresh = state.dirty.keys() | tried | self._session.outcomes.keys()
         due = {key for key, moment in state.dues.items() if moment <= now}
         for key in sorted(fresh | due):
@@ -113,6 +112,8 @@ class Closing:
             return None
         outcome = self._session.outcomes.get(job.key) or Outcome()
         waiting = [task for task in job.tasks.values() if task.status is Status.PENDING]
+        if any(task.is_held for task in waiting):
+            return None  # their gates go as soon as their queue has room, whatever the nodes are
         if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):
             return None  # nodes are reserved for it alone, or it is still to enter its queue
         queue = self._state.queues.get(job.queue)
@@ -140,17 +141,8 @@ class Closing:
         outcome = self._session.outcomes.get(job.key)
         if outcome is None or not outcome.is_over_share:
             return None
-        vectors = [
-            task.shape.vector
-            for task in job.tasks.values()
-            if task.status is Status.PENDING and not task.gates
-        ]
-        if not vectors:
-            return None
-        count = max(1, job.min_member - job.ready) if self._judges else 1
         job.asked_at = self._session.now
-        least: Ints = np.sort(np.array(vectors), axis=0)[:count].sum(axis=0)
-        return least
+        return job.least_asked(max(1, job.min_member - job.ready) if self._judges else 1)
 
     def _wake(self, job: Job, moment: float) -> None:
         """Have a job looked at again at a moment, UNIX seconds."""

@@ -42,7 +42,7 @@ DEFAULT = """\
 # back what they deserve (proportion; use capacity in its place where queues form a tree or state what they
 # deserve). Within a queue, gangs of higher priority go first and evict others where that makes room; among
 # equal ones the gang that has least goes first (drf). A gang may lose pods to both: priorities and shares
-# would mean nothing to gangs otherwise. Where a choice is left, no gang is broken. Gangs are packed: of two nodes that suit equally well, the
+# would mean nothing to gangs otherwise. Nodes on which no gang is broken come first. Gangs are packed: of two nodes that suit equally well, the
 # fuller one is taken, so that whole nodes stay free for the next gang. Task topology and node groups have
 # no weight here, which means that they decide first and the sums of the other scorers only among what
 # they leave.
@@ -139,6 +139,9 @@ class _Reader:
         text = data[names[0]] if len(names) == 1 else None
         if isinstance(text, str) and "kind: ConfigMap" not in text:
             return self.read(text)
+        if len(names) == 1 and not isinstance(text, str):
+            self._error(f"data.{names[0]}", f"must be a string; found {text!r}", "SCHED-CONFIG-MAP")
+            return Config((), ())
         listed = ", ".join(sorted(data)) or "nothing"
         message = (
             f"must hold the configuration under the key {_FILE}, or a single key; found {listed}"

@@ -13,8 +13,9 @@ from types import MappingProxyType
 from pumice.scheduler.closing import Closing, unenforced
 from pumice.scheduler.opening import Measure, open_session, unmeasured
 from pumice.scheduler.options import Config
+from pumice.scheduler.outcomes import JobError
 from pumice.scheduler.results import CycleResult
-from pumice.scheduler.session import JobError, Session
+from pumice.scheduler.session import Session
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox
 
@@ -49,6 +50,7 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
         if all(spec.name != "reserve" for spec, _ in config.actions):
             state.set_reservation(None)  # nothing would end it
         state.gains.any_gang = True
+        state.claims.is_binding = config.bind_timeout is not None
     try:
         with measure("opening", ""):
             session = open_session(state, config, now, measure)
@@ -69,7 +71,9 @@ def _run(state: ClusterState, config: Config, now: float, measure: Measure) -> C
     session.pass_over()
     session.events.extend(unenforced(state, config.enforced))
     is_busy = outbox.binds or outbox.evicted or nominations or closing.statuses or session.errors
-    state.settled = None if is_busy or state.outdated else (state.version, config)
+    # Gates are named again until the API server shows their pods without them.
+    is_settled = not (is_busy or session.opened or state.outdated)
+    state.settled = (state.version, config) if is_settled else None
     return _result(state, outbox, session, closing, nominations)
 
 
@@ -108,6 +112,7 @@ def _result(
         binds=outbox.binds,
         pipelined=session.pipelined if session else {},
         evicted=outbox.evicted,
+        opened=sorted(session.opened) if session else [],
         nominations=nominations,
         pod_groups=closing.statuses if closing else {},
         urgent=closing.urgent if closing else set(),
@@ -117,6 +122,7 @@ def _result(
         started=closing.started if closing else [],
         events=session.events if session else [],
         decided=session.decided if session else 0,
+        preemptions=session.preemptions if session else 0,
         errors=session.errors if session else {},
         error=error,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import TITLES
-from pumice.scheduler.nearest import Nearest
+from pumice.scheduler.nearest import Nearest, nodes_of
 
 __all__ = [
     "INSUFFICIENT",
@@ -118,13 +118,16 @@ def gang_message(unschedulable: int, total: int, why: str) -> str:
     return f"{unschedulable}/{total} tasks in gang unschedulable: {why}"
 
 
-def fit_summary(failure: FitFailure, pods: int, placed: int = 0) -> str:
+def fit_summary(
+    failure: FitFailure, pods: int, placed: int = 0, promised: tuple[int, Sequence[str]] = (0, ())
+) -> str:
     """For people: `needs 4 × 3 cpu; the largest free place is 1 cpu (node-1); 3 nodes are too small`.
 
     Args:
         failure: Why no node would do.
         pods: Pods of this kind that the gang needs.
         placed: How many pods of the gang would have had a place.
+        promised: How many nodes have promised room that it could use to other gangs, and to which.
     """
     near = failure.nearest
     if near is None:
@@ -136,6 +139,11 @@ def fit_summary(failure: FitFailure, pods: int, placed: int = 0) -> str:
         parts.append(near.place(is_left=placed > 0))
     elif not near.nodes:
         parts.append("the cluster has no nodes")
+    count, gangs = promised
+    if gangs:
+        listed = ", ".join(gangs[:_EXAMPLES]) + (", …" if len(gangs) > _EXAMPLES else "")
+        has = "has" if count == 1 else "have"
+        parts.append(f"{nodes_of(count)} {has} room that is promised to {listed}")
     ruled_out = near.nodes - near.candidates
     if ruled_out:
         rules = {

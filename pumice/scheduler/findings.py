@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pumice.scheduler.explain import fit_summary, gang_message, group_message
+from pumice.scheduler.explain import FitFailure, fit_summary, gang_message, group_message
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.outcomes import Outcome
 from pumice.scheduler.phases import is_releasing, next_phase
 from pumice.scheduler.results import Finding, PodVerdict, Reason
-from pumice.scheduler.session import Outcome, Session
+from pumice.scheduler.session import Session
 
 __all__ = ["find"]
 
@@ -80,7 +81,8 @@ def _promised(session: Session, job: Job) -> Reason | None:
     if not places:
         return None
     nodes = ", ".join(sorted(set(places.values())))
-    message = f"{len(places)} pods wait for terminating pods to leave {nodes}"
+    waiting = "1 pod waits" if len(places) == 1 else f"{len(places)} pods wait"
+    message = f"{waiting} for terminating pods to leave {nodes}"
     return Reason("Pipelined", message, {"places": dict(sorted(places.items()))})
 
 
@@ -121,7 +123,7 @@ def _for_people(
     session: Session, job: Job, outcome: Outcome, gated: Sequence[Task] = ()
 ) -> tuple[str, dict[str, Any]]:
     """The sentence for people about a gang that was tried, and its numbers as data."""
-    text, numbers = _of_outcome(job, outcome, gated)
+    text, numbers = _of_outcome(session, job, outcome, gated)
     tried = session.spared.get(job.key)
     if tried is None:
         return text, numbers
@@ -129,7 +131,9 @@ def _for_people(
     return "; ".join(sentences), numbers | {"victims": [each.details for each in tried.values()]}
 
 
-def _of_outcome(job: Job, outcome: Outcome, gated: Sequence[Task]) -> tuple[str, dict[str, Any]]:
+def _of_outcome(
+    session: Session, job: Job, outcome: Outcome, gated: Sequence[Task]
+) -> tuple[str, dict[str, Any]]:
     if outcome.failed is not None:
         task, failure = outcome.failed
         waiting = [each for each in job.tasks.values() if each.status is Status.PENDING]
@@ -138,7 +142,11 @@ def _of_outcome(job: Job, outcome: Outcome, gated: Sequence[Task]) -> tuple[str,
         pods = min(alike, lacking) if lacking > 0 else alike
         numbers = failure.nearest.details if failure.nearest else {}
         placed = outcome.schedulable
-        return fit_summary(failure, pods, placed), {"pods": pods, "placed": placed} | numbers
+        promised = _promised_to_others(session, job, failure)
+        numbers = {"pods": pods, "placed": placed} | numbers
+        if promised[1]:
+            numbers["promisedTo"] = promised[1]
+        return fit_summary(failure, pods, placed, promised), numbers
     if outcome.refused is not None:
         return outcome.refused.summary, outcome.refused.numbers
     if gated:
@@ -147,6 +155,15 @@ def _of_outcome(job: Job, outcome: Outcome, gated: Sequence[Task]) -> tuple[str,
         text = f"{len(gated)} {what} for scheduling gates to be removed: {gates}"
         return text, {"gated": len(gated)}
     return "", {}
+
+
+def _promised_to_others(session: Session, job: Job, failure: FitFailure) -> tuple[int, list[str]]:
+    """How many nodes have promised room that a pod could use to pods of other gangs, and to which gangs."""
+    nodes = set(failure.nearest.promised) if failure.nearest else set()
+    places = [(node, pod) for pod, node in session.pipelined.items() if node in nodes]
+    found = [(node, session.state.tasks[pod].job) for node, pod in places]
+    others = [(node, gang) for node, gang in found if gang != job.key]
+    return len({node for node, _ in others}), sorted({gang for _, gang in others})
 
 
 def _remainder(session: Session, job: Job, outcome: Outcome) -> Reason:
@@ -189,7 +206,9 @@ def _pods(
         if task.status is not Status.PENDING:
             continue
         impossible = session.why_impossible(task.shape) if outcome.refused is not None else None
-        if job.group is None:
+        if task.is_held:
+            yield task.key, _GATED
+        elif job.group is None:
             yield task.key, PodVerdict(_UNSCHEDULABLE, reason.message)
         elif task.gates:
             yield task.key, _GATED

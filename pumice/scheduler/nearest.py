@@ -31,6 +31,7 @@ class Nearest:
         nodes: Nodes there are.
         candidates: Nodes that no rule excludes.
         too_small: How many of these lack something even when they are empty.
+        promised: Those of them that have room, but have promised it to other pods.
     """
 
     asked: dict[str, str]
@@ -40,6 +41,7 @@ class Nearest:
     nodes: int = 0
     candidates: int = 0
     too_small: int = 0
+    promised: tuple[str, ...] = ()
 
     @property
     def details(self) -> dict[str, Any]:
@@ -94,8 +96,10 @@ def nearest(rows: Rows, needs: Sequence[Need], names: Sequence[str], excluded: B
         return Nearest(asked, nodes=len(rows))
     small: Bools = np.zeros(len(rows), dtype=np.bool_)
     covered: Floats = np.full(len(rows), np.inf)
+    promised: Bools = ~excluded
     for need in needs:
         small |= rows.allocatable[:, need.column] < need.amount
+        promised &= rows.idle(need.column) + rows.releasing[:, need.column] >= need.amount
         np.minimum(covered, rows.future_idle(need.column) / max(need.amount, 1), out=covered)
     covered[excluded] = -np.inf
     row = int(covered.argmax())
@@ -111,6 +115,7 @@ def nearest(rows: Rows, needs: Sequence[Need], names: Sequence[str], excluded: B
         nodes=len(rows),
         candidates=candidates,
         too_small=int(np.count_nonzero(small & ~excluded)),
+        promised=tuple(names[row] for row in np.flatnonzero(promised).tolist()),
     )
 
 

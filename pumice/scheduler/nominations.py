@@ -1,7 +1,9 @@
 """Room that is promised to pods for which others were evicted in earlier cycles.
 
 A session holds this room on the nominated node, so that other pods do not take it while the evicted ones terminate. When a
-gang has its turn, what is held for its own pods is free for it, and so is what is held for gangs of lower priority.
+gang has its turn, what is held for its own pods is free for it. As long as it is below its minimum, so is what is held for
+gangs of its queue that have a lower priority; what it is promised there is held for it from then on. What was taken back from
+another queue is never free for that queue, or it would be taken back again and again.
 
 A nomination ends when its pod gets a node, when its gang had its turn and the pod was neither placed nor promised a place
 again, or when the node has no such room any more.
@@ -23,7 +25,7 @@ _NOTHING = nullcontext()
 class Nominations:
     """What is held in one session."""
 
-    __slots__ = ("_had_turn", "_held", "_jobs", "_ledger", "_nodes", "_tasks")
+    __slots__ = ("_had_turn", "_held", "_jobs", "_ledger", "_nodes", "_takers", "_tasks")
 
     def __init__(
         self, nominees: Iterable[Task], jobs: Mapping[str, Job], nodes: NodeTable, ledger: Ledger
@@ -42,6 +44,7 @@ class Nominations:
         self._tasks = sorted(nominees, key=lambda task: task.key)
         self._held: dict[str, dict[Task, int]] = {}
         self._had_turn: set[str] = set()
+        self._takers: dict[str, None] = {}
         for task in self._tasks:
             self._hold(task)
 
@@ -70,6 +73,10 @@ class Nominations:
                 self._nodes.promise(task.shape.vector, row, -1)
         self._held.clear()
         changed = {key: promised[key] for key in added}
+        for gang in self._takers:
+            for key, task in self._jobs[gang].tasks.items():
+                if key in promised and promised[key] != task.nominated:
+                    changed[key] = promised[key]
         for task in self._tasks:
             if task.status is not Status.PENDING and task.key not in promised:
                 continue  # it has a node
@@ -84,18 +91,25 @@ class Nominations:
     @contextmanager
     def _lifted(self, job: Job) -> Iterator[None]:
         self._had_turn.add(job.key)
-        lifted = [
-            task
-            for key in list(self._held)
-            if key == job.key or self._jobs[key].order_priority < job.order_priority
-            for task in self._release(key)
-        ]
+        others = [key for key in self._held if key != job.key and self._may_take(job, key)]
+        own = [job.key] if job.key in self._held else []
+        lifted = [task for key in own + others for task in self._release(key)]
+        if others:
+            self._takers[job.key] = None
         try:
             yield
         finally:
             for task in lifted:
                 if task.status is Status.PENDING:
                     self._hold(task)
+
+    def _may_take(self, job: Job, other: str) -> bool:
+        held = self._jobs[other]
+        return (
+            job.ready < job.min_member
+            and job.queue == held.queue
+            and held.order_priority < job.order_priority
+        )
 
     def _hold(self, task: Task) -> None:
         row = self.row(task)

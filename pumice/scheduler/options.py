@@ -76,3 +76,12 @@ class Config:
     def enforced(self) -> frozenset[str]:
         """Fields of a Queue's spec that some configured plugin enforces."""
         return frozenset[str]().union(*(option.spec.enforces for option in self.plugins))
+
+    @property
+    def bind_timeout(self) -> float | None:
+        """Seconds that binding the claims of a gang may take; None where no plugin looks at claims that wait."""
+        for option in self.plugins:
+            timeout = option.spec.bind_timeout
+            if timeout is not None and option.switches["enablePredicate"]:
+                return timeout(option.arguments)
+        return None

@@ -102,6 +102,7 @@ class CycleResult:
         evicted: Pods to delete so that others fit.
         nominations: Pods whose nominated node changed: those for which others are evicted, and the node; empty for pods
             that are not nominated any more.
+        opened: Pods whose gate `scheduling.volcano.sh/queue-allocation-gate` is to be taken away, in the order of their keys.
         pod_groups: Statuses that changed and are to be written.
         urgent: Keys of those that are to be written at once; the others may wait for a moment (`Pace.counts`).
         all_pod_groups: Statuses of all PodGroups; valid until the state is touched again.
@@ -109,7 +110,8 @@ class CycleResult:
         pods: Conditions of waiting pods that changed.
         events: What to tell the owners.
         started: Keys of gangs whose minimum of pods is bound since the last cycle.
-        decided: Pods that were looked at: placed, promised a place or refused.
+        decided: Pods that were tried: placed, promised a place or refused.
+        preemptions: How often victims were looked for, for the sake of a gang.
         errors: Unexpected exceptions, by the gang that they concern. These gangs are in `ClusterState.quarantined`
             until `ClusterState.release`.
         error: An unexpected exception that concerns no single gang. It ended the cycle: what was decided before it
@@ -126,7 +128,9 @@ class CycleResult:
     pods: dict[str, PodVerdict]
     events: list[Event]
     decided: int
+    preemptions: int = 0
     nominations: Mapping[str, str] = field(default_factory=dict)
+    opened: list[str] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
     errors: Mapping[str, Exception] = field(default_factory=dict)
     error: Exception | None = None

@@ -4,26 +4,26 @@ How answers are combined is Volcano's: orders are decided by the first plugin
 that sees a difference, checks must all agree, votes count tier by tier.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence, Set
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
 from pumice.scheduler.board import Board, FixedPart
-from pumice.scheduler.explain import FitFailure
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import Rows
-from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.nominations import Nominations
+from pumice.scheduler.outcomes import JobError, Outcome, Turn
 from pumice.scheduler.points import (
     Extension,
     Extensions,
@@ -41,7 +41,7 @@ from pumice.scheduler.statement import Outbox, Statement
 from pumice.scheduler.victims import Reversed, Spared, allowed
 from pumice.scheduler.view import SessionView
 
-__all__ = ["JobError", "Outcome", "Session"]
+__all__ = ["Session"]
 
 T = TypeVar("T")
 
@@ -57,86 +57,6 @@ _OUTDATED = 3
 """Gangs that a session tries only because their reasons tell of nodes that have changed."""
 
 
-class JobError(Exception):
-    """An unexpected exception that concerns one job.
-
-    Attributes:
-        key: Key of the job.
-        error: The exception.
-    """
-
-    def __init__(self, key: str, error: Exception) -> None:
-        super().__init__(f"{key}: {error}")
-        self.key = key
-        self.error = error
-
-
-class Outcome:
-    """What happened to a job in this session.
-
-    Attributes:
-        refusal: Why it was not tried, or not let in.
-        failed: First pod for which there was no node, and why.
-        schedulable: How many pods would have had a place, had the whole gang fitted.
-        shortage: What the nodes lacked for it.
-        refused: Pods that were not placed for a reason of their own, such as the queue's limit.
-        may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
-        is_over_share: Whether its queue had no room for it.
-        has_no_queue: Whether it was refused because its queue does not exist or is not open.
-    """
-
-    __slots__ = (
-        "failed",
-        "has_no_queue",
-        "is_over_share",
-        "may_change",
-        "refusal",
-        "refused",
-        "schedulable",
-        "shortage",
-    )
-
-    def __init__(self) -> None:
-        self.refusal: Reason | None = None
-        self.failed: tuple[Task, FitFailure] | None = None
-        self.schedulable = 0
-        self.shortage: Shortage | None = None
-        self.refused: Reason | None = None
-        self.may_change = False
-        self.is_over_share = False
-        self.has_no_queue = False
-
-
-class _Turn:
-    """See `Session.turn`."""
-
-    __slots__ = ("_before", "_job", "_session", "_statements")
-
-    def __init__(self, session: "Session", job: Job, statements: list[Statement]) -> None:
-        self._session = session
-        self._job = job
-        self._statements = statements
-        self._before = len(statements)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
-    ) -> bool:
-        if error is None and len(self._statements) == self._before:
-            return False
-        try:
-            if not isinstance(error, Exception):
-                return False
-            self._session.fail(self._job.key, error)
-            for statement in reversed(self._statements[self._before :]):
-                statement.abandon()
-            return True
-        finally:
-            del self._statements[self._before :]
-
-
 class Session:
     """State, plugins and decisions of one cycle.
 
@@ -150,10 +70,12 @@ class Session:
         outbox: What has been committed.
         entered: Jobs that were let into their queue.
         pipelined: Pods that are promised a place, and the node.
+        opened: Pods whose gate is to be taken away, because nothing but a node is missing.
         nominations: Room that is held for pods for which others were evicted in earlier cycles.
         nominated: Pods for which this session has evicted others.
         errors: Unexpected exceptions, by the job that they concern.
-        decided: Pods that were placed, promised a place or refused.
+        decided: Pods that were tried: placed, promised a place or refused.
+        preemptions: How often victims were looked for, for the sake of a gang.
         ended: Why the reservation of a job has ended, by its key.
         prospects: What the jobs that wait can expect, by arithmetic.
         spared: Why evictions did not help a job, by its key and the action.
@@ -176,8 +98,10 @@ class Session:
         self.events: list[Event] = []
         self.entered: dict[str, Job] = {}
         self.pipelined: dict[str, str] = {}
+        self.opened: set[str] = set()
         self.errors: dict[str, Exception] = {}
         self.decided = 0
+        self.preemptions = 0
         self.spared: dict[str, dict[str, Spared]] = {}
         self.skipped: set[str] = set()
         self.peers_epoch = state.peers.epoch
@@ -205,6 +129,7 @@ class Session:
         waiting = self.prospects.to_try(free, self._anew)
         self.view = SessionView(state, now, actions, self.events, waiting, self.ledger.log)
         self.view.entitled = self.extensions.job_entitled
+        self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )
@@ -279,10 +204,24 @@ class Session:
 
     def queue_line(self) -> Line[Queue]:
         """A line of queues; keys are taken anew when an eviction or an undone placement has made a share smaller."""
-        epochs = self.extensions.queue_epochs
-        return Line(
-            self.queue_key, lambda: self.ledger.queue_epoch + sum(each.call() for each in epochs)
-        )
+        epochs, ledger = self.extensions.queue_epochs, self.ledger
+        kept: dict[str, tuple[int, int, SortKey]] = {}
+
+        def epoch() -> int:
+            return ledger.queue_epoch + sum([each.call() for each in epochs])
+
+        def key(queue: Queue) -> SortKey:
+            """Its place, which stays as it is until something is placed or evicted."""
+            moment, number = len(ledger.log), epoch()
+            known = kept.get(queue.metadata.name)
+            if known is not None and known[:2] == (moment, number):
+                ledger.keys_taken += 1
+                return known[2]
+            found = self.queue_key(queue)
+            kept[queue.metadata.name] = (moment, number, found)
+            return found
+
+        return Line(key, epoch)
 
     def job_line(self) -> Line[Job]:
         """A line of jobs; a key does not grow while its job waits."""
@@ -403,11 +342,21 @@ class Session:
         self.skipped.add(job.key)
         return True
 
+    @property
+    def tried(self) -> Set[str]:
+        """Keys of the jobs that were tried so far, or will be."""
+        return self._to_try - self.skipped
+
+    def is_explained(self, job: Job) -> bool:
+        """Whether what this session finds out about a job is told; of others, what was found out before stands."""
+        is_tried = job.key in self._to_try and job.key not in self.skipped
+        return is_tried or job.key in self.outcomes or job.key in self.state.dirty
+
     # -- decisions ---------------------------------------------------------------------------
 
     def alike(self, task: Task) -> Hashable:
         """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
-        return task.shape.number, self.state.peers.signature(task)
+        return _apart_from_claims(self.state, task.shape), self.state.peers.signature(task)
 
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
@@ -451,7 +400,8 @@ class Session:
             scores = [each.call for each in self.extensions.scores]
             self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
             self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
-        key = (shape.rules if self._by_rules else shape.number, self._kind(queue), gang)
+        rules = _apart_from_claims(self.state, shape, by_rules=self._by_rules)
+        key = (rules, self._kind(queue), gang)
         found = self._fixed.get(key)
         if found is None:
             if len(self._fixed) >= _BOARDS:
@@ -460,6 +410,12 @@ class Session:
             pods = PodClass(shape, queue, np.ones(len(rows), dtype=np.bool_), gang)
             found = self._fixed[key] = FixedPart(pods, rows, self.extensions)
         return found
+
+    def suiting(self, task: Task, queue: str) -> Bools:
+        """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""
+        return self._fixed_part(
+            task.shape, queue, task.job if self.is_target(task.job) else ""
+        ).allowed
 
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
@@ -518,12 +474,12 @@ class Session:
         self._statements.append(statement)
         return statement
 
-    def turn(self, job: Job) -> "_Turn":
+    def turn(self, job: Job) -> Turn:
         """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
 
         What was tentative is undone, and the job is put into quarantine.
         """
-        return _Turn(self, job, self._statements)
+        return Turn(job, self._statements, self.fail)
 
     def fail(self, key: str, error: Exception) -> None:
         """Put a job into quarantine because of an unexpected exception."""
@@ -553,7 +509,7 @@ class Session:
 
     def pass_over(self) -> None:
         """Note what has changed for the jobs that were not tried; the end of a session that no error ended."""
-        tried = {job.key for job in self.view.waiting} - self.skipped
+        tried = self.tried
         passed = [
             job
             for job in self.state.waiting.values()
@@ -602,6 +558,17 @@ class Session:
             return None
         codes: Ints = unready.astype("int64")
         return Verdict(codes, ("node(s) were not ready",))
+
+
+def _apart_from_claims(state: ClusterState, shape: PodShape, *, by_rules: bool = False) -> Hashable:
+    """What of a shape decides about nodes: claims that ask for the same are alike, whatever their names are."""
+    if not shape.claims:
+        return shape.rules if by_rules else shape.number
+    if by_rules:
+        rest: Hashable = tuple([each for each in shape.rules if each is not shape.claims])
+    else:
+        rest = structs.replace(shape.key, claims=())
+    return (rest, state.claims.alike(shape.claims))
 
 
 def _has_shortage(job: Job) -> bool:

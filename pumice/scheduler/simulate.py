@@ -23,7 +23,15 @@ from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.requests import Amounts
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.volumes import (
+    CsiNode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimStatus,
+    PersistentVolumeSpec,
+    PersistentVolumeStatus,
+    StorageClass,
+)
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 from pumice.scheduler.opening import open_session
 
@@ -48,7 +56,9 @@ class World:
         pod_groups: The gangs.
         pods: Their pods, and pods of others that only take room.
         claims: Claims to volumes; those that pods name and that are not here count as bound.
-        volumes: The volumes of bound claims.
+        volumes: The volumes of bound claims, and those that claims may be bound to.
+        storage_classes: The classes of claims that wait for a pod.
+        csi_nodes: How many volumes nodes can attach.
         quotas: Quotas of namespaces; what they count as used stays as it is given.
         budgets: Limits on how many pods may be evicted.
     """
@@ -61,6 +71,8 @@ class World:
     pods: list[Pod] = field(default_factory=list)
     claims: list[PersistentVolumeClaim] = field(default_factory=list)
     volumes: list[PersistentVolume] = field(default_factory=list)
+    storage_classes: list[StorageClass] = field(default_factory=list)
+    csi_nodes: list[CsiNode] = field(default_factory=list)
     quotas: list[ResourceQuota] = field(default_factory=list)
     budgets: list[PodDisruptionBudget] = field(default_factory=list)
 
@@ -112,6 +124,10 @@ class Simulation:
             _take_in(self._state.set_queue, queue)
         for priority_class in world.priority_classes:
             self._state.set_priority_class(priority_class)
+        for storage_class in world.storage_classes:
+            self._state.set_storage_class(storage_class)
+        for csi_node in world.csi_nodes:
+            self._state.set_csi_node(csi_node)
         for claim in world.claims:
             self._state.set_claim(claim)
         for volume in world.volumes:
@@ -145,8 +161,13 @@ class Simulation:
         return self._result
 
     def advance(self) -> None:
-        """Let the cluster do its part after a cycle: bound pods run, evicted and terminating ones go."""
+        """Let the cluster do its part after a cycle: bound pods run, evicted and terminating ones go.
+
+        Claims of bound pods that waited are bound as it was decided.
+        """
         binds = self._result.binds if self._result else {}
+        for key in binds:
+            self._bind_claims(key)
         evicted = frozenset(self._result.evicted if self._result else ())
         for key, pod in list(self._pods.items()):
             if key in evicted:
@@ -158,6 +179,24 @@ class Simulation:
             if node and pod.status.phase in ("", "Pending"):
                 spec = replace(pod.spec, node_name=node)
                 self.put_pod(replace(pod, spec=spec, status=PodStatus(phase="Running")))
+
+    def _bind_claims(self, pod: str) -> None:
+        task = self._state.tasks.get(pod)
+        choices = self._state.claims.choices(task) if task is not None else {}
+        for key, choice in choices.items():
+            claim = self._state.claims.claim(key)
+            name = choice.volume
+            if not name:
+                name = f"pvc-{key.replace('/', '-')}"
+                volume = PersistentVolume(
+                    ObjectMeta(name=name),
+                    PersistentVolumeSpec(storage_class_name=claim.storage_class),
+                    PersistentVolumeStatus("Bound"),
+                )
+                self._state.set_volume(volume)
+            spec = replace(claim.spec, volume_name=name)
+            status = PersistentVolumeClaimStatus("Bound")
+            self._state.set_claim(replace(claim, spec=spec, status=status))
 
     def _charge(self, pod: str) -> None:
         """Let the budgets of an evicted pod allow one eviction less, as the API server does."""

@@ -29,6 +29,8 @@ class PluginSpec:
         build: Makes the plugin for one session.
         arguments: Arguments that it understands.
         enforces: Fields of a Queue's spec that it enforces, of `capability`, `deserved` and `guarantee`.
+        bind_timeout: Seconds that binding the claims of a gang may take, by the plugin's arguments, if the plugin looks at
+            claims that wait; otherwise the function is not there, or says None.
     """
 
     name: str
@@ -36,6 +38,7 @@ class PluginSpec:
     build: Callable[[Arguments], Plugin]
     arguments: tuple[Argument, ...] = ()
     enforces: frozenset[str] = frozenset()
+    bind_timeout: Callable[[Arguments], float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

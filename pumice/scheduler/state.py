@@ -15,16 +15,17 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.assumptions import Assumptions, is_older
 from pumice.scheduler.model.axis import Axis, Floats, Ints
 from pumice.scheduler.model.budgets import BudgetTable
-from pumice.scheduler.model.claims import ClaimTable
+from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.limits import QueueAmounts
 from pumice.scheduler.model.nodes import NodeTable, says_the_same
 from pumice.scheduler.model.queues import QueueTable
+from pumice.scheduler.model.reach import Reach
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
 from pumice.scheduler.model.tasks import PLACED, Status, Task
@@ -46,7 +47,7 @@ class ClusterState:
         scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
         default_queue: Queue of PodGroups that name none.
         peers: What pods say about other pods, and how many pods that concerns.
-        claims: Claims and the volumes that they are bound to.
+        claims: Claims, volumes, classes, and what claims that wait are to be bound to.
         quotas: Quotas by namespace and name.
         version: Grows with every change that matters to scheduling.
         cycles: Cycles that were run on it.
@@ -73,6 +74,7 @@ class ClusterState:
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         budgets: PodDisruptionBudgets.
+        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `Task.is_held`.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
@@ -84,6 +86,7 @@ class ClusterState:
         *,
         assumes_bound: bool = False,
         pace: Pace | None = None,
+        opens_gates: bool = False,
     ) -> None:
         """Make an empty state.
 
@@ -92,9 +95,11 @@ class ClusterState:
             default_queue: Queue of PodGroups that name none.
             assumes_bound: Whether claims that are not known count as bound.
             pace: How long reasons wait before they are written; not at all by default.
+            opens_gates: Whether the gate of pods that wait for room in their queue is taken away.
         """
         self.scheduler_names = scheduler_names
         self.default_queue = default_queue
+        self.opens_gates = opens_gates
         self.axis = Axis()
         self.shapes = ShapeTable(self.axis)
         self.nodes = NodeTable(self.axis)
@@ -102,7 +107,10 @@ class ClusterState:
         self.shares = QueueTable(self.axis)
         self.facts = NodeFacts(self.nodes)
         self.matcher = NodeMatcher(self.nodes, self.facts)
-        self.claims = ClaimTable(assumes_bound=assumes_bound)
+        self.claims = ClaimTable(
+            Reach(self.nodes, self.facts, self.matcher), assumes_bound=assumes_bound
+        )
+        self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
         self.quotas: dict[str, dict[str, ResourceQuota]] = {}
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
@@ -172,7 +180,7 @@ class ClusterState:
         Raises:
             QuantityError: A request cannot be read; the state is as before.
         """
-        task = Task(pod, self.shapes.intern(pod))
+        task = Task(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
         gang = self._gang_of(pod)
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
@@ -189,8 +197,12 @@ class ClusterState:
         self.peers.use(task.shape)
         if old is not None:
             self.gains.about_to_change(old, task, node)
+            if task.status is not Status.BINDING:
+                self.claims.undecide(old)
             self._drop(old)
         self.tasks[task.key] = task
+        if task.shape.claims:
+            self.claims.mention(task, pod)
         self.peers.join(task)
         if gang:
             self._job(gang).add(task)
@@ -211,6 +223,7 @@ class ClusterState:
         self.assumed.end_nomination(task.key)
         self.spared.pop(task.key, None)
         self.gains.about_to_change(task, None, "")
+        self.claims.undecide(task)
         self._drop(task)
         return self._changed(True)
 
@@ -226,6 +239,8 @@ class ClusterState:
         task = self.tasks[key]
         record = self.nodes.records[task.node]
         self.gains.about_to_leave(task.node)
+        self.gains.any_gang |= bool(self.claims.choices(task))
+        self.claims.undecide(task)
         self.nodes.discard(task)
         if task.job:
             self.jobs[task.job].move(task, task.shown)
@@ -366,19 +381,46 @@ class ClusterState:
 
     def set_claim(self, claim: PersistentVolumeClaim) -> bool:
         """Take in a claim."""
-        return self._helps(self.claims.set_claim(claim))
+        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        chosen = self.claims.chosen(key)
+        changed = self.claims.set_claim(claim)
+        if changed:
+            self._touch_claimants(key)
+        self.gains.any_gang |= chosen not in (self.claims.chosen(key), claim.spec.volume_name)
+        return self._changed(changed)
 
     def remove_claim(self, namespace: str, name: str) -> bool:
-        """Forget a claim."""
+        """Forget a claim; one that waited may give a volume back."""
         return self._helps(self.claims.remove_claim(namespace, name))
 
     def set_volume(self, volume: PersistentVolume) -> bool:
-        """Take in a volume."""
-        return self._helps(self.claims.set_volume(volume))
+        """Take in a volume; one that is for a claim helps the pods of that claim only."""
+        changed = self.claims.set_volume(volume)
+        owner = volume.spec.claim_ref
+        if changed and owner is not None:
+            self._touch_claimants(f"{owner.namespace}/{owner.name}")
+            return self._changed(True)
+        return self._helps(changed)
 
     def remove_volume(self, name: str) -> bool:
         """Forget a volume."""
         return self._helps(self.claims.remove_volume(name))
+
+    def set_storage_class(self, storage_class: StorageClass) -> bool:
+        """Take in a StorageClass."""
+        return self._helps(self.claims.set_class(storage_class))
+
+    def remove_storage_class(self, name: str) -> bool:
+        """Forget a StorageClass."""
+        return self._helps(self.claims.remove_class(name))
+
+    def set_csi_node(self, node: CsiNode) -> bool:
+        """Take in how many volumes a node can attach."""
+        return self._helps(self.claims.set_limits(node))
+
+    def remove_csi_node(self, name: str) -> bool:
+        """Forget how many volumes a node can attach."""
+        return self._helps(self.claims.remove_limits(name))
 
     # -- quotas of namespaces ----------------------------------------------------------------
 
@@ -497,6 +539,8 @@ class ClusterState:
         for task in tasks:
             task.verdict = None
             self.assumed.assume_pod(task)
+            if task.shape.claims:
+                self.claims.decide(task)
             self._index_nominee(task)
             self.peers.epoch += self.peers.matters(task)
             if task.status is Status.RELEASING:
@@ -552,6 +596,8 @@ class ClusterState:
         del self.tasks[task.key]
         self.peers.epoch += self.peers.matters(task)
         self._leave_node(task)
+        if task.shape.claims:
+            self.claims.unmention(task)
         self.peers.part(task)
         self.nominees.pop(task.key, None)
         if task.job:
@@ -584,6 +630,13 @@ class ClusterState:
             self.dues.pop(job.key, None)
             self.outdated.pop(job.key, None)
             self.quarantined.pop(job.key, None)
+
+    def _touch_claimants(self, claim: str) -> None:
+        """Have gangs tried again whose waiting pods mount a claim that has changed."""
+        for key in self.claims.claimants(claim):
+            task = self.tasks[key]
+            if task.job and task.status is Status.PENDING:
+                self._touch(self.jobs[task.job])
 
     def _priority(self, job: Job) -> int:
         name = job.group.spec.priority_class_name if job.group else ""

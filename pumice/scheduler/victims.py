@@ -1,6 +1,6 @@
 """Which candidates for eviction the plugins allow, and which plugins spare the others."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import total_ordering
 from itertools import groupby
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pumice.scheduler.model.axis import Bools
+from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, VictimCheck
 from pumice.scheduler.points import Extension, SortKey
 
-__all__ = ["Reversed", "Spared", "allowed", "refusals"]
+__all__ = ["Judgement", "Reversed", "Spared", "allowed", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,52 +87,61 @@ class Reversed:
     __hash__ = None  # type: ignore[assignment]
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What plugins say about candidates.
+
+    Attributes:
+        may: Those that may go.
+        refused_by: Place in `plugins` of the first plugin that refuses it; -1 where none does.
+        plugins: Plugins that have an answer.
+    """
+
+    may: Bools
+    refused_by: Ints
+    plugins: tuple[str, ...]
+
+
 def allowed(
     checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
 ) -> Bools:
-    """Which candidates may go for a pod.
+    """Which candidates may go for a pod; see `judge`."""
+    return _agreed(_answers(checks, preemptor, candidates), candidates)
+
+
+def judge(
+    checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
+) -> Judgement:
+    """What plugins say about candidates.
 
     Plugins of a tier must agree. Tiers are alternatives, node by node: the first one that allows anyone on a node
     decides about that node.
     """
+    answers = _answers(checks, preemptor, candidates)
+    plugins = tuple(dict.fromkeys(each.plugin for each, _ in answers))
+    refused_by = np.full(len(candidates), -1, dtype=np.int64)
+    for each, mask in answers:
+        refused_by[(refused_by < 0) & ~mask] = plugins.index(each.plugin)
+    return Judgement(_agreed(answers, candidates), refused_by, plugins)
+
+
+_Answers = Sequence[tuple[Extension[VictimCheck], Bools]]
+
+
+def _answers(
+    checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
+) -> _Answers:
+    asked = [(each, each.call(preemptor, candidates)) for each in checks]
+    return [(each, mask) for each, mask in asked if mask is not None]
+
+
+def _agreed(answers: _Answers, candidates: Candidates) -> Bools:
     chosen = np.zeros(len(candidates), dtype=np.bool_)
     is_open = np.ones(len(candidates), dtype=np.bool_)
-    last = checks[-1].tier if checks else 0
-    for number, tier in _tiers(checks):
-        masks = [mask for each in tier if (mask := each.call(preemptor, candidates)) is not None]
-        if not masks:
-            continue
-        agreed = np.logical_and.reduce(masks) & is_open
+    last = answers[-1][0].tier if answers else 0
+    for number, tier in groupby(answers, key=lambda answer: answer[0].tier):
+        agreed = np.logical_and.reduce([mask for _, mask in tier]) & is_open
         chosen |= agreed
-        if number == last:
-            break
-        is_open &= ~np.isin(candidates.node, candidates.node[agreed])
+        if number != last:
+            is_open &= ~np.isin(candidates.node, candidates.node[agreed])
     return chosen
-
-
-def refusals(
-    checks: Sequence[Extension[VictimCheck]],
-    preemptor: Preemptor,
-    candidates: Candidates,
-    spared: Bools,
-) -> dict[str, int]:
-    """How many of the spared candidates each plugin spares.
-
-    A candidate counts for the first plugin that refuses it; under an empty name where no plugin has an answer.
-    """
-    counts: dict[str, int] = {}
-    rest = spared.copy()
-    for check in checks:
-        mask = check.call(preemptor, candidates)
-        if mask is not None and (found := int(np.count_nonzero(rest & ~mask))):
-            counts[check.plugin] = counts.get(check.plugin, 0) + found
-            rest &= mask
-    if left := int(np.count_nonzero(rest)):
-        counts[""] = left
-    return counts
-
-
-def _tiers(
-    checks: Sequence[Extension[VictimCheck]],
-) -> Iterator[tuple[int, Iterator[Extension[VictimCheck]]]]:
-    return groupby(checks, key=lambda each: each.tier)

@@ -11,7 +11,7 @@ from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.budgets import BudgetTable
-from pumice.scheduler.model.claims import ClaimTable
+from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeTable, Rows

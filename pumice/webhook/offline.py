@@ -3,6 +3,9 @@
 The order is the API server's: unknown fields go, CRD defaults come, mutating rules write theirs, the
 schema is checked, validating rules judge. Unlike there, the next step is taken even when one
 found something, so everything is told at once.
+
+The rules about pod templates say what an API server says about pods made of them, and are compared with a real one.
+So they judge a Pod in a file, too. A webhook is asked only about pods that its API server has found valid.
 """
 
 from collections.abc import Iterable
@@ -18,13 +21,15 @@ from pumice.api.reviews import GroupVersionResource, Request
 from pumice.plugins.native import OWNERS
 from pumice.webhook.admission import Admission
 from pumice.webhook.metadata_problems import metadata_problems, readable
-from pumice.webhook.offline_pods import pod_problems, with_pod_problems
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import bare, without_nulls
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
 from pumice.webhook.rules.pods.foreign import foreign_owner
+from pumice.webhook.rules.templates.plain import without_plain
+from pumice.webhook.rules.templates.pod import pod_template
+from pumice.webhook.rules.templates.site import Site
 from pumice.webhook.rules.within import Within
 from pumice.webhook.type_problems import retold, schema, trusted, type_problems, without
 from pumice.webhook.unknown_fields import null_entries, unknown_fields
@@ -60,7 +65,7 @@ def judge(
     operation: str = "CREATE",
     old: Manifest | None = None,
 ) -> Judgement:
-    """Judge a manifest as the API server and its webhooks would; for `UPDATE` and `DELETE` with the stored object.
+    """Judge a manifest as the API server and its webhooks would; for `UPDATE` with the stored object.
 
     A kind that admission knows nothing of is admitted as it is.
     """
@@ -85,16 +90,16 @@ def _judge(
     if kind in OWNERS:
         return _judged_owner(admission, kind, plain)
     desk = _Desk(admission, kind, operation, old)
-    dropped = [] if operation == "DELETE" else _to_schema(kind, plain)
+    dropped = _to_schema(kind, plain)
     mutating = desk.ask(plain, mutating=True)
     patched = _patched(kind, plain, mutating)
     errors, doubts = desk.validated(patched, [each.path for each in mutating.errors])
-    if kind == kinds.POD and operation != "DELETE":
+    if kind == kinds.POD:
         case = admission.case(bare(_request(kind, operation, patched, old)))
-        of_pod = pod_problems(case, patched, old)
-        errors, doubts = with_pod_problems(errors, of_pod.errors), doubts + of_pod.warnings
+        of_pod = _pod_problems(case, patched, old)
+        errors, doubts = _with_pod_problems(errors, of_pod.errors), doubts + of_pod.warnings
     # Rules do not see these entries: a mutating one may have written an entry of the same name.
-    problems = metadata_problems(plain, namespaced=False) if operation != "DELETE" else []
+    problems = metadata_problems(plain, namespaced=False)
     odd = [
         each for each in problems if each.code == "SCHEMA-TYPE" and each.path.startswith(_ENTRIES)
     ]
@@ -163,10 +168,63 @@ class _Desk:
     def _found(self, manifest: Manifest) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings about an object as it is."""
         case = self.ask(manifest, mutating=False)
-        if self.operation == "DELETE":
-            return case.errors, case.warnings
-        of_schema = _schema_problems(self.kind, manifest)
-        return _merged(of_schema, case.errors), case.warnings
+        return _merged(_schema_problems(self.kind, manifest), case.errors), case.warnings
+
+
+_ROOT = "$pod"
+"""Stands for the Pod in paths and messages of the rules, which expect a part of an object."""
+
+_OF_MAPS = frozenset({"TPL-LABEL", "TPL-ANNOTATION", "TPL-TYPE"})
+"""Rules about labels and annotations, which are judged in objects of all kinds, Pods included."""
+
+
+def _pod_problems(case: Case, pod: Manifest, old: Manifest | None) -> Case:
+    """Judge a Pod as an API server does, in a new case like the given one.
+
+    What is wrong with the stored Pod, too, is not reported.
+    """
+    judged = _judged_pod(case, pod)
+    if old is not None and (judged.errors or judged.warnings):
+        before = _judged_pod(case, old)
+        judged.errors = [each for each in judged.errors if each not in before.errors]
+        judged.warnings = [each for each in judged.warnings if each not in before.warnings]
+    return judged
+
+
+def _with_pod_problems(found: list[FieldError], of_pod: list[FieldError]) -> list[FieldError]:
+    """All problems of a Pod, each once.
+
+    Args:
+        found: Problems of its metadata, and what the webhooks say. Types in its spec are left to `of_pod`, which knows
+            all of them, and that null entries of lists are empty ones to an API server.
+        of_pod: What `_pod_problems` found. Labels and annotations are left to `found`.
+    """
+    rest = [each for each in found if each.code != "SCHEMA-TYPE" or not _is_in_spec(each)]
+    told = Within([each.path for each in rest])
+    return rest + [each for each in of_pod if each.path not in told and not _is_in_map(each)]
+
+
+def _judged_pod(case: Case, pod: Manifest) -> Case:
+    judged = case.sibling()
+    template: Manifest = {field: pod[field] for field in ("metadata", "spec") if field in pod}
+    pod_template(Site(judged, _ROOT), without_plain(template))
+    judged.errors = [_at_root(each) for each in judged.errors]
+    judged.warnings = [_at_root(each) for each in judged.warnings]
+    return judged
+
+
+def _at_root(found: FieldError) -> FieldError:
+    path = found.path.removeprefix(_ROOT).removeprefix(".")
+    return FieldError(path, found.message.replace(f"{_ROOT}.", ""), found.code, found.reason)
+
+
+def _is_in_spec(found: FieldError) -> bool:
+    return found.path == "spec" or found.path.startswith("spec.")
+
+
+def _is_in_map(found: FieldError) -> bool:
+    in_map = found.path.startswith(("metadata.labels", "metadata.annotations"))
+    return in_map and found.code in _OF_MAPS
 
 
 def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Judgement:
@@ -231,13 +289,12 @@ def _request(kind: Kind, operation: str, manifest: Manifest, old: Manifest | Non
     meta = manifest.get("metadata")
     named = meta if isinstance(meta, dict) else {}
     name, namespace = named.get("name"), named.get("namespace")
-    encoded = msgspec.Raw(msgspec.json.encode(manifest))
     return Request(
         uid="offline",
         resource=GroupVersionResource(group=kind.group, version=kind.version, resource=kind.plural),
         name=name if isinstance(name, str) else "",
         namespace=namespace if kind.namespaced and isinstance(namespace, str) else "",
         operation=operation,
-        object=encoded if operation != "DELETE" else msgspec.Raw(b"null"),
+        object=msgspec.Raw(msgspec.json.encode(manifest)),
         old_object=msgspec.Raw(msgspec.json.encode(old)),
     )

@@ -69,16 +69,10 @@ def schema(kind: Kind) -> Structural | None:
 
 def type_problems(kind: Kind, raw: Any, error: Exception) -> list[FieldError]:
     """Every field of a wrong type in an object that is decoded without types; `error` is why it did not decode."""
-    return _by_schema(kind, raw) or [_first(error, raw)]
-
-
-def _by_schema(kind: Kind, raw: Any) -> list[FieldError]:
-    known = schema(kind)
-    if known is None:
-        return []
-    readable = without_nulls(raw)
-    found = [each for each in known.validate(readable) if each.code == _TYPE]
-    return [retold(known, readable, each) for each in found]
+    known, readable = schema(kind), without_nulls(raw)
+    found = known.validate(readable) if known is not None else ()
+    told = [retold(known, readable, each) for each in found if known and each.code == _TYPE]
+    return told or [_first(error, raw)]
 
 
 def retold(known: Structural, raw: Any, found: FieldError) -> FieldError:
@@ -123,12 +117,7 @@ def _brought(kind: Kind, request: Request, error: Exception) -> list[FieldError]
     going = isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
     if going or new.get("spec") == old.get("spec"):
         return []
-    standing = set(_by_schema(kind, old))
-    return [
-        problem
-        for problem in problems
-        if problem not in standing and not _is_untouched(problem.path, new, old)
-    ]
+    return [each for each in problems if not _is_untouched(each.path, new, old)]
 
 
 def _is_untouched(path: str, new: Any, old: Any) -> bool:

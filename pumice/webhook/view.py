@@ -180,7 +180,6 @@ class Snapshot(AdmissionView):
         """
         named = {("", queue.metadata.name): queue for queue in queues}
         self._objects: dict[Kind, _Named] = {**(others or {}), QUEUE: named}
-        self._queues = named
         self._complete = complete
         children: dict[str, Any] = {}
         for queue in named.values():
@@ -214,10 +213,6 @@ class Snapshot(AdmissionView):
         """An object, or None; the priority classes of Kubernetes itself are always there."""
         found = self._objects.get(kind, {}).get((namespace, name))
         return _BUILTIN_CLASSES.get(name) if found is None and kind == PRIORITY_CLASS else found
-
-    def queue(self, name: str) -> Queue | None:
-        """A queue, or None; the quick way to what a review looks up most."""
-        return self._queues.get(("", name))
 
     def list(self, kind: Kind) -> Collection[Any]:
         """All objects of a kind that were given."""

@@ -99,6 +99,15 @@ def test_the_webhook_makes_certificates_for_the_address_that_is_called(render: R
     assert given("webhook.url=https://192.0.2.1:8443")["url"] == "https://192.0.2.1:8443"
 
 
+def test_the_scheduler_takes_the_gates_away_that_admission_adds(render: Render) -> None:
+    def given(*settings: str) -> Any:
+        return parsed(arguments_of(one(render(None, *settings), "Deployment", "scheduler"))).params
+
+    gates = "SchedulingGatesQueueAdmission=true"
+    assert given()["feature_gates"] == ""
+    assert given("webhook.settings.scheduling-gates-queue-admission=true")["feature_gates"] == gates
+
+
 def test_the_lease_lives_in_the_releases_namespace(render: Render) -> None:
     for name in ("controller", "scheduler"):
         deployment = one(render(), "Deployment", name)

@@ -53,6 +53,8 @@ MAY_WRITE = {
         "pods/binding",
         "pods/eviction",
         "pods/status",
+        "persistentvolumeclaims",
+        "persistentvolumes",
         "events",
         "leases",
     },
@@ -145,6 +147,20 @@ def test_the_scheduler_sees_the_whole_cluster_whatever_namespaces_are_named(rend
             for resource in rule["resources"]
         }
         assert seen == resources
+
+
+def test_the_scheduler_changes_pods_only_where_it_takes_gates_away(render: Render) -> None:
+    def verbs(*settings: str) -> set[str]:
+        found = rules(render(None, *settings), "ClusterRole")
+        mine = [
+            rule["verbs"]
+            for name, rule in found
+            if name == "scheduler" and "pods" in rule["resources"]
+        ]
+        return set().union(*mine)
+
+    assert verbs() == READING
+    assert verbs("webhook.settings.scheduling-gates-queue-admission=true") == READING | {"patch"}
 
 
 WHERE_JOBS_RUN = {"pods", "secrets", "pods/binding", "pods/eviction", "pods/status", "configmaps"}

@@ -176,6 +176,20 @@ async def test_a_gated_pod_says_so(api: Api, namespace: str) -> None:
     assert not lifted.expect(200)["spec"].get("schedulingGates")
 
 
+async def test_gates_are_taken_away_from_the_pod_that_was_meant(api: Api, namespace: str) -> None:
+    gates = [{"name": "example.com/gate"}]
+    one = path("pods", namespace, "p")
+    made = (await api.create(path("pods", namespace), pod(schedulingGates=gates))).expect(201)
+
+    of_another = {"metadata": {"uid": "another"}, "spec": {"schedulingGates": None}}
+    assert (await api.patch("merge", one, of_another)).code in (409, 422)
+    own = {"metadata": {"uid": made["metadata"]["uid"]}, "spec": {"schedulingGates": None}}
+    lifted = (await api.patch("merge", one, own)).expect(200)
+
+    assert "schedulingGates" not in lifted["spec"]
+    assert (await api.create(f"{one}/binding", binding())).code == 201
+
+
 def eviction(**options: Any) -> Json:
     obj: Json = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
     if options:

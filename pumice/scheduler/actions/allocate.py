@@ -10,6 +10,8 @@ configured that would do it. They are then part of the gang like any other pod.
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
+import numpy as np
+
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back, is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
@@ -238,6 +240,7 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
             break
     if is_ready or session.is_ready(job):
         session.commit(statement)
+        _open_gates(session, queue, job)
         return True
     if session.is_pipelined(job):
         session.keep(statement)
@@ -248,7 +251,20 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
         statement.discard()
         if outcome.failed is not None:
             outcome.shortage = _shortage(session, job, outcome.failed[0].shape)
+        _open_gates(session, queue, job)
     return False
+
+
+def _open_gates(session: Session, queue: Queue, job: Job) -> None:
+    """Have the gates of a job's pods taken away if they lack nothing but nodes: their queue has room for all of them."""
+    outcome = session.outcome(job)
+    if not session.state.opens_gates or outcome.failed is None or outcome.refused is not None:
+        return
+    held = [task for task in _candidates(session, job) if task.is_held]
+    if any(session.why_not_allocatable(queue, task) for task in held):
+        return
+    if held and session.has_room(queue, np.sum([task.shape.vector for task in held], axis=0)):
+        session.opened.update(task.key for task in held)
 
 
 def _shortage(session: Session, job: Job, failed: PodShape) -> Shortage:

@@ -24,10 +24,12 @@ def run(session: Session, _arguments: Arguments) -> None:
         queue = session.queue_of(job)
         if queue is None:
             continue
-        with session.turn(job):
+        try:
             if job.queue not in lines:
                 lines[job.queue] = session.job_line()
             lines[job.queue].push(job)
+        except Exception as error:  # nothing is placed here, so that there is nothing to undo
+            session.fail(job.key, error)
     for name, line in lines.items():
         if line:
             queues.push(session.state.queues[name])
@@ -37,7 +39,7 @@ def run(session: Session, _arguments: Arguments) -> None:
         if not line:
             continue
         job = line.pop()
-        with session.turn(job):
+        try:
             refusal = session.why_not_enqueueable(job) if job.min_resources else None
             if refusal is None:
                 session.enter(job)
@@ -47,6 +49,8 @@ def run(session: Session, _arguments: Arguments) -> None:
                 outcome.may_change = True
                 if is_fifo(queue):
                     hold_back(session, queue, job, line)
+        except Exception as error:
+            session.fail(job.key, error)
         queues.push(queue)
 
 

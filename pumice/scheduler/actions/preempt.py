@@ -45,11 +45,12 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 
 def _inside_job(session: Session, search: Search, queue: Queue, job: Job) -> None:
+    if not job.holding:
+        return
     rules = inside_job(session, job)
     for task in waiting_tasks(session, job):
         if not session.is_starving(job):
             return
-        session.decided += 1
         statement = session.statement()
         search.place(Preemptor(task, job, queue), rules, statement)
         if not finish(session, search, statement, job, "preempt"):

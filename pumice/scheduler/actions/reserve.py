@@ -49,9 +49,16 @@ def _go_on(session: Session, job: Job, ends: float) -> None:
         return
     for each in session.extensions.reserved_nodes:
         node = each.call(job, session.usable)
-        if node is not None and node not in reservation.nodes:
+        if node is not None and node not in {*reservation.nodes, *_emptied(session, job)}:
             session.reserve(reservation.with_node(node))
             return
+
+
+def _emptied(session: Session, job: Job) -> frozenset[str]:
+    """Nodes on which pods had to go for another gang; they can be reserved once its pods are there."""
+    held = {key: task.nominated for key, task in session.state.nominees.items()}
+    held |= {key: session.pipelined[key] for key in session.nominated}
+    return frozenset(node for key, node in held.items() if session.state.tasks[key].job != job.key)
 
 
 def _has_waiting(job: Job) -> bool:
@@ -59,11 +66,14 @@ def _has_waiting(job: Job) -> bool:
 
 
 def may_be_target(session: Session, job: Job) -> bool:
-    """Whether nodes may be reserved for a gang: it waits as a whole, and nothing but room keeps it waiting."""
+    """Whether nodes may be reserved for a gang: it waits as a whole, and nothing but room on nodes keeps it waiting."""
     queue = session.state.queues.get(job.queue)
     if job.group is None or job.key in session.state.quarantined:
         return False
     if queue is None or not queue.is_open:
+        return False
+    least = job.least_asked(max(job.min_member - job.ready, 1))
+    if not session.has_room(queue, job.minimum if least is None else least):
         return False
     if session.is_pending(job) and not job.tasks:
         return True  # its pods are made once it is let into its queue

@@ -1,9 +1,8 @@
 """For every node, how little could be evicted there for a pod: a lower bound, in columns and then in a heap.
 
-Each candidate is shown to the plugins as if it were the only one on its node. Who may not go then may not go at all,
-because plugins only become stricter with every pod that goes before. From what remains follows for each node whether the
-pod can fit at all, the lowest priority that a victim can have, and the least number of victims. The search looks at nodes
-in this order, and computes exactly what it looks at; what it finds replaces the bound.
+From the running pods that may go (`running`) follows for each node whether the pod can fit at all, the lowest priority that a
+victim can have, and the least number of victims. The search looks at nodes in this order, and computes exactly what it
+looks at; what it finds replaces the bound.
 """
 
 import heapq
@@ -12,13 +11,11 @@ from collections.abc import Container, Iterable
 import numpy as np
 
 from pumice.scheduler.board import Board
-from pumice.scheduler.eviction.rules import HALF, Rules, importance
-from pumice.scheduler.eviction.running import all_candidates
+from pumice.scheduler.eviction.rules import HALF, importance
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.session import Session
-from pumice.scheduler.victims import allowed
 
 __all__ = ["NO_VICTIM", "Bounds", "Cost"]
 
@@ -38,8 +35,14 @@ class Bounds:
 
     __slots__ = ("_by_node", "_costs", "_heap", "_raised", "_scores", "_seen", "_session", "board")
 
-    def __init__(self, session: Session, preemptor: Preemptor, rules: Rules) -> None:
-        """Look at all nodes as they are now."""
+    def __init__(self, session: Session, preemptor: Preemptor, victims: Ints) -> None:
+        """Look at all nodes as they are now.
+
+        Args:
+            session: The session.
+            preemptor: A pod of the class.
+            victims: Rows of the running pods that may go, each if it is the only one of its node.
+        """
         self._session = session
         self.board: Board = session.board(preemptor.task, preemptor.queue.metadata.name)
         self._seen = len(session.ledger.log)
@@ -48,9 +51,8 @@ class Bounds:
         self._raised: set[int] = set()
         columns = [(-column).tolist() for column in self.board.scores()]
         self._scores: list[tuple[float, ...]] = list(zip(*columns, strict=True))
-        rows, candidates = all_candidates(session, self.board.pods.allowed, preemptor, rules)
-        rows = rows[allowed(rules.checks, preemptor, candidates)]
-        self._set_bounds(rows)
+        node = session.view.running.node[victims]
+        self._set_bounds(victims[np.argsort(node, kind="stable")])
         self._heap = list(self._costs.values())
         heapq.heapify(self._heap)
 
@@ -87,7 +89,7 @@ class Bounds:
             fits[:] = False
             fits[there[possible]] = True
             fits |= no_victims
-            tasks = [task for each in rows.tolist() if (task := running.tasks[each]) is not None]
+            tasks = [task for task in map(running.tasks.__getitem__, rows.tolist()) if task]
             ends = [*starts.tolist()[1:], len(rows)]
             for row, start, end in zip(there.tolist(), starts.tolist(), ends, strict=True):
                 self._by_node[row] = tasks[start:end]

@@ -99,11 +99,11 @@ class Planner:
         places = [jobs.setdefault(task.job, len(jobs)) for task in tasks]
         counts = np.diff(np.array(ends), prepend=0)
         candidates = Candidates(
-            tasks,
+            self._session.view.running,
+            np.array([task.row for task in tasks], dtype=np.int64),
             [self._session.state.jobs[key] for key in jobs],
-            np.repeat(np.array(rows, dtype=np.int64), counts),
             np.array(places, dtype=np.int64),
-            self._session.view.running.vectors[[task.row for task in tasks]],
+            np.repeat(np.array(rows, dtype=np.int64), counts),
         )
         found: list[bool] = allowed(self._rules.checks, preemptor, candidates).tolist()
         return found
@@ -112,6 +112,8 @@ class Planner:
         self, preemptor: Preemptor, row: int, candidates: Sequence[Task], statement: Statement
     ) -> list[Task] | None:
         """The same by evicting one after the other, and undoing it."""
+        if not candidates and not self._bounds.board.fits_later()[row]:
+            return None
         savepoint = statement.savepoint()
         chosen: list[Task] = []
         if not self._fits(preemptor, row):

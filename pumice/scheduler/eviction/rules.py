@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pumice.api.queues import Queue
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.running import VICTIMS
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import Extension, SortKey
 from pumice.scheduler.session import Session
 
@@ -37,24 +36,37 @@ class Rules:
         name: Distinguishes rules of several kinds.
         checks: The plugins' checks; see `victims.allowed`.
         accepts: Gangs whose pods are candidates.
-        statuses: Statuses of candidates.
+        only_running: Whether pods that are bound and do not run yet are no candidates.
         own_job: Whether the answer depends on which gang asks, besides what plugins say.
+        without: Gang whose pods are no candidates though it is accepted; empty for none.
+        inside: Gang that is the only one accepted; empty where many are.
         queue_key: Place of a victim's queue among queues; None where all candidates have the same queue.
     """
 
     name: str
     checks: Sequence[Extension[VictimCheck]]
     accepts: Callable[[Job], bool]
-    statuses: frozenset[Status]
+    only_running: bool
     own_job: bool
+    without: str = ""
+    inside: str = ""
     queue_key: Callable[[Queue], SortKey] | None = None
 
     def preemptor_class(self, session: Session, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted from the same nodes."""
-        said = tuple(by(preemptor) for by in session.extensions.preemptor_classes)
+        said = self._said(session, preemptor)
         is_alone = self.own_job or session.is_target(preemptor.job.key)
         job = preemptor.job.key if is_alone else ""
         return self.name, preemptor.queue.metadata.name, session.alike(preemptor.task), job, said
+
+    def survey_class(self, session: Session, preemptor: Preemptor) -> Hashable:
+        """Equal for pods for which the same pods may be evicted, if they may use their nodes."""
+        queue, best_effort = preemptor.queue.metadata.name, preemptor.task.is_best_effort
+        return self.name, queue, self.inside, best_effort, self._said(session, preemptor)
+
+    @staticmethod
+    def _said(session: Session, preemptor: Preemptor) -> Hashable:
+        return tuple([by(preemptor) for by in session.extensions.preemptor_classes])
 
 
 def between_jobs(session: Session, job: Job) -> Rules:
@@ -62,9 +74,10 @@ def between_jobs(session: Session, job: Job) -> Rules:
     return Rules(
         "jobs",
         session.extensions.preemptable,
-        lambda other: other.row == job.row and other is not job and other.group is not None,
-        VICTIMS,
+        lambda other: other.row == job.row and other.group is not None,
+        only_running=False,
         own_job=job.holding > 0,
+        without=job.key,
     )
 
 
@@ -74,8 +87,9 @@ def inside_job(session: Session, job: Job) -> Rules:
         "inside",
         session.extensions.preemptable,
         lambda other: other is job,
-        VICTIMS,
+        only_running=False,
         own_job=True,
+        inside=job.key,
     )
 
 
@@ -91,7 +105,7 @@ def between_queues(session: Session, queue: Queue) -> Rules:
         "queues",
         session.extensions.reclaimable,
         accepts,
-        frozenset({Status.RUNNING}),
+        only_running=True,
         own_job=False,
         queue_key=lambda other: session.victim_queue_key(other, queue),
     )

@@ -1,79 +1,118 @@
-"""Running pods that an action may look at for a pod, and why none or too few of them may go."""
+"""Which running pods may go for a pod, whatever nodes it may use, and what speaks against the others.
 
-from itertools import compress
+Each candidate is shown to the plugins as if it were the only one on its node. Who may not go then may not go at all,
+because plugins only become stricter with every pod that goes before. What they say is kept for all pods that ask about whom they say
+the same, so that many gangs that wait cost little more than one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from pumice.scheduler.eviction.rules import Rules
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.model.running import VICTIMS
+from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.session import Session
-from pumice.scheduler.victims import Spared, allowed, refusals
+from pumice.scheduler.victims import Judgement, Spared, judge
 
-__all__ = ["all_candidates", "why_spared"]
+__all__ = ["Survey", "survey"]
 
 
-def all_candidates(
-    session: Session, usable: Bools, preemptor: Preemptor, rules: Rules
-) -> tuple[Ints, Candidates]:
-    """Running pods that rules let an action look at, by node, each as if it were the only one on its node.
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Running pods that an action may look at.
 
-    Args:
-        session: The session.
-        usable: Nodes that the preemptor may use, by row.
-        preemptor: The pod for which others may have to go.
-        rules: Which pods the action may evict.
-
-    Returns:
-        Their rows in the table of running pods, and the same in the form that plugins are asked with.
+    Attributes:
+        running: The table of running pods.
+        rows: Their rows in it, ascending.
+        is_open: Those that are preemptable, and whose eviction was not refused a moment ago.
+        may: Those that may go.
+        judgement: What plugins say about those that are open.
     """
+
+    running: RunningTable
+    rows: Ints
+    is_open: Bools
+    may: Bools
+    judgement: Judgement
+
+    def victims(self, usable: Bools, rules: Rules) -> Ints:
+        """Rows of the pods that may go.
+
+        Args:
+            usable: Nodes that the pod may use that asks.
+            rules: Which gang's pods are left out.
+        """
+        rows = self.rows[self.may]
+        return rows[self._asked(rows, usable, rules)]
+
+    def spared(self, action: str, usable: Bools, rules: Rules) -> Spared:
+        """Count what speaks against evicting the pods that the action looked at; arguments as for `victims`."""
+        asked = self._asked(self.rows, usable, rules)
+        is_refused = asked[self.is_open] & ~self.judgement.may
+        return Spared(
+            action=action,
+            candidates=int(np.count_nonzero(asked)),
+            allowed=int(np.count_nonzero(asked & self.may)),
+            protected=int(np.count_nonzero(asked & ~self.is_open)),
+            by=dict(_by_plugin(self.judgement, is_refused)),
+        )
+
+    def _asked(self, rows: Ints, usable: Bools, rules: Rules) -> Bools:
+        asked: Bools = usable[self.running.node[rows]]
+        own = self.running.number(rules.without) if rules.without else -1
+        if own >= 0:
+            asked &= self.running.gang[rows] != own
+        return asked
+
+
+def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
+    """Look at all running pods for one that asks, and for all for which `Rules.survey_class` is the same."""
     running, jobs = session.view.running, session.state.jobs
-    count = len(running.tasks)
-    mask = _looked_at(session, usable, preemptor, rules) & running.preemptable[:count]
-    rows = np.flatnonzero(mask)
-    rows = rows[np.argsort(running.node[rows], kind="stable")]
-    tasks = [task for row in rows.tolist() if (task := running.tasks[row]) is not None]
-    if session.state.spared or rules.statuses != VICTIMS:
-        may = [task.status in rules.statuses and not session.view.is_spared(task) for task in tasks]
-        rows = rows[np.array(may, dtype=np.bool_)]
-        tasks = list(compress(tasks, may))
-    numbers, places = np.unique(running.gang[rows], return_inverse=True)
-    gangs = [jobs[running.gangs[number]] for number in numbers.tolist()]
-    alone = np.arange(len(rows))
-    return rows, Candidates(tasks, gangs, alone, places, running.vectors[rows])
+    rows = _looked_at(session, preemptor, rules)
+    is_open: Bools = running.preemptable[rows]
+    if rules.only_running:
+        is_open &= running.runs[rows]
+    for key in session.state.spared:
+        task = session.state.tasks.get(key)
+        if task is not None and task.row >= 0 and session.view.is_spared(task):
+            is_open &= rows != task.row
+    gangs = running.gang[rows[is_open]]
+    numbers = np.flatnonzero(np.bincount(gangs, minlength=1))
+    places = np.zeros(len(running.gangs), dtype=np.int64)
+    places[numbers] = np.arange(len(numbers))
+    named = [jobs[running.gangs[number]] for number in numbers.tolist()] if len(gangs) else []
+    candidates = Candidates(running, rows[is_open], named, places[gangs])
+    judgement = judge(rules.checks, preemptor, candidates)
+    may = np.zeros(len(rows), dtype=np.bool_)
+    may[is_open] = judgement.may
+    return Survey(running, rows, is_open, may, judgement)
 
 
-def _looked_at(session: Session, usable: Bools, preemptor: Preemptor, rules: Rules) -> Bools:
-    """The same as a mask of the table, whether or not they are preemptable."""
+def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
     running, jobs = session.view.running, session.state.jobs
     count = len(running.tasks)
     accepted = np.array(
         [bool(key) and rules.accepts(jobs[key]) for key in running.gangs], dtype=np.bool_
     )
+    if not accepted.any():
+        return np.zeros(0, dtype=np.int64)
     mask: Bools = running.used[:count] & (running.node[:count] >= 0)
-    if not mask.any():
-        return mask
     mask &= accepted[running.gang[:count]]
-    mask &= usable[running.node[:count]]
     if preemptor.task.is_best_effort:
         asked = running.vectors[:count].copy()
         asked[:, [PODS, SCORED_CPU, SCORED_MEMORY]] = 0
         mask &= ~asked.any(axis=1)
-    return mask
+    return np.flatnonzero(mask)
 
 
-def why_spared(
-    session: Session, action: str, usable: Bools, preemptor: Preemptor, rules: Rules
-) -> Spared:
-    """Count what speaks against evicting the pods that an action looked at."""
-    count = int(np.count_nonzero(_looked_at(session, usable, preemptor, rules)))
-    _, candidates = all_candidates(session, usable, preemptor, rules)
-    may = allowed(rules.checks, preemptor, candidates)
-    return Spared(
-        action=action,
-        candidates=count,
-        allowed=int(np.count_nonzero(may)),
-        protected=count - len(candidates),
-        by=refusals(rules.checks, preemptor, candidates, ~may),
-    )
+def _by_plugin(judgement: Judgement, refused: Bools) -> Mapping[str, int]:
+    """How many of the refused each plugin refuses; under an empty name where no plugin has an answer."""
+    places = judgement.refused_by[refused]
+    counts = {
+        name: int(np.count_nonzero(places == place)) for place, name in enumerate(judgement.plugins)
+    }
+    counts[""] = int(np.count_nonzero(places < 0))
+    return {name: count for name, count in counts.items() if count}

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pumice.scheduler.eviction.bounds import Bounds
 from pumice.scheduler.eviction.plans import Plan, Planner
 from pumice.scheduler.eviction.rules import Rules, VictimOrder
-from pumice.scheduler.eviction.running import why_spared
+from pumice.scheduler.eviction.running import Survey, survey
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.session import Session
@@ -33,6 +33,8 @@ class Search:
         self._orders: list[VictimOrder] = []
         self._places: dict[Hashable, int] = {}
         self._spared: dict[Hashable, Spared] = {}
+        self._surveys: dict[Hashable, Survey] = {}
+        self._surveyed = 0
         self._gangs: dict[Hashable, str] = {}
 
     # -- statements --------------------------------------------------------------------------
@@ -44,6 +46,8 @@ class Search:
 
     def discard(self, statement: Statement) -> None:
         """Undo the decisions of a statement, and what was computed from them."""
+        if not len(statement):
+            return
         statement.discard()
         for key in self._tentative:
             del self._classes[key]
@@ -89,11 +93,12 @@ class Search:
 
     def note_spared(self, action: str, preemptor: Preemptor, rules: Rules) -> None:
         """Note why evictions did not help a gang; gangs with such pods share the answer."""
-        key = rules.preemptor_class(self._session, preemptor)
+        usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
+        own = rules.without if rules.own_job else ""
+        key = (rules.survey_class(self._session, preemptor), own, usable.tobytes())
         if key not in self._spared:
-            board = self._session.board(preemptor.task, preemptor.queue.metadata.name)
-            usable = board.pods.allowed
-            self._spared[key] = why_spared(self._session, action, usable, preemptor, rules)
+            seen = self._survey(preemptor, rules)
+            self._spared[key] = seen.spared(action, usable, rules)
         found = self._spared[key]
         if preemptor.task.never_preempts:
             found = replace(found, never=True)
@@ -101,6 +106,22 @@ class Search:
             self._session.spared.setdefault(preemptor.job.key, {})[action] = found
 
     # -- looking -----------------------------------------------------------------------------
+
+    def may_help(self, preemptor: Preemptor, rules: Rules) -> bool:
+        """Whether any pod may go from a node that a pod may use."""
+        usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
+        return bool(len(self._survey(preemptor, rules).victims(usable, rules)))
+
+    def _survey(self, preemptor: Preemptor, rules: Rules) -> Survey:
+        moment = len(self._session.ledger.log)
+        if self._surveyed != moment:
+            self._surveys.clear()
+            self._surveyed = moment
+        key = rules.survey_class(self._session, preemptor)
+        found = self._surveys.get(key)
+        if found is None:
+            found = self._surveys[key] = survey(self._session, preemptor, rules)
+        return found
 
     def find(self, preemptor: Preemptor, rules: Rules, statement: Statement) -> Plan | None:
         """The best plan for a pod."""
@@ -143,7 +164,9 @@ class Search:
             if self._session.extensions.grows_stricter and gang != preemptor.job.key:
                 known[0].reset()  # the last gang came to stricter answers than this one starts with
         else:
-            bounds = Bounds(self._session, preemptor, rules)
+            usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
+            victims = self._survey(preemptor, rules).victims(usable, rules)
+            bounds = Bounds(self._session, preemptor, victims)
             order = VictimOrder(self._session, rules)
             self._orders.append(order)
             known = bounds, Planner(self._session, rules, bounds, order)

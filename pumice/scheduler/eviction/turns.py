@@ -4,7 +4,7 @@ A gang that found no node is not tried again before something changes that makes
 any change, so such gangs look for them again after any change, but once a second at most.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.rules import Rules
@@ -47,7 +47,10 @@ def seek(
     session: Session, search: Search, rules: Rules, queue: Queue, job: Job, *, reclaims: bool
 ) -> Statement:
     """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
+    session.preemptions += 1
     statement = session.statement()
+    if "allocate" in session.view.actions and not _may_help(session, search, rules, queue, job):
+        return statement
     tasks = waiting_tasks(session, job)
     kinds = {session.alike(task) for task in tasks}
     counted = None
@@ -84,7 +87,6 @@ def _try(
     for task in tasks:
         if not session.is_starving(job):
             break
-        session.decided += 1
         kind = session.alike(task)
         if kind in failed:
             left.append(task)
@@ -115,19 +117,30 @@ def _jobs(session: Session, action: str) -> list[Job]:
 
 def waiting_tasks(session: Session, job: Job) -> list[Task]:
     """Pods of a gang for which others may be evicted, in their order."""
-    tasks = [
-        task
-        for task in job.tasks.values()
-        if task.status is Status.PENDING
-        and not task.gates
-        and not task.never_preempts
-        and session.why_impossible(task.shape) is None
-    ]
+    tasks = [task for task in _asking(job) if session.why_impossible(task.shape) is None]
     return sorted(tasks, key=session.task_key)
+
+
+def _asking(job: Job) -> Iterator[Task]:
+    for task in job.tasks.values():
+        if task.status is Status.PENDING and not task.gates and not task.never_preempts:
+            yield task
+
+
+def _may_help(session: Session, search: Search, rules: Rules, queue: Queue, job: Job) -> bool:
+    """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`."""
+    alike = {(task.shape.number, task.priority, task.role): task for task in _asking(job)}
+    return any(
+        session.why_impossible(task.shape) is None
+        and search.may_help(Preemptor(task, job, queue), rules)
+        for task in alike.values()
+    )
 
 
 def explain(session: Session, search: Search, rules: Rules, job: Job, action: str) -> None:
     """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
+    if not session.is_explained(job):
+        return
     tasks = [task for task in job.tasks.values() if task.status is Status.PENDING]
     outcome = session.outcomes.get(job.key)
     if outcome is not None and outcome.failed is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.tasks import Task
 
 __all__ = ["Candidates", "Preemptor", "VictimCheck", "any_preemptor", "gang_of"]
@@ -46,7 +47,6 @@ class Candidates:
     """Running pods that might have to go, by node and then in the order in which they would.
 
     Attributes:
-        tasks: The pods.
         jobs: Gangs of the candidates.
         node: Row of the node, ascending.
         job: Place of its gang in `jobs`.
@@ -54,25 +54,61 @@ class Candidates:
         vectors: What each takes, by candidate and column.
     """
 
-    __slots__ = ("job", "jobs", "node", "queue", "tasks", "vectors")
+    __slots__ = (
+        "_are_alone",
+        "_rows",
+        "_running",
+        "_tasks",
+        "job",
+        "jobs",
+        "node",
+        "queue",
+        "vectors",
+    )
 
     def __init__(
         self,
-        tasks: Sequence[Task],
+        running: RunningTable,
+        rows: Ints,
         jobs: Sequence[Job],
-        node: Ints,
         job: Ints,
-        vectors: Ints,
+        node: Ints | None = None,
     ) -> None:
-        self.tasks = tasks
+        """Candidates in order.
+
+        Args:
+            running: Running pods.
+            rows: Their rows there.
+            jobs: Their gangs.
+            job: Place of the gang of each in `jobs`.
+            node: Row of the node of each, ascending; without it, each is asked about as if it were the only one on its node.
+        """
+        self._running = running
+        self._rows = rows
+        self._tasks: Sequence[Task] | None = None
+        self._are_alone = node is None
         self.jobs = jobs
-        self.node = node
+        self.node: Ints = np.arange(len(rows)) if node is None else node
         self.job = job
         self.queue: Ints = np.array([each.row for each in jobs], dtype=np.int64)[job]
-        self.vectors = vectors
+        self.vectors: Ints = running.vectors[rows]
 
     def __len__(self) -> int:
-        return len(self.tasks)
+        return len(self._rows)
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """The pods; where a column says it, that is faster for many."""
+        if self._tasks is None:
+            found = map(self._running.tasks.__getitem__, self._rows.tolist())
+            self._tasks = [task for task in found if task is not None]
+        return self._tasks
+
+    @property
+    def critical(self) -> Bools:
+        """Whether Kubernetes counts a pod as critical."""
+        found: Bools = self._running.critical[self._rows]
+        return found
 
     def of_jobs(self, value: Callable[[Job], int]) -> Ints:
         """A number for each candidate that follows from its gang."""
@@ -90,6 +126,8 @@ class Candidates:
         Args:
             group: Number of a group by candidate, such as `job` or `queue`.
         """
+        if self._are_alone:
+            return np.zeros(len(self), dtype=np.int64)
         order, starts = self._grouped(group)
         places = np.arange(len(order))
         counts = np.empty(len(order), dtype=np.int64)
@@ -98,6 +136,8 @@ class Candidates:
 
     def taken_before(self, group: Ints) -> Ints:
         """What candidates of the same node and group that come before each take, by candidate and column."""
+        if self._are_alone:
+            return np.zeros_like(self.vectors)
         order, starts = self._grouped(group)
         sums = np.zeros((len(order) + 1, self.vectors.shape[1]), dtype=np.int64)
         np.cumsum(self.vectors[order], axis=0, out=sums[1:])

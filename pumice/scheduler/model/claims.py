@@ -1,18 +1,26 @@
-"""Claims to volumes: which of a pod's are bound, and on which nodes their volumes can be used.
-
-A claim is bound by others (a provisioner, an administrator); a pod whose claims are all bound is placed on a node from
-which their volumes can be reached: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#node-affinity.
-"""
+"""What pods and claims ask of volumes: the names of claims, and what makes two claims ask for the same."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from pumice.api.pods import NodeSelector, PodVolume
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+import msgspec
 
-__all__ = ["ZONES", "ClaimTable", "Zone", "claim_names"]
+from pumice.api.pods import PodVolume
+from pumice.api.quantities import QuantityError, parse_milli
+from pumice.api.volumes import PersistentVolumeClaim
 
-BOUND = "Bound"
+__all__ = [
+    "EXCLUSIVE",
+    "ZONES",
+    "Wanted",
+    "Zone",
+    "claim_names",
+    "ephemeral_claim_names",
+    "size_of",
+]
+
 EXCLUSIVE = "ReadWriteOncePod"
+"""Access mode of claims that one pod at a time may use."""
 ZONES = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -25,6 +33,8 @@ label it may have its successor. A node without any of them is in no zone and ma
 Zone = tuple[str, frozenset[str]]
 """A label, and its values of which a node must have one."""
 
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
 
 def claim_names(pod: str, volumes: Sequence[PodVolume] | None) -> Iterator[str]:
     """Names of the claims that a pod mounts; a generic ephemeral volume has one named `<pod>-<volume>`."""
@@ -35,99 +45,63 @@ def claim_names(pod: str, volumes: Sequence[PodVolume] | None) -> Iterator[str]:
             yield f"{pod}-{volume.name}"
 
 
-class ClaimTable:
-    """All claims and volumes.
+def ephemeral_claim_names(pod: str, volumes: Sequence[PodVolume] | None) -> Iterator[str]:
+    """Names of the claims of a pod's generic ephemeral volumes."""
+    for volume in volumes or ():
+        if volume.persistent_volume_claim is None and volume.ephemeral is not None:
+            yield f"{pod}-{volume.name}"
+
+
+class Wanted(NamedTuple):
+    """What a claim asks for; volumes suit claims that ask for the same equally well.
 
     Attributes:
-        version: Grows with every change that matters to placement.
+        size: In milli-bytes.
+        storage_class: Name of its StorageClass.
+        modes: Access modes.
+        selector: Its label selector, encoded; empty for none.
+        volume_mode: `Filesystem` or `Block`.
+        attributes_class: Name of its VolumeAttributesClass.
+        reserved: Volume that is reserved for it; empty for none.
+        node: Node for which its provisioner has been asked; empty for none.
     """
 
-    __slots__ = ("_assumes_bound", "_claims", "_volumes", "version")
+    size: int
+    storage_class: str
+    modes: frozenset[str]
+    selector: bytes
+    volume_mode: str
+    attributes_class: str
+    reserved: str
+    node: str
 
-    def __init__(self, *, assumes_bound: bool = False) -> None:
-        """Make a table.
+    @classmethod
+    def of(cls, claim: PersistentVolumeClaim, reserved: str) -> "Wanted":
+        """What a claim asks for.
 
         Args:
-            assumes_bound: Whether a claim that is not known counts as bound, to a volume that every node reaches:
-                for simulations, whose files rarely hold claims.
+            claim: The claim.
+            reserved: Volume that is reserved for it.
         """
-        self._assumes_bound = assumes_bound
-        self._claims: dict[str, PersistentVolumeClaim] = {}
-        self._volumes: dict[str, PersistentVolume] = {}
-        self.version = 0
-
-    # -- events ------------------------------------------------------------------------------
-
-    def set_claim(self, claim: PersistentVolumeClaim) -> bool:
-        """Take in a claim; True when something that matters changed."""
-        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
-        old = self._claims.get(key)
-        self._claims[key] = claim
-        return self._changed(
-            old is None
-            or old.spec != claim.spec
-            or old.status.phase != claim.status.phase
-            or old.metadata.deletion_timestamp != claim.metadata.deletion_timestamp
+        spec = claim.spec
+        return cls(
+            size_of(spec.resources.requests),
+            claim.storage_class,
+            frozenset(spec.access_modes or ()),
+            b"" if spec.selector is None else _ENCODER.encode(spec.selector),
+            spec.volume_mode or "Filesystem",
+            spec.volume_attributes_class_name or "",
+            reserved,
+            claim.selected_node,
         )
 
-    def remove_claim(self, namespace: str, name: str) -> bool:
-        """Forget a claim."""
-        return self._changed(self._claims.pop(f"{namespace}/{name}", None) is not None)
 
-    def set_volume(self, volume: PersistentVolume) -> bool:
-        """Take in a volume; True when something that matters changed."""
-        old = self._volumes.get(volume.metadata.name)
-        self._volumes[volume.metadata.name] = volume
-        return self._changed(
-            old is None or old.spec != volume.spec or old.metadata.labels != volume.metadata.labels
-        )
-
-    def remove_volume(self, name: str) -> bool:
-        """Forget a volume."""
-        return self._changed(self._volumes.pop(name, None) is not None)
-
-    def _changed(self, changed: bool) -> bool:
-        self.version += changed
-        return changed
-
-    # -- questions ---------------------------------------------------------------------------
-
-    def problem(self, key: str) -> str | None:
-        """Why a pod with this claim, `namespace/name`, cannot be placed on any node; None when it can."""
-        claim = self._claims.get(key)
-        name = key.partition("/")[2]
-        if claim is None:
-            return None if self._assumes_bound else f'persistentvolumeclaim "{name}" not found'
-        if claim.metadata.deletion_timestamp:
-            return f'persistentvolumeclaim "{name}" is being deleted'
-        phase = claim.status.phase or "Pending"
-        if phase != BOUND:
-            return (
-                f'persistentvolumeclaim "{name}" is {phase}, must be Bound: Pumice does not bind claims; use a '
-                "storage class with volumeBindingMode Immediate, or bind the claim beforehand"
-            )
-        if EXCLUSIVE in (claim.spec.access_modes or ()):
-            return (
-                f'persistentvolumeclaim "{name}" has access mode {EXCLUSIVE}, which Pumice does not support; '
-                "use ReadWriteOnce"
-            )
-        if claim.spec.volume_name not in self._volumes and not self._assumes_bound:
-            volume = claim.spec.volume_name
-            return f'persistentvolume "{volume}" of persistentvolumeclaim "{name}" not found'
-        return None
-
-    def affinity(self, key: str) -> NodeSelector | None:
-        """Nodes from which the volume of a claim can be reached; None when all of them."""
-        volume = self._volume(key)
-        affinity = volume.spec.node_affinity if volume is not None else None
-        return affinity.required if affinity is not None else None
-
-    def zones(self, key: str) -> list[Zone]:
-        """Labels that nodes need for the volume of a claim."""
-        volume = self._volume(key)
-        labels = (volume.metadata.labels if volume is not None else None) or {}
-        return [(name, frozenset(labels[name].split("__"))) for name in ZONES if name in labels]
-
-    def _volume(self, key: str) -> PersistentVolume | None:
-        claim = self._claims.get(key)
-        return self._volumes.get(claim.spec.volume_name) if claim is not None else None
+def size_of(amounts: dict[str, str] | None) -> int:
+    """The storage among amounts, in milli-bytes; 0 where none can be read."""
+    text = (amounts or {}).get("storage")
+    if text is None:
+        return 0
+    try:
+        return parse_milli(text)
+    except QuantityError:
+        return 0

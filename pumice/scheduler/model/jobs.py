@@ -284,6 +284,18 @@ class Job:
             task.status is Status.RELEASING and task.node != "" for task in self.tasks.values()
         )
 
+    def least_asked(self, count: int) -> Ints | None:
+        """What so many of its waiting pods ask for at least, by column; None when none can be placed yet."""
+        vectors = [
+            task.shape.vector
+            for task in self.tasks.values()
+            if task.status is Status.PENDING and not task.gates
+        ]
+        if not vectors:
+            return None
+        least: Ints = np.sort(np.array(vectors), axis=0)[:count].sum(axis=0)
+        return least
+
     def role_count(self, role: str, statuses: Iterable[Status]) -> int:
         """Pods of a role that have one of the statuses."""
         counts = self.roles.get(role)

@@ -192,6 +192,7 @@ class NodeTable:
         running: Pods of gangs that run or are bound.
         peers: What pods say about other pods.
         on_change: Called with row, old node (None for a new one) and new node.
+        on_claims: Called with a pod that mounts claims: when it has been put on a node, and when it has left it.
     """
 
     __slots__ = (
@@ -205,6 +206,7 @@ class NodeTable:
         "leaving_ports",
         "names",
         "on_change",
+        "on_claims",
         "order",
         "peers",
         "ports",
@@ -224,6 +226,7 @@ class NodeTable:
         self.ports: Ports = {}
         self.leaving_ports: Ports = {}
         self.on_change: list[Callable[[int, Node | None, Node], None]] = []
+        self.on_claims: tuple[Callable[[Task], None], Callable[[Task], None]] | None = None
         shape = (_FIRST_CAPACITY, len(axis))
         self._allocatable = np.zeros(shape, np.int64, order="F")
         self._used = np.zeros(shape, np.int64, order="F")
@@ -350,6 +353,8 @@ class NodeTable:
         self._count(task, record, 1)
         if task.status in VICTIMS and task.job:
             self.running.add(task, record.row)
+        if task.shape.claims and self.on_claims is not None:
+            self.on_claims[0](task)
 
     def discard(self, task: Task) -> None:
         """Undo `add`; the pod must have the status it had then."""
@@ -361,6 +366,8 @@ class NodeTable:
             self.running.discard(task)
         task.node = ""
         record.tasks.pop(task.key, None)
+        if task.shape.claims and self.on_claims is not None:
+            self.on_claims[1](task)
 
     def _count(self, task: Task, record: NodeRecord, sign: int) -> None:
         status = task.status

@@ -27,6 +27,8 @@ class RunningTable:
         gang: Number of the gang.
         priority: Priority of the pod.
         preemptable: Whether the pod says that it may be evicted.
+        critical: Whether Kubernetes counts it as critical.
+        runs: Whether it runs; otherwise it is bound.
         vectors: What it takes, by row and column.
     """
 
@@ -36,11 +38,13 @@ class RunningTable:
         "_free_gangs",
         "_numbers",
         "_sizes",
+        "critical",
         "gang",
         "gangs",
         "node",
         "preemptable",
         "priority",
+        "runs",
         "tasks",
         "used",
         "vectors",
@@ -56,6 +60,8 @@ class RunningTable:
         self._sizes: dict[str, int] = {}
         self.used: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self.preemptable: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self.critical: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self.runs: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self.node: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.gang: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.priority: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
@@ -80,6 +86,8 @@ class RunningTable:
         self.gang[row] = self._join(task.job)
         self.priority[row] = task.priority
         self.preemptable[row] = task.is_preemptable
+        self.critical[row] = task.is_critical
+        self.runs[row] = task.status is Status.RUNNING
         self.vectors[row] = task.shape.vector
 
     def discard(self, task: Task) -> None:
@@ -139,6 +147,6 @@ class RunningTable:
 
     def _grow(self) -> None:
         count = len(self.used)
-        for name in ("used", "preemptable", "node", "gang", "priority"):
+        for name in ("used", "preemptable", "critical", "runs", "node", "gang", "priority"):
             setattr(self, name, np.pad(getattr(self, name), (0, count)))
         self.vectors = np.pad(self.vectors, ((0, count), (0, 0)))

@@ -4,6 +4,7 @@ Semantics are Kubernetes' own: https://kubernetes.io/docs/concepts/scheduling-ev
 and https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -23,6 +24,9 @@ from pumice.scheduler.model.nodes import NodeTable
 __all__ = ["NodeMatcher", "tolerates"]
 
 _NAME_FIELD = "metadata.name"
+_DECIMAL = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+"""How the values of taints and tolerations must be written for `Gt` and `Lt`."""
 
 
 class NodeMatcher:
@@ -105,23 +109,31 @@ def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
     """Whether one of the tolerations accepts a taint."""
     return any(
         (not each.effect or each.effect == taint.effect)
-        and (
-            (each.operator == "Exists" and (not each.key or each.key == taint.key))
-            or (
-                each.operator in ("", "Equal")
-                and each.key == taint.key
-                and each.value == taint.value
-            )
-        )
+        and (not each.key or each.key == taint.key)
+        and _accepts(each, taint)
         for each in tolerations
     )
 
 
+def _accepts(toleration: Toleration, taint: Taint) -> bool:
+    """Whether a toleration accepts the value of a taint of its key and effect."""
+    match toleration.operator:
+        case "Exists":
+            return True
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Gt" | "Lt" if all(map(_CANONICAL.fullmatch, (toleration.value, taint.value))):
+            value, bound = _integer(taint.value), _integer(toleration.value)
+            return _beyond(value, bound, above=toleration.operator == "Gt")
+    return False
+
+
 def _integer(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
+    """The number that Go reads in a text: decimal digits with a sign, of at most 64 bits."""
+    if not _DECIMAL.fullmatch(text):
         return None
+    number = int(text)
+    return number if -(1 << 63) <= number < 1 << 63 else None
 
 
 def _beyond(value: int | None, bound: int | None, *, above: bool) -> bool:

@@ -158,7 +158,7 @@ class ShapeTable:
             QuantityError: A request cannot be read.
         """
         spec, meta = pod.spec, pod.metadata
-        requests = pod_requests(spec)
+        requests = pod_requests(spec, pod.status)
         node_affinity = spec.affinity.node_affinity if spec.affinity else None
         key = ShapeKey(
             tuple(sorted(requests.items())),
@@ -224,7 +224,8 @@ def _request(container: Container, name: str, default: int) -> int:
 
 
 def _host_ports(spec: PodSpec) -> Iterator[HostPort]:
-    for container in spec.containers or ():
+    sidecars = [each for each in spec.init_containers or () if each.restart_policy == "Always"]
+    for container in [*sidecars, *(spec.containers or ())]:
         for port in container.ports or ():
             number = port.host_port or (port.container_port if spec.host_network else 0)
             if number:

@@ -94,6 +94,7 @@ class Task:
         node: Name of the node that it is or will be on; empty when there is none.
         order: What the order falls back to: index in the name, age, name.
         gates: Scheduling gates that hold it back, as text.
+        is_held: Whether only the gate that holds a pod until its queue has room holds it back, and this scheduler takes that gate away.
         row: Row in the table of running pods; -1 for others.
         is_preemptable: Whether it may be evicted for others.
         never_preempts: Whether others are never to be evicted for it.
@@ -107,6 +108,7 @@ class Task:
         "counts",
         "gates",
         "is_critical",
+        "is_held",
         "is_preemptable",
         "job",
         "key",
@@ -129,7 +131,7 @@ class Task:
         "version",
     )
 
-    def __init__(self, pod: Pod, shape: PodShape) -> None:
+    def __init__(self, pod: Pod, shape: PodShape, *, opens_gates: bool = False) -> None:
         meta, spec = pod.metadata, pod.spec
         self.namespace = meta.namespace
         self.name = meta.name
@@ -139,7 +141,10 @@ class Task:
         self.role = meta.annotation(keys.TASK_SPEC) or meta.label(keys.TASK_SPEC)
         self.priority = _priority(pod)
         self.pod_priority = spec.priority
-        self.gates = ", ".join(str(gate.get("name", "")) for gate in spec.scheduling_gates or ())
+        gates = [str(gate.get("name", "")) for gate in spec.scheduling_gates or ()]
+        asks = meta.annotation(keys.QUEUE_ALLOCATION_GATE) == "true"
+        self.is_held = opens_gates and asks and gates == [keys.QUEUE_ALLOCATION_GATE]
+        self.gates = "" if self.is_held else ", ".join(gates)
         self.order: tuple[int, float, Natural] = (
             trailing_index(meta.name),
             parse_time(meta.creation_timestamp) or 0.0,
@@ -165,7 +170,7 @@ class Task:
         """What must change for an event to matter, besides status, node and job."""
         return (
             self.shape, self.role, self.priority, self.pod_priority, self.gates, self.order,
-            self.is_preemptable, self.never_preempts, self.is_critical, self.nominated,
+            self.is_preemptable, self.never_preempts, self.is_critical, self.nominated, self.is_held,
         )  # fmt: skip
 
     @property

@@ -3,8 +3,6 @@
 Pods with priority class `system-cluster-critical` or `system-node-critical`, and pods of namespace `kube-system`.
 """
 
-import numpy as np
-
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
@@ -30,7 +28,8 @@ class Conformance:
 
 
 def _not_critical(_: Preemptor, candidates: Candidates) -> Bools:
-    return np.array([not task.is_critical for task in candidates.tasks], dtype=np.bool_)
+    found: Bools = ~candidates.critical
+    return found
 
 
 def _is_free(task: Task) -> bool:

@@ -16,13 +16,12 @@ from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.claims import ZONES
-from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.plugins.pod_affinity import affinity_filter
 from pumice.scheduler.plugins.topology_spread import spread_filter
+from pumice.scheduler.plugins.volume_filters import VOLUME_ARGUMENTS, VolumeFilters, bind_timeout
 from pumice.scheduler.points import DomainFilter, PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -51,6 +50,7 @@ class Predicates:
         self._pod_affinity = arguments.flag("predicate.PodAffinityEnable")
         self._spread = arguments.flag("predicate.PodTopologySpreadEnable")
         self._zones = arguments.flag("predicate.VolumeZoneEnable")
+        self._limits = arguments.flag("predicate.NodeVolumeLimitsEnable")
         self._unsupported = {
             field: words
             for field, (switch, words) in _UNSUPPORTED.items()
@@ -63,11 +63,19 @@ class Predicates:
         register.alike_queues()
         if self._unsupported:
             register.pod_check(self._why_unsupported)
+        volumes = VolumeFilters(session)
         if self._claims:
-            register.pod_check(self._why_unbound)
-            register.node_filter(self._out_of_reach, by_rules=True)
+            register.pod_check(volumes.why_unbound)
+            register.node_filter(volumes.out_of_reach, by_rules=True)
+            register.node_filter(volumes.unprovisionable, by_rules=True)
+            register.node_filter(volumes.unbindable_here, scope="row")
+            if volumes.has_wide_claims:
+                register.node_filter(volumes.unbindable, scope="all")
+                register.node_filter(volumes.in_use, scope="all")
         if self._zones:
-            register.node_filter(self._other_zones, by_rules=True)
+            register.node_filter(volumes.other_zones, by_rules=True)
+        if self._limits:
+            register.node_filter(volumes.too_many, scope="row")
         register.node_filter(self._unschedulable, by_rules=True)
         if self._affinity:
             register.node_filter(self._node_affinity, by_rules=True)
@@ -96,39 +104,6 @@ class Predicates:
 
     def _by_spread(self, pods: PodClass) -> DomainFilter | None:
         return spread_filter(self._session, pods)
-
-    def _why_unbound(self, shape: PodShape) -> Reason | None:
-        for key in shape.claims:
-            if problem := self._session.claims.problem(key):
-                return Reason("VolumeNotBound", problem, {"claim": key})
-        return None
-
-    def _out_of_reach(self, pods: PodClass, rows: Rows) -> Verdict | None:
-        claims = self._session.claims
-        selectors = [found for key in pods.shape.claims if (found := claims.affinity(key))]
-        if not selectors:
-            return None
-        matches = np.ones(len(self._session.node_names), dtype=np.bool_)
-        for selector in selectors:
-            matches &= self._session.matcher.selector(selector)
-        codes: Ints = (~matches[rows.index]).astype(np.int64)
-        return Verdict(codes, ("node(s) had volume node affinity conflict",))
-
-    def _other_zones(self, pods: PodClass, rows: Rows) -> Verdict | None:
-        claims = self._session.claims
-        zones = [zone for key in pods.shape.claims for zone in claims.zones(key)]
-        if not zones:
-            return None
-        label = self._session.facts.label
-        matches = np.ones(len(self._session.node_names), dtype=np.bool_)
-        for name, values in zones:
-            absent = label(name).codes == ABSENT
-            successor = label(ZONES[name]).where(values.__contains__)
-            matches &= label(name).where(values.__contains__) | (absent & successor)
-        in_no_zone = np.logical_and.reduce([label(name).codes == ABSENT for name in ZONES])
-        matches |= in_no_zone
-        codes: Ints = (~matches[rows.index]).astype(np.int64)
-        return Verdict(codes, ("node(s) had no available volume zone",))
 
     def _unschedulable(self, pods: PodClass, rows: Rows) -> Verdict | None:
         cordoned = self._session.facts.unschedulable[rows.index]
@@ -219,6 +194,7 @@ SPEC = PluginSpec(
     name="predicates",
     summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports, other pods, volumes.",
     build=Predicates,
+    bind_timeout=bind_timeout,
     arguments=(
         Argument("predicate.NodeAffinityEnable", True, "Look at node selector and node affinity."),
         Argument("predicate.NodePortsEnable", True, "Look at host ports."),
@@ -228,19 +204,11 @@ SPEC = PluginSpec(
             True,
             "Look at required pod affinity and anti-affinity, of the pod and of those on nodes.",
         ),
-        Argument("predicate.NodeVolumeLimitsEnable", True, "Volume limits.", is_absent=True),
-        Argument(
-            "predicate.VolumeZoneEnable", True, "Look at the zones of the volumes of bound claims."
-        ),
+        *VOLUME_ARGUMENTS,
         Argument(
             "predicate.PodTopologySpreadEnable",
             True,
             "Look at topology spread constraints that say DoNotSchedule.",
-        ),
-        Argument(
-            "predicate.VolumeBindingEnable",
-            True,
-            "Place pods when their claims are bound, on nodes that reach the volumes.",
         ),
         Argument(
             "predicate.DynamicResourceAllocationEnable",

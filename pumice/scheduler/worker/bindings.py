@@ -18,6 +18,7 @@ from pumice.api.pods import Pod
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
+from pumice.scheduler.worker.gates import open_gate
 from pumice.scheduler.worker.pod_requests import Decision, PodRequests
 
 __all__ = ["Binder"]
@@ -71,8 +72,11 @@ class Binder(PodRequests[_Binding]):
             self._count("node")
             self._give_up(key, decision)
             return None
-        request = self._context.client.bind(meta.namespace, meta.name, decision.node, meta.uid)
+        current = self._current(key)
         try:
+            if current is not None and current.spec.scheduling_gates:
+                await open_gate(self._context, meta)
+            request = self._context.client.bind(meta.namespace, meta.name, decision.node, meta.uid)
             await self._context.sent.send(request)
         except NotFound as error:
             self._count("gone")

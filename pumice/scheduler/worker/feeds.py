@@ -16,7 +16,7 @@ from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cluster.cache import WatchCache, wait_settled
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
@@ -48,6 +48,8 @@ class Caches:
         priority_classes: The priority classes.
         claims: Claims to volumes.
         volumes: Persistent volumes.
+        storage_classes: Classes of claims and volumes.
+        csi_nodes: How many volumes nodes can attach.
         quotas: Quotas of namespaces.
         budgets: PodDisruptionBudgets.
     """
@@ -64,6 +66,8 @@ class Caches:
             client, kinds.PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim, clock=clock
         )
         self.volumes = WatchCache(client, kinds.PERSISTENT_VOLUME, PersistentVolume, clock=clock)
+        self.storage_classes = WatchCache(client, kinds.STORAGE_CLASS, StorageClass, clock=clock)
+        self.csi_nodes = WatchCache(client, kinds.CSI_NODE, CsiNode, clock=clock)
         self.quotas = WatchCache(client, kinds.RESOURCE_QUOTA, ResourceQuota, clock=clock)
         self.budgets = WatchCache(
             client, kinds.POD_DISRUPTION_BUDGET, PodDisruptionBudget, clock=clock
@@ -79,6 +83,8 @@ class Caches:
             self.priority_classes,
             self.claims,
             self.volumes,
+            self.storage_classes,
+            self.csi_nodes,
             self.quotas,
             self.budgets,
             self.pod_groups,
@@ -119,6 +125,10 @@ class Caches:
                 by_name(state.remove_priority_class),
             )
             await feed(self.queues, state.set_queue, by_name(state.remove_queue))
+            await feed(
+                self.storage_classes, state.set_storage_class, by_name(state.remove_storage_class)
+            )
+            await feed(self.csi_nodes, state.set_csi_node, by_name(state.remove_csi_node))
             await feed(self.claims, state.set_claim, by_both(state.remove_claim))
             await feed(self.volumes, state.set_volume, by_name(state.remove_volume))
             await feed(self.quotas, state.set_quota, by_both(state.remove_quota))

@@ -17,11 +17,13 @@ from pumice.cluster.events import Reference
 from pumice.cluster.lifecycle import Eternal
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
+from pumice.scheduler.worker.claim_bindings import ClaimBinder
 from pumice.scheduler.worker.conditions import PodConditions
 from pumice.scheduler.worker.configuration import ConfigInForce
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.feeds import Caches
+from pumice.scheduler.worker.gates import GateOpener
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.quarantine import Quarantine
 from pumice.scheduler.worker.queue_statuses import QueueStatuses
@@ -123,6 +125,7 @@ class _Term:
                 scheduler_names=settings.scheduler_names,
                 default_queue=settings.default_queue,
                 pace=settings.pace,
+                opens_gates=settings.opens_gates,
             ),
             caches=worker.caches,
             recorder=worker.recorder,
@@ -132,11 +135,15 @@ class _Term:
             leads=worker.leads,
         )
         self._binder = Binder(context)
+        self._claims = ClaimBinder(
+            context, self._binder.bind, lambda: self._config.config.bind_timeout
+        )
         self._evictor = Evictor(context)
+        self._gates = GateOpener(context)
         self._quarantine = Quarantine(context)
         self._statuses = PodGroupStatuses(context)
         self._queue_statuses = QueueStatuses(context)
-        self._conditions = PodConditions(context, self._binder.is_binding)
+        self._conditions = PodConditions(context, self._is_binding)
 
     @property
     def problem(self) -> str | None:
@@ -162,13 +169,17 @@ class _Term:
         try:
             async with (
                 context.caches.feeding(context.state, self._news),
+                self._claims.watching(),
                 asyncio.TaskGroup() as group,
             ):
                 queues = ensure_queues(context.client, context.clock, settings.default_queue)
                 group.create_task(queues, name="queues")
                 group.create_task(self._binder.run(settings.concurrent_binds), name="bindings")
+                group.create_task(self._claims.run(settings.concurrent_writes), name="claims")
                 evictions = self._evictor.run(settings.concurrent_evictions)
                 group.create_task(evictions, name="evictions")
+                gates = self._gates.run(settings.concurrent_gates)
+                group.create_task(gates, name="gates")
                 group.create_task(self._quarantine.run(), name="quarantine")
                 group.create_task(self._statuses.run(writes), name="statuses")
                 group.create_task(self._queue_statuses.run(writes), name="queue statuses")
@@ -202,8 +213,12 @@ class _Term:
                     await self._news.wait()
                     await clock.sleep(self._settings.debounce)
 
+    def _is_binding(self, key: str) -> bool:
+        """Whether a pod has a place that the API server has not confirmed or refused yet."""
+        return self._binder.is_binding(key) or self._claims.is_binding(key)
+
     def _hand_on(self, result: CycleResult) -> None:
-        self._binder.bind(result.binds)
+        self._claims.bind(result.binds)
         victims = set(result.evicted)
         of_victims: dict[str, Event] = {}
         for event in result.events:
@@ -213,6 +228,7 @@ class _Term:
             else:
                 self._record(event)
         self._evictor.evict(result.evicted, of_victims)
+        self._gates.open(result.opened)
         self._statuses.put(result.pod_groups, result.urgent)
         self._conditions.put(result.pods)
         self._conditions.nominate(result.nominations)

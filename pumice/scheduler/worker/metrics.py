@@ -22,7 +22,7 @@ class SchedulerMetrics:
         binds: Bindings by result: `bound`, `gone` (no such pod), `node` (removed or cordoned meanwhile), `failed`.
         bind_seconds: From a decision to the API server's answer.
         evictions: Evictions by result.
-        writes: Statuses and conditions written, by kind and result.
+        writes: Statuses, conditions and choices of volumes written, by kind and result.
         pending: PodGroups that wait, after the last cycle.
         nodes: Nodes known.
         leading: 1 while this process schedules.
@@ -64,7 +64,7 @@ class SchedulerMetrics:
         )
         self.writes = Counter(
             f"{name}status_writes",
-            "Statuses and conditions written.",
+            "Statuses, conditions and choices of volumes written.",
             ["kind", "result"],
             registry=self.registry,
         )

@@ -19,22 +19,27 @@ class WorkerSettings(Candidacy):
     Attributes:
         scheduler_names: `schedulerName` of the pods that are placed; others only take room.
         default_queue: Queue of PodGroups that name none.
+        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; Volcano's feature gate
+            `SchedulingGatesQueueAdmission`.
         period: Longest time between two cycles, in seconds.
         debounce: Time for which changes are gathered before a cycle, in seconds: a Job's pods arrive
             one after the other, and a cycle a pod would be a cycle in vain.
         pace: How long reasons wait before they are written.
         concurrent_binds: Bindings under way at once.
         concurrent_evictions: Evictions under way at once.
+        concurrent_gates: Gates that are taken away at once.
         concurrent_writes: Writes of statuses and conditions under way at once, of each kind.
     """
 
     scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,)
     default_queue: str = keys.DEFAULT_QUEUE
+    opens_gates: bool = False
     period: float = 1.0
     debounce: float = 0.02
     pace: Pace = PACE
     concurrent_binds: int = 64
     concurrent_evictions: int = 8
+    concurrent_gates: int = 5
     concurrent_writes: int = 16
     lease_name: str = "pumice-scheduler"
     identity: str = "pumice-scheduler"

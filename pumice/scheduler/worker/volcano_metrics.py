@@ -38,6 +38,7 @@ class VolcanoMetrics:
         attempts: Pods by result: `scheduled`, `unschedulable`, `error`.
         unscheduled: PodGroups that wait.
         victims: Pods that the last cycle evicted.
+        preemptions: Searches for victims.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -94,6 +95,12 @@ class VolcanoMetrics:
             "Pods that the last scheduling cycle evicted for others.",
             registry=registry,
         )
+        # The library would call a counter volcano_total_preemption_attempts_total.
+        self.preemptions = Gauge(
+            "volcano_total_preemption_attempts",
+            "Searches for pods to evict for a PodGroup, by the actions `preempt` and `reclaim`, since the start.",
+            registry=registry,
+        )
 
     def measure(self, clock: Clock) -> Measure:
         """A stopwatch for the steps of cycles.
@@ -125,6 +132,7 @@ class VolcanoMetrics:
         self.attempts.labels("unschedulable").inc(max(refused, 0))
         self.unscheduled.set(len(result.pending))
         self.victims.set(len(result.evicted))
+        self.preemptions.inc(result.preemptions)
 
     def started(self, group: ObjectMeta, now: float) -> None:
         """Count a PodGroup whose minimum of pods is bound, at a moment in UNIX seconds."""

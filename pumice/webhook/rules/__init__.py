@@ -2,7 +2,7 @@
 
 Each folder has `checks` (which rules apply, and when), `defaults`, and a file for each topic: the rule on
 `spec.minAvailable` of a Job is in `jobs/min_available.py`, the one on `spec.tasks[].dependsOn` in `jobs/depends_on.py`.
-`templates/` is about pod templates, `flows/` about CronJobs, JobFlows and JobTemplates. A file holds its `RULES` (code,
+`templates/` is about pod templates, `flows/` about CronJobs, JobFlows and JobTemplates. A file holds its rules (code,
 title, why, example) and the functions that check them. Files beside the folders serve several kinds. To find a rule
 by its code, search for the code.
 

@@ -45,7 +45,7 @@ class Case(msgspec.Struct, eq=False):
             every rule only warns.
         uid: Of the review, for messages about faults of ours.
         namespace: Of the object; empty for one that is in none.
-        budget: For suggestions, of the whole review; None for a full one, made when it is needed.
+        suggestions: Finds names that were probably meant, within a budget for the whole review.
         most: Errors after which it is judged no further; None to find all.
         levels: How strict rules are that do not have their own level, by code.
         errors: Why it is refused; empty when it is not.
@@ -69,7 +69,7 @@ class Case(msgspec.Struct, eq=False):
     stricter: bool = False
     uid: str = ""
     namespace: str = ""
-    budget: Suggestions | None = None
+    suggestions: Suggestions = msgspec.field(default_factory=Suggestions)
     most: int | None = None
     levels: Mapping[str, Level] = {}
     errors: list[FieldError] = []
@@ -133,18 +133,6 @@ class Case(msgspec.Struct, eq=False):
             self.warnings.append(found)
         return level == "enforce"
 
-    @property
-    def suggestions(self) -> Suggestions:
-        """Finds names that were probably meant, within a budget for the whole review."""
-        if self.budget is None:
-            self.budget = Suggestions()
-        return self.budget
-
-    @property
-    def hinting(self) -> bool:
-        """Whether the budget for suggestions lasts."""
-        return self.budget is None or not self.budget.spent
-
     def did_you_mean(self, found: str, candidates: Iterable[str]) -> str:
         """` (did you mean "x"?)` for the closest candidate; empty when none is close, or the budget is spent."""
         return self.suggestions.did_you_mean(found, candidates)
@@ -170,7 +158,7 @@ class Case(msgspec.Struct, eq=False):
         """
         return msgspec.structs.replace(
             self,
-            budget=suggestions or self.suggestions,
+            suggestions=suggestions or self.suggestions,
             most=None,
             errors=[],
             warnings=[],

@@ -7,41 +7,28 @@ from pumice.webhook.rules.pod_groups import checks as pod_group_checks
 from pumice.webhook.rules.pods import checks as pod_checks
 from pumice.webhook.rules.pods import defaults as pod_defaults
 from pumice.webhook.rules.pods import foreign as pod_foreign
-from pumice.webhook.rules.queues import amounts as queue_amounts
-from pumice.webhook.rules.queues import capability as queue_capability
-from pumice.webhook.rules.queues import closing as queue_closing
-from pumice.webhook.rules.queues import defaults as queue_defaults
-from pumice.webhook.rules.queues import fields as queue_fields
-from pumice.webhook.rules.queues import hierarchy as queue_hierarchy
-from pumice.webhook.rules.queues import node_groups as queue_node_groups
-from pumice.webhook.rules.queues import sums as queue_sums
-from pumice.webhook.rules.queues import tree as queue_tree
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.queues import (
+    amounts,
+    capability,
+    closing,
+    defaults,
+    fields,
+    hierarchy,
+    node_groups,
+    sums,
+    tree,
+)
+from pumice.webhook.rules.rule import Rule, rules_in
 
 __all__ = ["ALL", "by_code"]
 
-_FILES = (
-    job_checks,
-    queue_defaults,
-    queue_amounts,
-    queue_fields,
-    queue_node_groups,
-    queue_closing,
-    queue_hierarchy,
-    queue_tree,
-    queue_capability,
-    queue_sums,
-    pod_group_checks,
-    pod_foreign,
-    pod_defaults,
-    pod_checks,
-    job_templates,
-    cron_jobs,
-    job_flows,
-    hyper_nodes,
+_OF_QUEUES = rules_in(
+    defaults, amounts, fields, node_groups, closing, hierarchy, tree, capability, sums
 )
+_OF_PODS = rules_in(pod_group_checks, pod_foreign, pod_defaults, pod_checks)
+_OF_OTHERS = rules_in(job_templates, cron_jobs, job_flows, hyper_nodes)
 
-ALL: tuple[Rule, ...] = tuple(dict.fromkeys(rule for each in _FILES for rule in each.RULES))
+ALL: tuple[Rule, ...] = (*job_checks.RULES, *_OF_QUEUES, *_OF_PODS, *_OF_OTHERS)
 """Every rule, kind by kind, in the order in which problems are told."""
 
 _BY_CODE = {rule.code: rule for rule in ALL}

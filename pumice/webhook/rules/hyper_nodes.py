@@ -8,10 +8,10 @@ from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.labels import selector_problems
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "validate"]
+__all__ = ["CHECKS", "validate"]
 
 HN_NO_MEMBERS = Rule(
     "HN-NO-MEMBERS",
@@ -84,8 +84,6 @@ HN_INEXACT = Rule(
     "members: [{type: HyperNode, selector: {regexMatch: {pattern: rack-.*}}}]",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 
 def _tier(case: Case, hyper_node: HyperNode) -> None:

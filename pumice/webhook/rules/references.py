@@ -37,17 +37,17 @@ class References(NamedTuple):
     two_tiers: Rule
 
 
-def _of_queues(prefix: str, noun: str, *, tree_is_stricter: bool) -> dict[str, Rule]:
-    """The rules about the queue that a kind names."""
-    return {
-        "missing": Rule(
+def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
+    """The rules about what objects of a kind name."""
+    return References(
+        missing=Rule(
             f"{prefix}-QUEUE-MISSING",
             f"the queue of a {noun} exists",
             "Nobody pays for the pods of a queue that does not exist; they would wait for ever.",
             "queue: reserch",
             reason="FieldValueNotFound",
         ),
-        "unknown": Rule(
+        unknown=Rule(
             f"{prefix}-QUEUE-UNKNOWN",
             f"the queue of a {noun} is among the objects at hand",
             "Without a cluster, or its state in files, nobody can tell whether the queue exists.",
@@ -55,33 +55,27 @@ def _of_queues(prefix: str, noun: str, *, tree_is_stricter: bool) -> dict[str, R
             reason="FieldValueNotFound",
             level="warn",
         ),
-        "not_open": Rule(
+        not_open=Rule(
             f"{prefix}-QUEUE-NOT-OPEN",
             f"the queue of a {noun} is open",
             "A closed queue takes nothing new.",
             "queue: closed-for-maintenance",
         ),
-        "root": Rule(
+        root=Rule(
             f"{prefix}-QUEUE-ROOT",
             f"the queue of a {noun} is not root",
             "The queue root holds the other queues; it runs nothing itself.",
             "queue: root",
             stricter=tree_is_stricter,
         ),
-        "not_leaf": Rule(
+        not_leaf=Rule(
             f"{prefix}-QUEUE-NOT-LEAF",
             f"the queue of a {noun} has no queues below it",
             "Its share is divided among its children; nothing is left for pods of its own.",
             "queue: department (with queues team-a and team-b below it)",
             stricter=tree_is_stricter,
         ),
-    }
-
-
-def _of_others(prefix: str, noun: str) -> dict[str, Rule]:
-    """The rules about the priority class and the tiers that a kind names."""
-    return {
-        "priority": Rule(
+        priority=Rule(
             f"{prefix}-PRIORITY",
             f"the priority class of a {noun} exists",
             "A gang whose class does not exist has priority 0, and the API server refuses pods that name it.",
@@ -89,7 +83,7 @@ def _of_others(prefix: str, noun: str) -> dict[str, Rule]:
             reason="FieldValueNotFound",
             level="warn",
         ),
-        "tier": Rule(
+        tier=Rule(
             f"{prefix}-TIER",
             f"the network tier that a {noun} names exists",
             "Below the lowest tier there is no place, so that pods wait for ever in mode hard; above the "
@@ -98,21 +92,19 @@ def _of_others(prefix: str, noun: str) -> dict[str, Rule]:
             reason="FieldValueNotFound",
             level="warn",
         ),
-        "two_tiers": Rule(
+        two_tiers=Rule(
             f"{prefix}-TOPO-BOTH",
             "networkTopology names its highest tier by number or by name, not both",
             "The two may disagree, and which of them counts would be a guess.",
             "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
             reason="FieldValueForbidden",
         ),
-    }
+    )
 
 
-JOB = References(**_of_queues("JOB", "Job", tree_is_stricter=False), **_of_others("JOB", "Job"))
+JOB = _of_kind("JOB", "Job", tree_is_stricter=False)
 # Volcano lets PodGroups name inner queues.
-POD_GROUP = References(
-    **_of_queues("PG", "PodGroup", tree_is_stricter=True), **_of_others("PG", "PodGroup")
-)
+POD_GROUP = _of_kind("PG", "PodGroup", tree_is_stricter=True)
 
 JOB_PRIORITY_HIGHER = Rule(
     "JOB-PRIORITY-HIGHER",

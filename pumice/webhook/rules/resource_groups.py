@@ -36,17 +36,8 @@ class ResourceGroups:
     An annotation claims only pods that carry it; that others do not is no match.
     """
 
-    __slots__ = ("_by_annotation", "_by_namespace", "groups")
-
     def __init__(self, groups: Iterable[ResourceGroup] = ()) -> None:
         self.groups = tuple(groups)
-        self._by_namespace: dict[str, int] = {}
-        self._by_annotation: dict[str, dict[str, int]] = {}
-        for index, group in enumerate(self.groups):
-            for namespace in group.namespaces:
-                self._by_namespace.setdefault(namespace, index)
-            for key, value in group.annotations:
-                self._by_annotation.setdefault(key, {}).setdefault(value, index)
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -54,24 +45,20 @@ class ResourceGroups:
     @property
     def namespaces(self) -> tuple[str, ...]:
         """Namespaces whose pods belong to a group, sorted."""
-        return tuple(sorted(self._by_namespace))
+        return tuple(sorted({each for group in self.groups for each in group.namespaces}))
 
     @property
     def annotation_keys(self) -> tuple[str, ...]:
         """Keys of annotations by which pods belong to a group, sorted."""
-        return tuple(sorted(self._by_annotation))
+        return tuple(sorted({key for group in self.groups for key, _ in group.annotations}))
 
     def find(self, namespace: str, annotations: Mapping[str, str]) -> ResourceGroup | None:
         """The group of a pod, or None when it belongs to none."""
-        first = self._by_namespace.get(namespace)
-        for key, by_value in self._by_annotation.items():
-            value = annotations.get(key)
-            if value is None:
-                continue
-            index = by_value.get(value)
-            if index is not None and (first is None or index < first):
-                first = index
-        return None if first is None else self.groups[first]
+        for group in self.groups:
+            annotated = any(annotations.get(key) == value for key, value in group.annotations)
+            if annotated or namespace in group.namespaces:
+                return group
+        return None
 
 
 NO_GROUPS = ResourceGroups()

@@ -1,7 +1,7 @@
-"""Names of resources: which are counted in whole numbers, and which look misspelt."""
+"""Resources: which are counted in whole numbers, which names look misspelt, and what is an amount."""
 
 from collections.abc import Iterable
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from functools import lru_cache
 
 from pumice.api.fields import did_you_mean
@@ -12,6 +12,7 @@ from pumice.api.suggestions import Suggestions
 __all__ = [
     "HUGE_PAGES",
     "SPELLING",
+    "amount_problem",
     "container_resource_problem",
     "hint",
     "is_integer",
@@ -74,7 +75,17 @@ def is_integer(name: str) -> bool:
     return "/" in name and "kubernetes.io/" not in name
 
 
-@lru_cache(maxsize=1024)
+def amount_problem(value: object, name: str = "") -> str | None:
+    """Say why a value is no amount of a resource, or None when it is; without a name it may be a part of one."""
+    try:
+        amount = parse_milli(value)
+    except QuantityError as error:
+        return str(error)
+    if amount < 0:
+        return f"must be 0 or more, found {value}"
+    return f"must be a whole number, found {value}" if amount % MILLI and is_integer(name) else None
+
+
 def is_shared(name: str) -> bool:
     """Whether limits on a resource may exceed requests.
 
@@ -83,7 +94,6 @@ def is_shared(name: str) -> bool:
     return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
 
 
-@lru_cache(maxsize=1024)
 def container_resource_problem(name: str, hinted: bool = True) -> str | None:
     """Say why a container cannot ask for a resource of this name, or None when it can; `hinted` looks for a similar name."""
     if "/" not in name:
@@ -111,7 +121,6 @@ def _meant(name: str, usual: Iterable[str]) -> str:
     return did_you_mean(name, usual)
 
 
-@lru_cache(maxsize=256)
 def pod_resource_problem(name: str, hinted: bool = True) -> str | None:
     """Say why a pod cannot ask for a resource of this name as a whole, or None when it can; `hinted` looks for a similar name."""
     if name in _OF_PODS or (name.startswith(HUGE_PAGES) and page_size(name)):
@@ -120,7 +129,6 @@ def pod_resource_problem(name: str, hinted: bool = True) -> str | None:
     return f'"{name}" is no resource of pods as a whole{hint}: these are cpu, memory and hugepages-SIZE'
 
 
-@lru_cache(maxsize=256)
 def page_size(name: str) -> int:
     """Bytes in a huge page, by the resource's name; 0 when that says no size in whole bytes."""
     try:
@@ -165,13 +173,4 @@ def _is_near_extended(name: str) -> bool:
     variants = {name.removeprefix(known) for known in _EXTENDED if name.startswith(known)}
     if variants - {"s"}:
         return False
-    return any(_is_near(name, known) for known in _EXTENDED)
-
-
-def _is_near(name: str, known: str) -> bool:
-    matcher = SequenceMatcher(None, name, known)
-    return (
-        matcher.real_quick_ratio() >= _ALIKE
-        and matcher.quick_ratio() >= _ALIKE
-        and matcher.ratio() >= _ALIKE
-    )
+    return any(get_close_matches(known, [name], cutoff=_ALIKE) for known in _EXTENDED)

@@ -1,8 +1,8 @@
 """What a rule is, apart from the code that checks it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from types import ModuleType
+from typing import Literal
 
 from pumice.api.fields import Reason
 
@@ -40,9 +40,7 @@ class Rule:
     since: str = "0.1"
 
 
-def rules_in(names: Mapping[str, Any]) -> tuple[Rule, ...]:
-    """The rules of a file, from its `globals()`, in the order of their definition.
-
-    Rules that the file imports are among them; the catalogue lists each rule once.
-    """
-    return tuple(value for value in names.values() if isinstance(value, Rule))
+def rules_in(*files: ModuleType) -> tuple[Rule, ...]:
+    """The rules of some files, in the order of their definition; one that a file imports comes with the first that has it."""
+    found = (value for file in files for value in vars(file).values() if isinstance(value, Rule))
+    return tuple(dict.fromkeys(found))

@@ -1,7 +1,6 @@
 """Admission over HTTP: the only part of admission that uses sockets, TLS, clocks and the API server.
 
-listener          the ports of the webhook, and draining
-app               which path calls what
+listener          the ports of the webhook, which path calls what, and draining
 reviews           POST of a review: read, judge, look up what is missing, count, log
 body_budget       how many bytes large bodies may take together
 cached_view       the cluster, from watch caches

@@ -13,7 +13,6 @@ from pumice.api.kinds import HYPER_NODE, POD_GROUP, QUEUE, Kind
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.clock import Clock
 from pumice.cluster.store import Change
 from pumice.plugins.native import OWNERS, Owner
 from pumice.webhook.view import READ_AS, AdmissionView, GangSighting
@@ -34,12 +33,12 @@ class CachedView(AdmissionView):
 
     complete = True
 
-    def __init__(self, client: Client, *, clock: Clock | None = None) -> None:
+    def __init__(self, client: Client) -> None:
         """Describe a view; nothing is read before the caches run."""
         self._by_kind: dict[Kind, WatchCache[Any]] = {
-            kind: WatchCache(client, kind, type_, clock=clock, optional=True, keep=_wants_plugins)
+            kind: WatchCache(client, kind, type_, optional=True, keep=_wants_plugins)
             if kind in OWNERS
-            else WatchCache(client, kind, type_, clock=clock)
+            else WatchCache(client, kind, type_)
             for kind, type_ in READ_AS.items()
         }
         self.caches = tuple(self._by_kind.values())
@@ -58,10 +57,6 @@ class CachedView(AdmissionView):
     def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:
         """An object, or None; of owners only those that name plugins are here."""
         return self._by_kind[kind].get(name, namespace)
-
-    def queue(self, name: str) -> Queue | None:
-        """A queue, or None; the quick way to what a review looks up most."""
-        return self._queues.get(name)
 
     def list(self, kind: Kind) -> Collection[Any]:
         """All objects of a kind."""

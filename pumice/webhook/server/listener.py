@@ -1,4 +1,7 @@
-"""The ports of the webhook, and how they close without losing a review.
+"""The ports of the webhook, what answers on them, and how they close without losing a review.
+
+Reviews and probes are on the main port, only probes on the metrics port. The paths are known before the first request, so
+a dictionary is enough and costs less than a router with middlewares.
 
 An API server may use an address for a moment after it has been told that the address is gone, and it keeps connections
 open. So closing takes three steps. First the webhook is not ready but answers as before, and each answer closes its
@@ -8,20 +11,66 @@ connection. Then new connections are refused while running reviews finish. Then 
 import asyncio
 import logging
 import ssl
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
+import structlog
+from aiohttp import web
+
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.serving.http_server import HttpServer
+from pumice.serving.errors import HttpError
+from pumice.serving.http_server import Handler, HttpServer
 from pumice.serving.limits import HttpLimits, affordable
 from pumice.serving.probes import Probes
-from pumice.webhook.server.app import Routes
 from pumice.webhook.server.metrics import ServerMetrics
-from pumice.webhook.server.reviews import Reviews
+from pumice.webhook.server.reviews import Reviews, endpoint_of
 from pumice.webhook.server.settings import ServerSettings
 
 __all__ = ["Listener"]
 
 logger = logging.getLogger(__name__)
+log = structlog.stdlib.get_logger("pumice.webhook")
+
+
+class _Routes:
+    """Calls the handler of a path."""
+
+    def __init__(
+        self,
+        probes: Probes,
+        metrics: ServerMetrics,
+        reviews: Reviews | None = None,
+        paths: Sequence[str] = (),
+    ) -> None:
+        """Answer `reviews` at `paths`, and the kubelet and Prometheus by `probes`."""
+        self._metrics = metrics
+        self._reviews = dict.fromkeys(paths, reviews.post) if reviews is not None else {}
+        self._probes = probes
+        self._known = ", ".join((*self._reviews, *probes.paths))
+
+    async def answer(self, request: web.BaseRequest) -> web.Response:
+        """Answer a request.
+
+        Raises:
+            HttpError: The answer is this error, which is counted and logged.
+        """
+        path = endpoint_of(request)
+        try:
+            return await self._handler(path, request.method)(request)
+        except HttpError as error:
+            known = path if path in self._reviews else "other"
+            self._metrics.turned_away(known, error.code)
+            log.info("turned away", path=known, status=error.code, message=error.message)
+            raise
+
+    def _handler(self, path: str, method: str) -> Handler:
+        if (post := self._reviews.get(path)) is None:
+            if path in self._probes.paths:
+                return self._probes.answer
+            raise HttpError(404, f"there is nothing at {path}, known are {self._known}")
+        if method != "POST":
+            raise HttpError(405, f"{path} takes reviews by POST, found {method}", {"Allow": "POST"})
+        return post
 
 
 class Listener:
@@ -64,8 +113,8 @@ class Listener:
         def dropped(reason: str) -> None:
             metrics.dropped.labels(reason).inc()
 
-        self._main = HttpServer(Routes(probes, metrics, reviews, paths).answer, limits, dropped)
-        self._side = HttpServer(Routes(probes, metrics).answer, limits, dropped)
+        self._main = HttpServer(_Routes(probes, metrics, reviews, paths).answer, limits, dropped)
+        self._side = HttpServer(_Routes(probes, metrics).answer, limits, dropped)
         metrics.connections.set_function(lambda: self.connections)
         self._probes = probes
         self._settings = settings

@@ -54,13 +54,6 @@ _QUEUE_IS_MISSING = frozenset(
 )
 
 
-class _Page(msgspec.Struct):
-    items: list[Queue] | None = None
-
-
-_pages = msgspec.json.Decoder(_Page)
-
-
 def needs_queues(answer: Answer) -> bool:
     """Whether missing queues are why a review is denied, and nothing else is."""
     return bool(answer.missing_queues) and _denied_only(answer, _QUEUE_IS_MISSING)
@@ -165,14 +158,12 @@ class LiveQueues(_Live):
 
     async def _list(self, names: tuple[str, ...]) -> list[Queue]:
         found: list[Queue] = []
-        result = "missing"
+        result = "failed"
         try:
-            async for body in self._client.pages(QUEUE):
-                found.extend(_pages.decode(body).items or ())
-            if any(each.metadata.name in names for each in found):
-                result = "found"
+            listed = await self._client.list(QUEUE)
+            found = msgspec.convert(listed["items"], list[Queue])
+            result = "found" if any(each.metadata.name in names for each in found) else "missing"
         except (ApiError, ValueError) as error:
-            found, result = [], "failed"
             logger.warning("looking for queue %s: %s", ", ".join(names), error)
         self._looks.labels(result).inc()
         return found

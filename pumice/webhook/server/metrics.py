@@ -1,6 +1,6 @@
 """What the server counts."""
 
-from collections.abc import Callable
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -72,22 +72,14 @@ class ServerMetrics:
         text = "Versions of the file of resource groups that were met."
         self.conf_reads = counter("conf_reads", text, "result")
         # Finding a labelled child costs more than counting, and there are few of them.
-        self._counted: dict[tuple[str, str, str, int], Callable[[], None]] = {}
-        self._timed: dict[str, Callable[[float], None]] = {}
+        self._counted = cache(lambda *labels: self.reviews.labels(*labels).inc)
+        self._timed = cache(lambda path: self.seconds.labels(path).observe)
 
     def answered(self, path: str, answer: Answer, seconds: float) -> None:
         """Count a review."""
         operation = answer.operation if answer.operation in _OPERATIONS else "other"
-        key = path, operation, answer.outcome, answer.status
-        count = self._counted.get(key)
-        if count is None:
-            child = self.reviews.labels(path, operation, answer.outcome, str(answer.status))
-            count = self._counted[key] = child.inc
-        count()
-        time = self._timed.get(path)
-        if time is None:
-            time = self._timed[path] = self.seconds.labels(path).observe
-        time(seconds)
+        self._counted(path, operation, answer.outcome, answer.status)()
+        self._timed(path)(seconds)
         for code in answer.codes:
             self.refusals.labels(path, code).inc()
         for code in answer.warned:

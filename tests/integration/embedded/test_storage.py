@@ -66,3 +66,46 @@ async def test_a_claim_without_a_spec_keeps_no_other_from_being_bound() -> None:
         cluster.store.create(bare)
         cluster.store.create(_claim("data"))
         await until(lambda: _phase(cluster, "data") == "Bound")
+
+
+def _class(name: str, provisioner: str) -> Raw:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+async def test_a_claim_that_waits_is_bound_when_a_node_is_selected() -> None:
+    async with EmbeddedCluster() as cluster:
+        cluster.store.create(_class("made", "disk.example.com"))
+        cluster.store.create(_claim("data", storageClassName="made"))
+        cluster.store.create(_claim("other"))
+        await until(lambda: _phase(cluster, "other") == "Bound")
+        assert _phase(cluster, "data") != "Bound"
+        claim = cluster.store.get(PERSISTENT_VOLUME_CLAIM, "data", "default")
+        assert claim is not None
+        claim["metadata"]["annotations"] = {"volume.kubernetes.io/selected-node": "node1"}
+        cluster.store.update(claim)
+        await until(lambda: _phase(cluster, "data") == "Bound")
+
+
+async def test_a_claim_that_waits_is_bound_to_the_volume_that_is_reserved_for_it() -> None:
+    async with EmbeddedCluster() as cluster:
+        cluster.store.create(_class("local", "kubernetes.io/no-provisioner"))
+        cluster.store.create(_claim("data", storageClassName="local"))
+        spec = {"storageClassName": "local", "capacity": {"storage": "1Gi"}}
+        disk = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}}
+        disk = cluster.store.create({**disk, "spec": spec})
+        cluster.store.create(_claim("other"))
+        await until(lambda: _phase(cluster, "other") == "Bound")
+        assert _phase(cluster, "data") != "Bound"
+        owner = {"namespace": "default", "name": "data"}
+        cluster.store.update({**disk, "spec": {**spec, "claimRef": owner}})
+        await until(lambda: _phase(cluster, "data") == "Bound")
+        volume = cluster.store.get(PERSISTENT_VOLUME, "disk")
+        assert volume is not None
+        assert volume["status"]["phase"] == "Bound"
+        assert volume["spec"]["claimRef"]["uid"]

@@ -33,7 +33,7 @@ class ControlPlane:
         ca: Path of the CA certificate that signed its serving certificate.
         kubeconfig: Path of a kubeconfig of an administrator (group system:masters).
         admin_token: The administrator's bearer token.
-        binaries: Paths of etcd, kube-apiserver, kube-controller-manager, kubectl, kwok and helm.
+        binaries: Paths of etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok and helm.
         folder: Its own folder, with the log of every part in `<part>.log`.
     """
 

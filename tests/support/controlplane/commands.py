@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["apiserver", "controller_manager", "etcd", "kwok"]
+__all__ = ["apiserver", "controller_manager", "etcd", "kwok", "scheduler"]
 
 STAGES = Path(__file__).with_name("stages.yaml")
 
@@ -79,6 +79,13 @@ def controller_manager(folder: Path) -> list[str]:
         f"--service-account-private-key-file={folder / 'sa.key'}",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
+    ]
+
+
+def scheduler(config: Path) -> list[str]:
+    return [
+        f"--config={config}",
+        "--secure-port=0",
     ]
 
 

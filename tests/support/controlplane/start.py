@@ -25,11 +25,12 @@ PREFIX = "pumice-controlplane-"
 
 
 @contextlib.contextmanager
-def started(binaries: Mapping[str, Path]) -> Iterator[ControlPlane]:
+def started(binaries: Mapping[str, Path], *, kwok: bool = True) -> Iterator[ControlPlane]:
     """A control plane that is ready, and is gone with its folder afterwards.
 
     Args:
         binaries: Paths of the parts by name, as `Builder.ensure` gives them.
+        kwok: Whether nodes become Ready and pods on them run; otherwise the status of both stays as it is written.
 
     Raises:
         NotReadyError: A part did not come up; the message holds the tail of its log.
@@ -53,7 +54,8 @@ def started(binaries: Mapping[str, Path]) -> Iterator[ControlPlane]:
         launch("kube-apiserver", commands.apiserver(folder, api_port, client_port))
         wait_until(lambda: _answers(plane), "kube-apiserver to answer", START_LIMIT, parts)
         launch("kube-controller-manager", commands.controller_manager(folder))
-        launch("kwok", commands.kwok(folder))
+        if kwok:
+            launch("kwok", commands.kwok(folder))
         wait_until(lambda: _ready(plane), "kube-apiserver to be ready", START_LIMIT, parts)
         account = "the controller manager to make the first service account"
         wait_until(lambda: plane.has_service_account("default"), account, START_LIMIT, parts)

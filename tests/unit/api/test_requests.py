@@ -3,9 +3,11 @@
 from typing import Any
 
 import msgspec
+import pytest
 
-from pumice.api.pods import PodSpec
+from pumice.api.pods import PodSpec, PodStatus
 from pumice.api.requests import pod_requests, quota_usage
+from tests.kit.tables import table
 
 
 def spec(**fields: Any) -> PodSpec:
@@ -68,3 +70,9 @@ def test_quota_usage_names_requests_and_limits() -> None:
         "nvidia.com/gpu": 2000,
         "requests.nvidia.com/gpu": 2000,
     }
+
+
+@pytest.mark.parametrize("case", table("scheduler/requests"), ids=lambda case: case["title"])
+def test_a_pod_that_is_resized_in_place(case: dict[str, Any]) -> None:
+    status = msgspec.convert(case["status"], PodStatus)
+    assert pod_requests(spec(**case["spec"]), status) == case["counts"] | {"pods": 1000}

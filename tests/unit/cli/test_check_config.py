@@ -12,7 +12,7 @@ GOOD = "actions: allocate\ntiers: [{plugins: [{name: gang}]}]\n"
 BAD = "actions: alocate\ntiers: [{plugins: [{name: gnag}]}]\n"
 
 
-def config_map(**data: str) -> str:
+def config_map(**data: object) -> str:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
     return yaml.safe_dump(manifest)
 
@@ -28,6 +28,11 @@ def config_map(**data: str) -> str:
         (config_map(a=GOOD, b=GOOD), 1, "data: must hold the configuration under the key"),
         (config_map(), 1, "found nothing"),
         (config_map(a=config_map(a=GOOD)), 1, "data: must hold the configuration"),
+        (
+            config_map(**{"volcano-scheduler.conf": 5}),
+            1,
+            "data.volcano-scheduler.conf: must be a string",
+        ),
         ("actions: allocate, gangpreempt\n", 0, "warning: actions: gangpreempt"),
     ],
 )

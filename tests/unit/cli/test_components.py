@@ -1,9 +1,10 @@
-"""The durations of leader election, as they are given on the command line."""
+"""Options of components: the durations of leader election, and feature gates."""
 
 import pytest
 
 from pumice.cli.components import read_lease_times
 from pumice.cli.exits import UserError
+from pumice.cli.volcano_flags import is_on
 from pumice.cluster.leader import DEFAULT_TIMES, LeaseTimes
 
 
@@ -28,3 +29,18 @@ def test_they_are_durations_or_seconds() -> None:
 def test_others_are_refused(times: tuple[str, str, str], message: str) -> None:
     with pytest.raises(UserError, match=message):
         read_lease_times(*times)
+
+
+@pytest.mark.parametrize(
+    ("gates", "expected", "ignored"),
+    [
+        ("", False, []),
+        ("SchedulingGatesQueueAdmission=true", True, []),
+        ("SchedulingGatesQueueAdmission", True, []),
+        ("SchedulingGatesQueueAdmission=false", False, []),
+        ("Other=true,SchedulingGatesQueueAdmission=true", True, ["--feature-gates=Other=true"]),
+        ("PodLevelResources=false", False, ["--feature-gates=PodLevelResources=false"]),
+    ],
+)
+def test_feature_gates_of_the_scheduler(gates: str, expected: bool, ignored: list[str]) -> None:
+    assert is_on(gates, "SchedulingGatesQueueAdmission") == (expected, ignored)

@@ -6,7 +6,8 @@ Rows are those of the case files:
 * queue: `[name, {fields of the spec, state, annotations}]`
 * podgroup: `[namespace, name, queue, minMember, phase, {minTask, prio, minRes, annotations, created}]`
 * pod: `[namespace, name, node, phase, cpu, memory, podgroup, {role, selector, prio, resources, deleting, spec, preemptable, …}]`
-* claims, volumes and quotas: manifests, of which only the name stands outside `metadata`
+* claims, volumes, quotas and storage_classes: manifests, of which only the name stands outside `metadata`
+* csi_nodes: `{node: {driver: volumes that it can attach}}`
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
-from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import ClusterState, Config, CycleResult, Registry, load_config, run_cycle
 from pumice.scheduler.options import SWITCHES
 from tests.kit.tables import table
@@ -204,6 +205,7 @@ def pod_manifest(row: Sequence[Any]) -> Raw:
         "name": name,
         "annotations": annotations | options.get("annotations", {}),
         "labels": labels,
+        "uid": options.get("uid", ""),
         "creationTimestamp": options.get("created"),
     }
     if options.get("deleting"):
@@ -257,6 +259,13 @@ class Scene:
             self.state.set_priority_class(
                 msgspec.convert({"metadata": {"name": name}, "value": value}, PriorityClass)
             )
+        for name, storage_class in case.get("storage_classes", {}).items():
+            manifest = {"metadata": {"name": name}} | storage_class
+            self.state.set_storage_class(msgspec.convert(manifest, StorageClass))
+        for name, drivers in case.get("csi_nodes", {}).items():
+            listed = [{"name": each, "allocatable": {"count": drivers[each]}} for each in drivers]
+            manifest = {"metadata": {"name": name}, "spec": {"drivers": listed}}
+            self.state.set_csi_node(msgspec.convert(manifest, CsiNode))
         for name, claim in case.get("claims", {}).items():
             claim = {"metadata": {"name": name, "namespace": "ns"}} | claim
             self.state.set_claim(msgspec.convert(claim, PersistentVolumeClaim))

@@ -31,11 +31,11 @@ def candidates_of(scene: Scene) -> tuple[Preemptor, Candidates]:
     tasks = [state.tasks[f"ns/{name}"] for name in ("x-0", "y-0", "x-1", "x-2")]
     jobs = [state.jobs["ns/x"], state.jobs["ns/y"]]
     found = Candidates(
-        tasks,
+        state.nodes.running,
+        np.array([task.row for task in tasks]),
         jobs,
-        np.array([0, 0, 0, 1]),
         np.array([0, 1, 0, 0]),
-        np.array([task.shape.vector for task in tasks]),
+        np.array([0, 0, 0, 1]),
     )
     preemptor = Preemptor(state.tasks["ns/new"], jobs[1], state.queues["default"])
     return preemptor, found

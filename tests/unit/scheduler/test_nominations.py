@@ -39,9 +39,9 @@ def scene() -> Scene:
     return scene
 
 
-def _arrive(scene: Scene, priority: str) -> CycleResult:
-    """A gang of queue `a` that needs what the first pod has left."""
-    row = ["ns", "other", "a", 1, "Inqueue", {"prio": priority}]
+def _arrive(scene: Scene, priority: str, queue: str = "b") -> CycleResult:
+    """A gang that needs what the first pod has left."""
+    row = ["ns", "other", queue, 1, "Inqueue", {"prio": priority}]
     scene.state.set_pod_group(pod_group(row))
     scene.state.set_pod(pod(["ns", "other-0", "", "Pending", 2, 0, "other"]))
     return scene.cycle(NOW + 1)
@@ -62,6 +62,12 @@ def test_a_more_important_gang_takes_the_room(scene: Scene) -> None:
     assert result.binds == {"ns/other-0": "n1"}
     assert result.nominations == {"ns/new-0": ""}
     assert scene.state.nominees == {}
+
+
+def test_a_more_important_gang_of_another_queue_does_not_take_the_room(scene: Scene) -> None:
+    result = _arrive(scene, "higher", queue="a")
+    assert (result.binds, result.evicted) == ({}, [])
+    assert result.pipelined == {"ns/new-0": "n1"}
 
 
 def test_nobody_else_is_evicted_while_the_pods_leave(scene: Scene) -> None:

@@ -15,6 +15,7 @@ from tests.unit.scheduler.scenes import (
     case_id,
     config_text,
     load_cases,
+    pod,
     pod_group,
     queue,
 )
@@ -325,3 +326,47 @@ def test_a_gang_without_pods_reserves_what_it_says_that_it_needs() -> None:
     )
     cycles(scene, 4)
     assert reserved(scene.state) == ("n2", "n3")
+
+
+def test_nothing_is_reserved_for_a_gang_that_its_queue_cannot_take() -> None:
+    plugins: list[dict[str, Any] | str] = [*PLUGINS, "proportion"]
+    config = config_text([plugins], ["enqueue", "elect", "allocate", "reserve"])
+    rows = [["ns", "big", "small", 2, "Inqueue"], ["ns", "ok", "default", 1, "Inqueue"]]
+    scene = scene_of(
+        config=config,
+        nodes=[["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
+        queues=[["small", {"capability": {"cpu": "1"}}], ["default"]],
+        podgroups=rows,
+        pods=[["ns", f"big-{n}", "", "Pending", 4, 0, "big"] for n in range(2)],
+    )
+    cycles(scene, 4)
+    assert scene.state.reservation is None
+    scene.state.set_pod(pod(["ns", "ok-0", "", "Pending", 1, 0, "ok"]))
+    assert list(scene.cycle(NOW + 5).binds) == ["ns/ok-0"]
+
+
+def test_a_node_on_which_pods_had_to_go_for_another_gang_is_not_reserved() -> None:
+    config = config_text([PLUGINS], ["elect", "allocate", "preempt", "reserve"])
+    scene = scene_of(
+        config=config,
+        nodes=[["n1", 6, "8Gi"]],
+        queues=[["q0"], ["q2"]],
+        classes={"mid": 10, "high": 100},
+        podgroups=[
+            ["ns", "old", "q0", 0, "Running"],
+            ["ns", "stays", "q2", 1, "Running"],
+            ["ns", "target", "q2", 1, "Inqueue", {"prio": "high"}],
+            ["ns", "next", "q0", 1, "Inqueue", {"prio": "mid"}],
+        ],
+        pods=[
+            ["ns", "old-0", "n1", "Running", 3, 0, "old"],
+            ["ns", "stays-0", "n1", "Running", 3, 0, "stays", {"preemptable": False}],
+            ["ns", "target-0", "", "Pending", 6, 0, "target"],
+            ["ns", "next-0", "", "Pending", 1, 0, "next"],
+        ],
+    )
+    assert scene.cycle().evicted == ["ns/old-0"]
+    assert scene.state.reservation is not None
+    assert reserved(scene.state) == ()
+    scene.state.remove_pod("ns", "old-0")
+    assert scene.cycle(NOW + 1).binds == {"ns/next-0": "n1"}

@@ -8,9 +8,11 @@ import pytest
 from pumice.api.nodes import Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
+from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import Simulation, World, WorldError, with_priorities
 from tests.kit.builders import node, pod, pod_group
+from tests.unit.scheduler.volume_scenes import claim, pod_volumes, storage_classes, volume
 
 
 def world(nodes: list[Any], groups: list[Any], pods: list[Any]) -> World:
@@ -82,3 +84,29 @@ def test_priorities_come_from_classes() -> None:
     )
     assert [each.spec.priority for each in with_priorities(pods, classes)] == [10, 5, 7]
     assert [each.spec.priority for each in with_priorities(pods, [])] == [None, None, 7]
+
+
+def test_claims_that_wait_are_bound_as_it_was_decided() -> None:
+    pods = [
+        pod(f"p-{name}", group="g", namespace="ns", cpu="1", volumes=pod_volumes([name]))
+        for name in ("made", "found")
+    ]
+    scene = world([node("n1")], [pod_group("g", 2, namespace="ns")], pods)
+    for name, each in storage_classes().items():
+        raw = {"metadata": {"name": name}, **each}
+        scene.storage_classes.append(msgspec.convert(raw, StorageClass))
+    for name, used in (("made", "any"), ("found", "share")):
+        raw = claim(name, {"class": used})
+        scene.claims.append(msgspec.convert(raw, PersistentVolumeClaim))
+    raw = {"metadata": {"name": "disk"}, **volume("share", 5)}
+    scene.volumes.append(msgspec.convert(raw, PersistentVolume))
+    simulation = Simulation(scene, load_config(None))
+    binds: dict[str, str] = {}
+    for moment in range(4):
+        binds |= simulation.cycle(float(moment)).binds
+        simulation.advance()
+    assert binds == {"ns/p-made": "n1", "ns/p-found": "n1"}
+    bound = simulation._state.claims
+    assert bound.claim("ns/found").spec.volume_name == "disk"
+    assert bound.claim("ns/made").is_bound
+    assert not bound.has_choices

@@ -1,13 +1,18 @@
-"""A pod whose eviction the API server refused is no victim for a while."""
+"""Pods that are not evicted: those whose eviction the API server refused a moment ago, and those that plugins spare."""
 
+import numpy as np
 import pytest
 
 from pumice.scheduler import CycleResult, Registry, builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.axis import Bools
+from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
+from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session import Session
-from pumice.scheduler.specs import ActionSpec
+from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.scheduler.statement import Statement
-from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod
+from pumice.scheduler.view import SessionView
+from tests.unit.scheduler.scenes import NOW, Scene, config_text, pod, with_plugins
 
 
 def _evict_all(session: Session, _arguments: Arguments) -> None:
@@ -61,3 +66,41 @@ def test_a_pod_of_another_uid_is_not_spared(scene: Scene) -> None:
     scene.cycle()
     scene.state.spare("ns/p0", "another", NOW + 60)
     assert scene.state.spared == {}
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_plugins_are_asked_about_running_pods_once_however_many_gangs_wait(action: str) -> None:
+    asked: list[int] = []
+
+    class Sparing:
+        """Lets no pod go, whichever pod asks."""
+
+        def __init__(self, _arguments: Arguments) -> None:
+            pass
+
+        def open(self, _session: SessionView, register: Registrar) -> None:
+            register.preemptable(self._none, by=any_preemptor)
+            register.reclaimable(self._none, by=any_preemptor)
+
+        def _none(self, _: Preemptor, candidates: Candidates) -> Bools:
+            asked.append(len(candidates))
+            return np.zeros(len(candidates), dtype=np.bool_)
+
+    registry = with_plugins(builtin_registry(), PluginSpec("sparing", "A test's plugin.", Sparing))
+    config = load_config(
+        config_text([["gang", "sparing", "predicates"]], ["allocate", action]), registry
+    )
+    waiting = [["ns", f"g{number}", "q", 2, "Inqueue"] for number in range(30)]
+    queue = "q" if action == "preempt" else "default"
+    cluster = {
+        "queues": [["q"], ["default"]],
+        "nodes": [["n1", 4, "8Gi"], ["n2", 4, "8Gi"]],
+        "podgroups": [["ns", "old", queue, 1, "Running"], *waiting],
+        "pod_sets": [{"pg": f"g{n}", "count": 2, "cpu": 1 + n / 100} for n in range(30)],
+        "pods": [["ns", f"old-{n}", f"n{n % 2 + 1}", "Running", 4, 0, "old"] for n in range(2)],
+    }
+    pending = Scene(cluster, config).cycle().pending
+    assert asked == [2], "both running pods, for thirty gangs whose pods differ"
+    assert {reason.numbers["victims"][0]["sparedBy"]["sparing"] for reason in pending.values()} == {
+        2
+    }

@@ -26,10 +26,9 @@ def test_a_gang_loses_what_it_has_beyond_its_minimum(case: Raw) -> None:
     scene.state.settle()
     state = scene.state
     tasks = [state.tasks[f"ns/{name}"] for name in case["candidates"]]
-    count = len(tasks)
-    vectors = np.array([task.shape.vector for task in tasks])
-    rows = np.zeros(count, dtype=np.int64)
-    candidates = Candidates(tasks, [state.jobs["ns/g"]], rows, rows, vectors)
+    rows = np.array([task.row for task in tasks])
+    zeros = np.zeros(len(tasks), dtype=np.int64)
+    candidates = Candidates(state.nodes.running, rows, [state.jobs["ns/g"]], zeros, zeros)
     preemptor = Preemptor(tasks[0], state.jobs["ns/g"], state.queues["default"])
     mask = may_lose(preemptor, candidates)
     assert [task.name for task, may in zip(tasks, mask, strict=True) if may] == case["expect"]

@@ -116,8 +116,10 @@ def _slow_node(
         return (
             job is not None
             and job.group is not None
-            and task.status in rules.statuses
+            and task.row >= 0
+            and (task.status is Status.RUNNING or not rules.only_running)
             and rules.accepts(job)
+            and task.job != rules.without
             and task.is_preemptable
             and not task.is_critical
             and (task.is_best_effort or not preemptor.task.is_best_effort)

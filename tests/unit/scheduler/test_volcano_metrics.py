@@ -154,7 +154,21 @@ def test_what_a_cycle_decided_is_counted() -> None:
     assert value("volcano_unschedule_job_count") == 1
     assert value("volcano_schedule_attempts_total", {"result": "unschedulable"}) == 3
     assert value("volcano_pod_preemption_victims") == 0
+    assert value("volcano_total_preemption_attempts") == 0
     assert scene.cycle().started == []
+
+
+def test_searches_for_victims_are_counted_once_a_gang_and_are_no_further_attempts_of_its_pods() -> (
+    None
+):
+    scene, registry = Scene(CLUSTER), CollectorRegistry()
+    metrics = VolcanoMetrics(registry)
+    config = config_text([["priority", "gang", "predicates"]], ["allocate", "preempt"])
+    scene.config = load_config(config)
+    metrics.decided(scene.cycle())
+    value = registry.get_sample_value
+    assert value("volcano_total_preemption_attempts") == 1
+    assert value("volcano_schedule_attempts_total", {"result": "unschedulable"}) == 3
 
 
 def test_ages_of_pods_and_gangs_are_milliseconds_and_never_below_zero() -> None:

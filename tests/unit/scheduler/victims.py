@@ -38,13 +38,12 @@ def candidates(scene: Scene, tasks: list[Task]) -> Candidates:
     """These pods as candidates, in this order."""
     state = scene.state
     jobs = list(dict.fromkeys(state.jobs[task.job] for task in tasks))
-    width = len(state.axis)
     return Candidates(
-        tasks,
+        state.nodes.running,
+        np.array([task.row for task in tasks], dtype=np.int64),
         jobs,
-        np.array([state.nodes.records[task.node].row for task in tasks], dtype=np.int64),
         np.array([jobs.index(state.jobs[task.job]) for task in tasks], dtype=np.int64),
-        np.array([task.shape.vector for task in tasks], dtype=np.int64).reshape(len(tasks), width),
+        np.array([state.nodes.records[task.node].row for task in tasks], dtype=np.int64),
     )
 
 

@@ -220,7 +220,7 @@ def test_ready_binaries_are_taken_from_kubebuilder_assets(machine: Machine) -> N
     (assets / "helm").write_text("not a program")
     machine.environ["KUBEBUILDER_ASSETS"] = str(assets)
     assert machine.run("build")[0] == 0
-    built = ["kube-controller-manager", "kwok", "helm"]
+    built = ["kube-controller-manager", "kube-scheduler", "kwok", "helm"]
     assert machine.built == [[TOOLS[name] for name in built]]
     found = machine.builder.found()
     assert [found[name].parent == assets for name in TOOLS] == [name not in built for name in TOOLS]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pumice.api import suggestions
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.rules.jobs import checks as job_checks
@@ -65,6 +66,18 @@ def test_what_was_not_is_told_each_time(judged: list[str], spec: Raw, word: str)
     assert word in str(first)
     assert first == second
     assert len(judged) == 2
+
+
+def test_what_was_judged_without_suggestions_is_judged_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judge = admission()
+    other = {"containers": [{"name": "main", "image": "busybox", "envv": []}]}
+    both = job(tasks=[task("a", spec=other), task("b", spec=MISSPELT)])
+    with monkeypatch.context() as patch:
+        patch.setattr(suggestions, "BUDGET", 1)
+        answer(judge, PATH, request(PATH, both))
+    assert "TPL-UNKNOWN" in str(review(judge, MISSPELT))
 
 
 def test_namespaces_with_their_own_levels_judge_for_themselves() -> None:

@@ -289,16 +289,6 @@ def test_an_update_is_judged_as_one() -> None:
     assert codes(judged(job(queue="gone"), "UPDATE", stored)) == ["JOB-IMMUTABLE"]
 
 
-def test_a_deletion_is_judged_as_one() -> None:
-    found = judged(queue("default"), "DELETE", queue("default"))
-    assert codes(found) == ["Q-DEL-DEFAULT"]
-
-
-def test_labels_of_what_goes_are_not_judged() -> None:
-    going = merged(queue("team"), {"metadata": {"labels": {"team": 5}}})
-    assert judged(going, "DELETE", queue("team")).allowed
-
-
 def test_a_pod_is_judged_without_a_schema() -> None:
     found = judged(pod(annotations={"volcano.sh/jdb-min-available": "none"}))
     assert codes(found) == ["POD-JDB-PARSE"]

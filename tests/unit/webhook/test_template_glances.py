@@ -1,4 +1,4 @@
-"""What a single look finds in order, the rules of the field find in order, too."""
+"""What a single look at a template finds in order, the rules find in order, too."""
 
 import copy
 from typing import Any
@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.templates import network, pod, resources
-from pumice.webhook.rules.templates.plain import without_usual
-from pumice.webhook.rules.templates.simple import is_simple
+from pumice.webhook.rules.templates import pod
+from pumice.webhook.rules.templates.plain import is_simple
 from tests.unit.webhook.shapes import SCALARS
 from tests.unit.webhook.template_rows import BASE, TemplateRow, judged, template_rows
 
@@ -37,33 +35,6 @@ AMOUNTS = st.dictionaries(
     st.sampled_from(["1", "500m", "2Mi", "3Mi", "-1", 1, 2, 0.5, True, "x", None]),
     max_size=3,
 )
-
-
-def told(container: Raw) -> tuple[Any, ...]:
-    template = copy.deepcopy(BASE)
-    template["spec"]["containers"][0] |= container
-    case: Case = judged(template)
-    return case.errors, case.warnings, case.suggestions.spent
-
-
-@settings(deadline=None)
-@given(PORTS, PORTS)
-def test_ports(found: list[Raw], beside: list[Raw]) -> None:
-    for container in ({"ports": found}, {"ports": [*found, *beside]}):
-        glanced = told(container)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(network, "_are_plain", lambda _: False)
-            assert told(container) == glanced
-
-
-@settings(deadline=None)
-@given(AMOUNTS, AMOUNTS)
-def test_amounts(limits: Raw, requests: Raw) -> None:
-    for container in ({"limits": limits, "requests": requests}, {"limits": limits}):
-        glanced = told({"resources": container})
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(resources, "_are_plain", lambda *_: False)
-            assert told({"resources": container}) == glanced
 
 
 ODD = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.just({"name": "a"}))
@@ -96,7 +67,6 @@ def assert_simple_ones_are_in_order(template: Any) -> None:
     if is_simple(template):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(pod, "is_simple", lambda _: False)
-            patch.setattr(pod, "without_usual", lambda whole: whole)
             case = judged(template)
         assert [*case.errors, *case.warnings] == []
 
@@ -106,7 +76,6 @@ def assert_nothing_is_lost(template: Raw, given_settings: list[str] | None = Non
     glanced = judged(template, given_settings)
     assert template == before
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pod, "without_usual", lambda whole: whole)
         patch.setattr(pod, "is_simple", lambda _: False)
         whole = judged(template, given_settings)
     assert (glanced.errors, glanced.warnings) == (whole.errors, whole.warnings)
@@ -135,19 +104,6 @@ def test_rules_say_the_same_of_any_volumes_and_what_uses_them(
 @pytest.mark.parametrize("row", [*template_rows()], ids=lambda row: row.name)
 def test_rules_say_the_same_of_every_row(row: TemplateRow) -> None:
     assert_nothing_is_lost(row.template, row.settings)
-
-
-def test_what_is_usual_is_left_out() -> None:
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    container = {
-        "name": "main",
-        "image": "busybox",
-        "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
-        "ports": [{"name": "http", "containerPort": 80}],
-        "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "500m"}},
-    }
-    rest = without_usual({"spec": {"volumes": volumes, "containers": [container]}})
-    assert rest == {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}
 
 
 TEXT = st.sampled_from(["", "a", "A", "a.b", "a/b", "beta.kubernetes.io/os", " a", "-", "x" * 64])

@@ -11,10 +11,10 @@ from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import Place, judge_job
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.labels import annotation_problems, label_problems
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "validate"]
+__all__ = ["CHECKS", "validate"]
 
 NAME_LENGTH = 52
 """A Job's name has at most 63 characters, of which Kubernetes reserves 11 for the time of the run."""
@@ -64,8 +64,6 @@ CRON_LABELS = Rule(
     "jobTemplate: {metadata: {labels: {team: a b}}}",
     stricter=True,
 )
-
-RULES = rules_in(globals())
 
 
 def _name_problem(name: str) -> str | None:

@@ -6,10 +6,10 @@ from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import Place, judge_partial_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge, leaves_spec
 
-__all__ = ["CHECKS", "RULES", "validate"]
+__all__ = ["CHECKS", "validate"]
 
 FLOW_UNDEFINED = Rule(
     "FLOW-UNDEFINED",
@@ -67,8 +67,6 @@ FLOW_UPDATE = Rule(
     level="warn",
 )
 
-RULES = rules_in(globals())
-
 
 def _names(case: Case, job_flow: JobFlow) -> None:
     if not job_flow.flows:
@@ -90,8 +88,6 @@ def _names(case: Case, job_flow: JobFlow) -> None:
 
 def _order(case: Case, job_flow: JobFlow) -> None:
     """Check what waits for what, in linear time; of flows of one name the last counts."""
-    if all(flow.depends_on is None for flow in job_flow.flows):
-        return
     last = {flow.name: index for index, flow in enumerate(job_flow.flows)}
     edges: dict[str, list[str]] = {name: [] for name in last}
     for name, index in last.items():

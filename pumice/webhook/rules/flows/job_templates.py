@@ -23,10 +23,10 @@ from pumice.webhook.rules.jobs import names as job_names
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.references import JOB
-from pumice.webhook.rules.rule import Level, Rule, rules_in
+from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "Place", "judge_job", "judge_partial_job", "validate"]
+__all__ = ["CHECKS", "Place", "judge_job", "judge_partial_job", "validate"]
 
 Raw = dict[str, Any]
 
@@ -38,8 +38,6 @@ JOB_QUEUE_LATER = Rule(
     "jobTemplate: {spec: {queue: closed-for-maintenance}}",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 _FOR_LATER = frozenset(rule.code for rule in (JOB.missing, JOB.not_open, JOB.not_leaf))
 _COMPARING = frozenset(rule.code for rule in job_checks.RULES if rule.compares)

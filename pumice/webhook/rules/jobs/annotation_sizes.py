@@ -10,9 +10,9 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_ANNOTATIONS", "RULES", "handed_on"]
+__all__ = ["JOB_ANNOTATIONS", "handed_on"]
 
 JOB_ANNOTATIONS = Rule(
     "JOB-ANNOTATIONS",
@@ -24,8 +24,6 @@ JOB_ANNOTATIONS = Rule(
     stricter=True,
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 _LARGEST = 256 * 1024
 """Bytes of all keys and values of an object's annotations."""

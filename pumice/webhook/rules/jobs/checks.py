@@ -18,7 +18,7 @@ from pumice.webhook.rules.jobs import (
     volumes,
 )
 from pumice.webhook.rules.pods.foreign import volcano_template
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import pod
 from pumice.webhook.rules.templates.containers import TPL_CONTAINERS
 from pumice.webhook.rules.templates.plain import without_plain
@@ -30,19 +30,9 @@ __all__ = ["CHECKS", "RULES", "validate"]
 
 
 RULES: tuple[Rule, ...] = (
-    *min_available.RULES,
-    *names.RULES,
-    *annotation_sizes.RULES,
-    *defaults.RULES,
-    *updates.RULES,
-    *policies.RULES,
+    *rules_in(min_available, names, annotation_sizes, defaults, updates, policies),
     *pod.RULES,
-    *numa.RULES,
-    *partitions.RULES,
-    *plugins.RULES,
-    *volumes.RULES,
-    *volume_claims.RULES,
-    *depends_on.RULES,
+    *rules_in(numa, partitions, plugins, volumes, volume_claims, depends_on),
     *references.RULES,
 )
 """Every rule about Jobs; those that hold for PodGroups, too, stand beside theirs."""
@@ -60,7 +50,9 @@ def _pod_templates(case: Case, job: Job) -> None:
         before = len(case.errors) + len(case.warnings)
         pod_template(Site(case, path), template)
         volcano_template(case, path, template)
-        if known is not None and before == len(case.errors) + len(case.warnings):
+        found_none = before == len(case.errors) + len(case.warnings)
+        # Without suggestions left, a misspelt field goes unnoticed.
+        if known is not None and found_none and not case.suggestions.spent:
             known.add(key)
 
 

@@ -21,9 +21,9 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
 from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
 from pumice.webhook.rules.jobs.min_available import MAX_INT32
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["RULES", "job_defaults"]
+__all__ = ["job_defaults"]
 
 DEFAULT_RETRIES = 3
 CLUSTER_DNS_FOR_HOST_NETWORK = "ClusterFirstWithHostNet"
@@ -35,8 +35,6 @@ JOB_ZERO = Rule(
     "maxRetry: 0",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 _NO_SPEC = DraftSpec()
 _NO_TASK = DraftTask()

@@ -14,9 +14,9 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.applied import read_arguments
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftTask
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_NOT_DAG", "PLUGIN", "RULES", "cycle", "dependencies", "launch_order"]
+__all__ = ["JOB_NOT_DAG", "PLUGIN", "cycle", "dependencies", "launch_order"]
 
 JOB_NOT_DAG = Rule(
     "JOB-NOT-DAG",
@@ -33,8 +33,6 @@ JOB_DEP_ITERATION = Rule(
     reason="FieldValueNotSupported",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 
 def dependencies(case: Case, job: Job) -> None:

@@ -6,14 +6,13 @@ counts have 32 bits, is reported.
 
 from pumice.api.jobs import Job, Task
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
 __all__ = [
     "JOB_MINAVAIL_TOTAL",
     "JOB_NO_TASKS",
     "JOB_OVERFLOW",
     "MAX_INT32",
-    "RULES",
     "bounds",
     "counts",
     "task_list",
@@ -86,8 +85,6 @@ JOB_MIN_SUCCESS = Rule(
     compares=True,
 )
 
-RULES = rules_in(globals())
-
 
 def task_list(case: Case, job: Job) -> None:
     """Check that there are tasks."""
@@ -109,14 +106,10 @@ def counts(case: Case, job: Job) -> None:
             or not 0 <= (task.max_retry or 0) <= MAX_INT32
         ):
             _doubtful(case, task, f"spec.tasks[{index}]")
-    for name, value in (
-        ("minAvailable", spec.min_available),
-        ("maxRetry", spec.max_retry),
-        ("ttlSecondsAfterFinished", spec.ttl_seconds_after_finished),
-        ("minSuccess", spec.min_success),
-    ):
-        if value is not None and not 0 <= value <= MAX_INT32:
-            bounds(case, f"spec.{name}", value)
+    bounds(case, "spec.minAvailable", spec.min_available)
+    bounds(case, "spec.maxRetry", spec.max_retry)
+    bounds(case, "spec.ttlSecondsAfterFinished", spec.ttl_seconds_after_finished)
+    bounds(case, "spec.minSuccess", spec.min_success)
     if job.tasks:
         _totals(case, job, total, least)
 

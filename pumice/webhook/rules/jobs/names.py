@@ -20,9 +20,9 @@ from pumice.api.names import (
     qualified_name_problem,
 )
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_NAME", "RULES", "expected_name", "names"]
+__all__ = ["JOB_NAME", "expected_name", "names"]
 
 JOB_NAME = Rule(
     "JOB-NAME",
@@ -70,8 +70,6 @@ JOB_LABEL = Rule(
     reason="FieldValueTooLong",
     stricter=True,
 )
-
-RULES = rules_in(globals())
 
 _GENERATED_SUFFIX = "xxxxx"
 """Stands for the five characters that the API server appends to `generateName`."""

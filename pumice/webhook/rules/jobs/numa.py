@@ -5,10 +5,10 @@ from typing import Any
 from pumice.api.jobs import Job
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import entries
 
-__all__ = ["JOB_NUMA_CPU", "RULES", "numa"]
+__all__ = ["JOB_NUMA_CPU", "numa"]
 
 JOB_NUMA_CPU = Rule(
     "JOB-NUMA-CPU",
@@ -16,8 +16,6 @@ JOB_NUMA_CPU = Rule(
     "The node pins whole CPUs; a fraction of one cannot be aligned.",
     "topologyPolicy: restricted, template: {… resources: {requests: {cpu: 500m}}}",
 )
-
-RULES = rules_in(globals())
 
 
 def numa(case: Case, job: Job) -> None:

@@ -8,9 +8,9 @@ overflow.
 from pumice.api.jobs import Job, PartitionPolicy, Task
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["PART_PRODUCT", "RULES", "partitions"]
+__all__ = ["PART_PRODUCT", "partitions"]
 
 PART_TOTAL = Rule(
     "PART-TOTAL",
@@ -46,8 +46,6 @@ PART_MIN = Rule(
     "minAvailable: 4, partitionPolicy: {totalPartitions: 4, partitionSize: 2, minPartitions: 1}",
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 
 def partitions(case: Case, job: Job) -> None:

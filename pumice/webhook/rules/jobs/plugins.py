@@ -14,9 +14,9 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.jobs.updates import normal
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "RULES", "annotating", "job_annotations", "job_plugins"]
+__all__ = ["JOB_PLUGIN", "JOB_PLUGIN_NAME", "annotating", "job_annotations", "job_plugins"]
 
 JOB_PLUGIN = Rule(
     "JOB-PLUGIN",
@@ -136,8 +136,6 @@ JOB_PLUGIN_KEPT = Rule(
     compares=True,
 )
 
-RULES = rules_in(globals())
-
 
 def job_plugins(case: Case, job: Job) -> None:
     """Let the Job's plugins judge it, under the name that it will have."""
@@ -148,8 +146,6 @@ def job_plugins(case: Case, job: Job) -> None:
         job = msgspec.structs.replace(job, metadata=meta)
     strict = case.settings.strict_upstream
     errors, warnings = plugins.problems(job, case.plugins, strict_upstream=strict)
-    if not errors and not warnings:
-        return
     for found in (*errors, *warnings):
         if found.code == JOB_PLUGIN_SIZE.code:
             # What is too large is measured in pods, though the message counts bytes.

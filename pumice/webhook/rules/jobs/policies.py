@@ -6,9 +6,9 @@ from pumice.api.durations import duration_problem, parse_nanoseconds
 from pumice.api.jobs import ACTIONS, Job, LifecyclePolicy
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import JOB_OVERFLOW, MAX_INT32
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["EVENTS", "POL_NOTHING", "RULES", "lifecycle_policies"]
+__all__ = ["EVENTS", "POL_NOTHING", "lifecycle_policies"]
 
 EVENTS = (
     "*",
@@ -143,8 +143,6 @@ POL_PARTITION = Rule(
     level="warn",
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 
 def lifecycle_policies(case: Case, job: Job) -> None:

@@ -17,9 +17,9 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import differences, shown_change
 from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.jobs.defaults import job_defaults
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["RULES", "frozen_changes", "normal"]
+__all__ = ["frozen_changes", "normal"]
 
 Raw = dict[str, Any]
 
@@ -37,8 +37,6 @@ JOB_TASK_COUNT = Rule(
     "one more item in tasks than the stored Job has",
     reason="FieldValueForbidden",
 )
-
-RULES = rules_in(globals())
 
 _TASKS = "spec.tasks"
 _MUTABLE = (

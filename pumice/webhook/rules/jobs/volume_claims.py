@@ -17,9 +17,9 @@ from pumice.api.suggestions import Suggestions
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import brief
 from pumice.webhook.rules.labels import Problem, selector_problems
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["RULES", "VOL_CLAIM", "volume_claim"]
+__all__ = ["VOL_CLAIM", "volume_claim"]
 
 _CLAIM = "PersistentVolumeClaim"
 _KNOWN = (("", _CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
@@ -81,8 +81,6 @@ VOL_CLAIM = Rule(
     "volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteOnce]}}]",
     stricter=True,
 )
-
-RULES = rules_in(globals())
 
 _ALONE = "ReadWriteOncePod"
 _MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", _ALONE)

@@ -7,10 +7,10 @@ from pumice.api.names import dns_subdomain_problem
 from pumice.plugins.svc import MOUNT_PATH
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.volume_claims import volume_claim
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import entries
 
-__all__ = ["RULES", "VOL_PATH", "volumes"]
+__all__ = ["VOL_PATH", "volumes"]
 
 VOL_PATH = Rule(
     "VOL-PATH",
@@ -69,8 +69,6 @@ VOL_TAKEN = Rule(
     level="warn",
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 
 _PLACES = (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath"))

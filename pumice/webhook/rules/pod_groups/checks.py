@@ -6,7 +6,6 @@ All sub-groups are checked and every problem of each is reported.
 from pumice.api.jobs import NetworkTopology
 from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, SubGroupPolicy
-from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.labels import selector_problems
 from pumice.webhook.rules.references import (
@@ -16,11 +15,11 @@ from pumice.webhook.rules.references import (
     priority_class,
     queue_reference,
 )
-from pumice.webhook.rules.resource_names import is_integer, misspelt
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.resource_names import amount_problem, misspelt
+from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "RULES", "validate"]
+__all__ = ["CHECKS", "validate"]
 
 INT32_MAX = 2**31 - 1
 
@@ -99,8 +98,6 @@ PG_PART_SUM = Rule(
     compares=True,
 )
 
-RULES = rules_in(globals())
-
 
 def _queue(case: Case, group: PodGroup) -> None:
     if group.spec.queue:
@@ -148,15 +145,8 @@ def _resources(case: Case, group: PodGroup) -> None:
         path = f"spec.minResources.{name}"
         if hint := misspelt(name, case.suggestions):
             case.report(PG_RESOURCE, path, f'resource "{name}" is not known{hint}')
-        try:
-            amount = parse_milli(value)
-        except ValueError as error:
-            case.report(PG_MIN_RESOURCES, path, str(error))
-            continue
-        if amount < 0:
-            case.report(PG_MIN_RESOURCES, path, f"must be 0 or more, found {value}")
-        elif amount % MILLI and is_integer(name):
-            case.report(PG_MIN_RESOURCES, path, f"must be a whole number, found {value}")
+        if problem := amount_problem(value, name):
+            case.report(PG_MIN_RESOURCES, path, problem)
 
 
 def _priority(case: Case, group: PodGroup) -> None:

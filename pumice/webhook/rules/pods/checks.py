@@ -5,9 +5,9 @@ import re
 from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case, Check, run
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["CHECKS", "RULES", "validate"]
+__all__ = ["CHECKS", "validate"]
 
 POD_JDB_INT = Rule(
     "POD-JDB-INT",
@@ -41,8 +41,6 @@ POD_JDB_BOTH = Rule(
     'volcano.sh/jdb-min-available: "2", volcano.sh/jdb-max-unavailable: "1"',
     reason="FieldValueForbidden",
 )
-
-RULES = rules_in(globals())
 
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 _LIMIT = 2**63

@@ -11,9 +11,9 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
 from pumice.webhook.rules.resource_groups import ResourceGroup
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["RULES", "pod_defaults"]
+__all__ = ["pod_defaults"]
 
 POD_GROUP_SCHEDULER = Rule(
     "POD-GROUP-SCHEDULER",
@@ -29,8 +29,6 @@ POD_GATE_SCHEDULER = Rule(
     "annotations: {scheduling.volcano.sh/queue-allocation-gate: 'true'}, schedulerName: default-scheduler",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 _NO_SPEC = DraftPodPlace()
 _GATE = {"name": QUEUE_ALLOCATION_GATE}

@@ -14,9 +14,9 @@ from pumice.plugins.native import NativeWirings, Owner, Place, RequestError, Wir
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["RULES", "foreign_owner", "foreign_pod", "volcano_template", "wants_plugins"]
+__all__ = ["foreign_owner", "foreign_pod", "volcano_template", "wants_plugins"]
 
 Raw = dict[str, Any]
 
@@ -58,8 +58,6 @@ POD_PLUGINS_DOUBT = Rule(
     "completions: 4, parallelism: 2, annotations: {pumice.dev/plugins: pytorch}",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 _PATH = f"metadata.annotations[{keys.PLUGINS}]"
 _OWNERS_PATH = f"spec.template.{_PATH}"

@@ -12,13 +12,12 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import shown
 from pumice.webhook.rules.queues.excess import Excess
 from pumice.webhook.rules.resource_names import is_integer, misspelt
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
 __all__ = [
     "Q_GUAR_GT_DESERVED",
     "Q_QUANTITY",
     "Q_ROOT_FROZEN",
-    "RULES",
     "Amounts",
     "amounts",
     "guaranteed",
@@ -188,8 +187,6 @@ Q_ROOT_FROZEN = Rule(
     "metadata: {name: root}, spec: {capability: {cpu: 10}}",
     reason="FieldValueForbidden",
 )
-
-RULES = rules_in(globals())
 
 
 def root_frozen(case: Case, queue: Queue, old: Queue) -> None:

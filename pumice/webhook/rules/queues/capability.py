@@ -14,9 +14,9 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import readable
 from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_CAP_GT_ANCESTOR", "RULES", "capability", "ruled"]
+__all__ = ["Q_CAP_GT_ANCESTOR", "capability", "ruled"]
 
 Q_ROOT_LIMIT = Rule(
     "Q-ROOT-LIMIT",
@@ -80,8 +80,6 @@ Q_CAP_BELOW_ZERO = Rule(
     stricter=True,
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 Limits = Mapping[str, int]
 Named = tuple[int, str]

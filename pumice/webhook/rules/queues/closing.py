@@ -10,9 +10,9 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import counted, listed
 from pumice.webhook.rules.queues.overlay import Tree
 from pumice.webhook.rules.queues.tree import allocated_pods
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_STATE", "RULES", "state", "validate_delete"]
+__all__ = ["Q_STATE", "state", "validate_delete"]
 
 Q_STATE = Rule(
     "Q-STATE",
@@ -108,8 +108,6 @@ Q_DEL_GROUPS = Rule(
     reason="FieldValueForbidden",
     stricter=True,
 )
-
-RULES = rules_in(globals())
 
 
 def validate_delete(case: Case, name: str, old: Queue | None) -> None:

@@ -10,9 +10,9 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftQueue
 from pumice.webhook.rules.queues.hierarchy import rooted
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["DEFAULT_WEIGHT", "RULES", "queue_defaults"]
+__all__ = ["DEFAULT_WEIGHT", "queue_defaults"]
 
 DEFAULT_WEIGHT = 1
 
@@ -23,8 +23,6 @@ Q_ZERO = Rule(
     "weight: 0",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 
 def queue_defaults(case: Case, queue: DraftQueue, old: DraftQueue | None = None) -> None:

@@ -7,9 +7,9 @@ first.
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import read
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "RULES", "clusters", "fields"]
+__all__ = ["Q_CLUSTER_NAME", "Q_WEIGHT", "clusters", "fields"]
 
 Q_WEIGHT = Rule(
     "Q-WEIGHT",
@@ -83,8 +83,6 @@ Q_CLUSTER_CAPACITY = Rule(
     "extendClusters: [{name: east, capacity: {cpu: -1}}]",
     stricter=True,
 )
-
-RULES = rules_in(globals())
 
 
 def clusters(case: Case, queue: Queue) -> None:

@@ -6,9 +6,9 @@ import re
 from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_HIER_LEN", "RULES", "hierarchy", "rooted"]
+__all__ = ["Q_HIER_LEN", "hierarchy", "rooted"]
 
 Q_HIER_LEN = Rule(
     "Q-HIER-LEN",
@@ -51,8 +51,6 @@ Q_HIER_BELOW = Rule(
     reason="FieldValueForbidden",
     stricter=True,
 )
-
-RULES = rules_in(globals())
 
 _NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)",

@@ -12,17 +12,15 @@ import msgspec
 from pumice.api import keys
 from pumice.api.json_words import kind_of
 from pumice.api.names import label_value_problem
-from pumice.api.quantities import parse_milli
 from pumice.api.queues import NodeGroupTerms, Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import Q_RESOURCE
-from pumice.webhook.rules.resource_names import misspelt
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.resource_names import amount_problem, misspelt
+from pumice.webhook.rules.rule import Rule
 
 __all__ = [
     "Q_GROUP_LIMITS",
     "Q_GROUP_NAME",
-    "RULES",
     "group_name_problem",
     "node_group_limits",
     "node_groups",
@@ -137,8 +135,6 @@ Q_GROUP_LIMITS_UNUSED = Rule(
     level="warn",
 )
 
-RULES = rules_in(globals())
-
 _PATH = f"metadata.annotations[{keys.NODE_GROUP_LIMITS}]"
 _FORM = '{"group1": {"cpu": "3", "memory": "8Gi"}}'
 
@@ -177,14 +173,8 @@ def _group(case: Case, queue: Queue, group: str, amounts: Any) -> None:
             case.report(
                 Q_RESOURCE, _PATH, f'resource "{name}" of group "{group}" is not known{hint}'
             )
-        try:
-            amount = parse_milli(value)
-        except ValueError as error:
-            case.report(Q_GROUP_LIMITS, _PATH, f'{name} of group "{group}" {error}')
-            continue
-        if amount < 0:
-            message = f'{name} of group "{group}" must be 0 or more, found {value}'
-            case.report(Q_GROUP_LIMITS, _PATH, message)
+        if problem := amount_problem(value):
+            case.report(Q_GROUP_LIMITS, _PATH, f'{name} of group "{group}" {problem}')
 
 
 def _unused(queue: Queue, group: str) -> str:

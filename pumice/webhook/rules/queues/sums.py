@@ -16,9 +16,9 @@ from pumice.webhook.rules.queues.amounts import Amounts, guaranteed, milli, read
 from pumice.webhook.rules.queues.capability import ruled
 from pumice.webhook.rules.queues.excess import Excess, listed
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_SIB_GUAR", "RULES", "sums"]
+__all__ = ["Q_SIB_GUAR", "sums"]
 
 Q_SIB_GUAR = Rule(
     "Q-SIB-GUAR",
@@ -48,8 +48,6 @@ Q_CHILD_DES = Rule(
     "deserved: {cpu: 10}, where queues below have 13 in all",
     compares=True,
 )
-
-RULES = rules_in(globals())
 
 
 def _deserved(queue: Queue) -> Amounts:

@@ -8,9 +8,9 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.excess import Excess, chained, counted
 from pumice.webhook.rules.queues.overlay import Tree
-from pumice.webhook.rules.rule import Rule, rules_in
+from pumice.webhook.rules.rule import Rule
 
-__all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "RULES", "allocated_pods", "depth", "place"]
+__all__ = ["Q_DEPTH", "Q_PARENT_MISSING", "allocated_pods", "depth", "place"]
 
 Q_SELF_PARENT = Rule(
     "Q-SELF-PARENT",
@@ -82,8 +82,6 @@ Q_PARENT_CLOSED = Rule(
     "spec: {parent: closed-queue}",
     level="warn",
 )
-
-RULES = rules_in(globals())
 
 _PATH = "spec.parent"
 

@@ -82,8 +82,6 @@ def annotation(site: Site, key: str, successor: str, problem: str = "has no effe
 
 def overlaps(site: Site, files: list[tuple[str, str]]) -> None:
     """Check that no file of a volume, each with the place that says it, is also a folder of it or another file."""
-    if len(files) < 2:
-        return
     above, above_at = "", ""
     for path, at in sorted((f"{path.rstrip('/')}/", at) for path, at in files if path):
         if above and path.startswith(above):

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from operator import itemgetter
 
 from pumice.api.names import (
     config_key_problem,
@@ -17,6 +16,7 @@ from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     exactly_one,
     excludes,
+    matching,
     name,
     quoted,
     refused,
@@ -44,7 +44,6 @@ TPL_ENV_FROM = refused(
     "envFrom: [{configMapRef: {}}]",
 )
 
-_NAMED = itemgetter("name")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _FIELDS = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
@@ -63,32 +62,13 @@ _HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
 _DECIMAL = frozenset(10**exponent for exponent in range(0, 19, 3))
 _BINARY = frozenset(2**exponent for exponent in range(0, 61, 10))
 _USUAL = re.compile(r"([1-9][0-9]*|[0-9]*\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?")
-_name = required(TPL_ENV, env_name_problem)
 
 
-def _environment(site: Site, found: list[Raw], field: str, _: Raw) -> None:
-    if _are_named(found):
-        if len({each["name"] for each in found}) != len(found):
-            _hidden(site, found)
-    else:
-        for index, variable in enumerate(found):
-            _name(site, variable.get("name"), f"{field}[{index}].name", variable)
-    for index, variable in enumerate(found):
-        if "valueFrom" in variable:
-            _VALUE_FROM(site, variable["valueFrom"], f"{field}[{index}].valueFrom", variable)
-
-
-def _are_named(variables: list[Raw]) -> bool:
-    """Whether all names are good: a single look, since there are many and few are bad."""
-    try:
-        names = list(map(_NAMED, variables))
-    except KeyError:
-        return False
-    return all(names) and env_name_problem("".join(names)) is None
-
-
-def _hidden(site: Site, variables: list[Raw]) -> None:
-    """Check variables of which some have the same name: a later one hides an earlier, unless it holds it."""
+def _hidden(site: Site, variables: list[Raw], field: str, _: Raw) -> None:
+    """Check variables with good names: of two with the same a later one hides an earlier, unless it holds it."""
+    names = [each.get("name", "") for each in variables]
+    if len({*names}) == len(names) or any(map(env_name_problem, names)):
+        return
     seen: dict[str, int] = {}
     for index, variable in enumerate(variables):
         name, value = variable["name"], variable.get("value") or ""
@@ -97,7 +77,7 @@ def _hidden(site: Site, variables: list[Raw]) -> None:
             continue
         if "valueFrom" in variable or value == held or held not in str(value):
             message = f"{quoted(name)} is already the name of env[{first}], which it hides"
-            site.report(TPL_DOUBTFUL, message, f"env[{index}]")
+            site.report(TPL_DOUBTFUL, message, f"{field}[{index}]")
 
 
 def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
@@ -114,10 +94,6 @@ def _volume_of_file(site: Site, found: str, field: str, _: Raw) -> None:
         # A volume without a source is an emptyDir, too.
         message = f"must be a volume of type emptyDir, which {quoted(found)} is not"
         site.report(TPL_ENV_VALUE, message, field)
-
-
-def _version_problem(found: str) -> str | None:
-    return None if found == "v1" else f'must be "v1", found {quoted(found)}'
 
 
 def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
@@ -139,7 +115,10 @@ def field_ref(rule: Rule, allowed: Collection[str]) -> Check:
 
     return compiled(
         (
-            Row("apiVersion", name(rule, _version_problem, empty=True)),
+            Row(
+                "apiVersion",
+                matching(rule, 'must be "v1"', lambda found: found == "v1", empty=True),
+            ),
             Row("fieldPath", required(rule), ""),
             Row("fieldPath", path),
         )
@@ -191,7 +170,9 @@ _VALUE_FROM = compiled(
     )
 )
 ROWS = (
-    Row("env", _environment),
+    Row("env", compiled((Row("[].name", required(TPL_ENV, env_name_problem), ""),))),
+    Row("env", _hidden),
+    Row("env[].valueFrom", _VALUE_FROM),
     Row("envFrom[]", exactly_one(TPL_ENV_FROM, ("configMapRef", "secretRef"))),
     Row("envFrom[].prefix", name(TPL_ENV_FROM, env_name_problem, empty=True)),
     Row("envFrom[].configMapRef|secretRef.name", required(TPL_ENV_FROM, dns_subdomain_problem), ""),

@@ -71,8 +71,6 @@ TPL_LABEL_KEYS_TWICE = Rule(
 
 _LARGEST = 256 * 1024
 """Bytes of all keys and values of annotations together."""
-_MOST_BYTES = 4
-"""Of a character in UTF-8."""
 _BUILTIN_FINALIZERS = ("foregroundDeletion", "kubernetes", "orphan")
 
 
@@ -106,15 +104,10 @@ def annotations_of(rule: Rule) -> Check:
     """The shape of annotations: their keys and size are checked, what they hold is free."""
 
     def check(site: Site, found: Raw, field: str, _: Raw) -> None:
-        length = 0
-        for key, value in found.items():
-            length += len(key) + len(value)
+        for key in found:
             if problem := _key_problem(key):
                 site.report(rule, f"the key {problem}", f"{field}.{key}")
-        if (
-            length * _MOST_BYTES > _LARGEST
-            and (size := sum(map(_size, found, found.values()))) > _LARGEST
-        ):
+        if (size := sum(map(_size, found, found.values()))) > _LARGEST:
             message = f"must take at most {_LARGEST} bytes, keys and values together, found {size}"
             site.report(rule, message, field)
 

@@ -1,9 +1,7 @@
 """Names and DNS of a pod, names it knows other hosts by, and ports of containers and of the node."""
 
 import re
-from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
-from typing import Any
 
 from pumice.api.names import (
     SUBDOMAIN_LENGTH,
@@ -16,6 +14,7 @@ from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
 from pumice.webhook.rules.templates.shapes import (
     at_most,
     excludes,
+    matching,
     name,
     one_of,
     present,
@@ -28,7 +27,7 @@ from pumice.webhook.rules.templates.shapes import (
 from pumice.webhook.rules.templates.site import HostPort, PodPort, Raw, Site
 from pumice.webhook.rules.templates.table import Check, Row, compiled
 
-__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS", "are_usual_ports"]
+__all__ = ["CONTAINER_ROWS", "INIT_ROWS", "LARGEST_PORT", "ROWS"]
 
 TPL_DNS_POLICY = Rule(
     "TPL-DNS-POLICY",
@@ -86,7 +85,6 @@ _SEARCH_LABEL = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH = re.compile(rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*", re.ASCII)
 
 
-@lru_cache(maxsize=1024)
 def address_problem(text: str) -> str | None:
     """Say why a text is no IP address, or None when it is."""
     try:
@@ -126,14 +124,14 @@ def _searches(site: Site, searches: list[str], field: str, _: Raw) -> None:
     if length > _LONGEST_SEARCHES:
         message = f"must have at most {_LONGEST_SEARCHES} characters in all, found {length}"
         site.report(TPL_DNS_CONFIG, message, field, "FieldValueTooLong")
-    for index, search in enumerate(searches):
-        domain = search.removesuffix(".")
-        good = search == "." or (len(domain) <= SUBDOMAIN_LENGTH and _SEARCH.fullmatch(domain))
-        if not good:
-            message = f"must be a domain, or a single dot, found {quoted(search)}"
-            site.report(TPL_DNS_CONFIG, message, f"{field}[{index}]")
 
 
+def _is_search(found: str) -> bool:
+    domain = found.removesuffix(".")
+    return found == "." or (len(domain) <= SUBDOMAIN_LENGTH and bool(_SEARCH.fullmatch(domain)))
+
+
+_DOMAIN = "must be a domain, or a single dot"
 ROWS = (
     Row("hostname|subdomain", name(TPL_HOSTNAME, dns_label_problem, empty=True)),
     Row("hostnameOverride", name(TPL_HOSTNAME, dns_subdomain_problem)),
@@ -152,6 +150,7 @@ ROWS = (
     Row("dnsConfig.nameservers[]", _address(TPL_DNS_CONFIG)),
     Row("dnsConfig.searches", at_most(TPL_DNS_CONFIG, 32, "FieldValueTooMany")),
     Row("dnsConfig.searches", _searches),
+    Row("dnsConfig.searches[]", matching(TPL_DNS_CONFIG, _DOMAIN, _is_search)),
     Row("dnsConfig.options[].name", required(TPL_DNS_CONFIG, reason=None), ""),
 )
 """Fields of a pod's spec."""
@@ -159,46 +158,7 @@ ROWS = (
 
 LARGEST_PORT = 65535
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
-_OF_THE_POD = {"name", "containerPort", "protocol"}
 _number = within(TPL_PORT, 1, LARGEST_PORT)
-
-
-def are_usual_ports(found: Any) -> bool:
-    """Whether these are ports of a pod's only container, and in order, whatever types their fields have.
-
-    Raises:
-        AttributeError: A port is no object.
-        TypeError: A field has the wrong type.
-    """
-    return type(found) is list and _are_plain(found)
-
-
-def _ports(site: Site, ports: list[Raw], field: str, container: Raw) -> None:
-    if not _are_plain(ports):
-        _PORTS(site, ports, field, container)
-
-
-def _are_plain(ports: list[Raw]) -> bool:
-    """Whether all ports are of the pod alone and in order, with names and numbers of their own.
-
-    A single look, since nearly all are so.
-    """
-    names, numbers = set(), set()
-    for port in ports:
-        name, number = port.get("name", ""), port.get("containerPort")
-        if (
-            not port.keys() <= _OF_THE_POD
-            or type(number) is not int
-            or not 1 <= number <= LARGEST_PORT
-            or number in numbers
-            or port.get("protocol", "TCP") not in _PROTOCOLS
-            or type(name) is not str
-            or (name and (name in names or port_name_problem(name)))
-        ):
-            return False
-        names.add(name)
-        numbers.add(number)
-    return True
 
 
 def _host_ports_of_init(site: Site, ports: list[Raw], _: str, _container: Raw) -> None:
@@ -288,8 +248,8 @@ _PORTS = compiled(
         Row("", unique(TPL_PORT_DUP, "name")),
     )
 )
-CONTAINER_ROWS = (Row("ports", _ports), Row("ports", _in_network))
+CONTAINER_ROWS = (Row("ports", _PORTS), Row("ports", _in_network))
 """Fields of a regular container."""
 
-INIT_ROWS = (Row("ports", _ports), Row("ports", _host_ports_of_init))
+INIT_ROWS = (Row("ports", _PORTS), Row("ports", _host_ports_of_init))
 """Fields of an init container."""

@@ -27,8 +27,7 @@ from pumice.webhook.rules.templates import (
     types,
     volumes,
 )
-from pumice.webhook.rules.templates.plain import without_usual
-from pumice.webhook.rules.templates.simple import is_simple
+from pumice.webhook.rules.templates.plain import is_simple
 from pumice.webhook.rules.templates.site import Pod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
@@ -54,9 +53,8 @@ _FILES = (
     doubtful,
 )
 
-RULES: tuple[Rule, ...] = tuple(
-    dict.fromkeys(rule for file in reversed(_FILES) for rule in reversed(rules_in(vars(file))))
-)[::-1]
+_NAMED = [rule for file in _FILES for rule in rules_in(file)]
+RULES: tuple[Rule, ...] = tuple(dict.fromkeys(reversed(_NAMED)))[::-1]
 """Every rule about pod templates. One that a file has from another comes with the last, which defines it."""
 
 _SPEC = compiled_by_field(
@@ -82,16 +80,15 @@ def pod_template(site: Site, template: Raw) -> None:
     """Say all that the API server would refuse about a pod made of a template, which may be any object."""
     if is_simple(template):
         return
-    rest = without_usual(template)
-    if types.fits(rest):
-        _judge(site, template, rest)
+    if types.fits(template):
+        _judge(site, template)
         return
     readable, unreadable = types.read(site, template)
     if not unreadable:
-        _judge(site, readable, readable)
+        _judge(site, readable)
         return
     aside = site.case.sibling()
-    _judge(Site(aside, site.path), readable, readable)
+    _judge(Site(aside, site.path), readable)
     dropped = {_may_differ(path) for path in unreadable}
     site.case.errors += unaffected(aside.errors, dropped, _COMPARING)
     site.case.warnings += unaffected(aside.warnings, dropped, _COMPARING)
@@ -105,10 +102,10 @@ def _may_differ(path: str) -> str:
     return path if _OF_ITS_OWN.search(path) else path.rpartition(".")[0]
 
 
-def _judge(site: Site, template: Raw, rest: Raw) -> None:
-    """Judge the rest of a template whose fields all have the right types."""
-    meta, spec = template.get("metadata", {}), rest.get("spec", {})
-    pod = Pod(template.get("spec", {}), meta.get("labels", ()))
+def _judge(site: Site, template: Raw) -> None:
+    """Judge a template whose fields all have the right types."""
+    meta, spec = template.get("metadata", {}), template.get("spec", {})
+    pod = Pod(spec, meta.get("labels", ()))
     at_spec = Site(site.case, f"{site.path}.spec", pod)
     if meta:
         metadata.METADATA(site, meta, "metadata", template)

@@ -12,7 +12,7 @@ from pumice.webhook.rules.templates.environment import field_ref, resource_field
 from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of
 from pumice.webhook.rules.templates.shapes import (
     excludes,
-    name,
+    matching,
     one_of,
     one_of_two,
     quoted,
@@ -59,13 +59,6 @@ _POD_FIELDS = tuple(
     f"metadata.{name}" for name in ("annotations", "labels", "name", "namespace", "uid")
 )
 """What a file can hold of its pod, besides single labels and annotations."""
-
-
-def _own_names(site: Site, path: str, field: str, _: Raw) -> None:
-    """Check that a file's name does not begin with two dots, as those of Kubernetes' own do."""
-    if path.startswith("..") and ".." not in path.split("/"):
-        message = f'must not start with "..", found {quoted(path)}'
-        site.report(TPL_VOLUME_FILE, message, field)
 
 
 def _apart(site: Site, items: list[Raw], field: str, _: Raw) -> None:
@@ -116,18 +109,17 @@ def _bundle_name(site: Site, name: str, field: str, _: Raw) -> None:
         site.report(TPL_CERTIFICATES, problem, field)
 
 
-def _signer_problem(name: str) -> str | None:
-    """Say why a text is no name of a signer, which is a domain, a slash, and a path, or None when it is."""
+def _is_signer(name: str) -> bool:
+    """Whether a text names a signer: a domain, a slash, and a path."""
     domain, slash, path = name.partition("/")
-    good = (
-        slash
+    return (
+        slash != ""
         and "." in domain
         and len(name) <= _LONGEST_SIGNER
         and dns_subdomain_problem(domain) is None
         and all(dns_label_problem(label) is None for label in domain.split("."))
         and all(dns_subdomain_problem(label) is None for label in path.split("."))
     )
-    return None if good else f"must be a signer such as example.com/signer, found {quoted(name)}"
 
 
 def _some_file(site: Site, source: Raw, field: str, _: Raw) -> None:
@@ -137,6 +129,12 @@ def _some_file(site: Site, source: Raw, field: str, _: Raw) -> None:
 
 _mode = within(TPL_VOLUME_FILE, 0, 0o777, "from 0 to 0777 (511)")
 _required = required(TPL_VOLUME_FILE)
+_signer = matching(TPL_CERTIFICATES, "must be a signer such as example.com/signer", _is_signer)
+_own_names = matching(
+    TPL_VOLUME_FILE,
+    'must not start with ".."',  # as names of Kubernetes' own files do; `..` by itself is told as a step upwards
+    lambda path: not path.startswith("..") or ".." in path.split("/"),
+)
 _PATH = (Row("", relative_path(TPL_VOLUME_FILE)), Row("", _own_names))
 _FILE = (Row("path", _required, ""), *below("path", _PATH))
 _FILES = (*below("items[]", _FILE), Row("items[].mode", _mode))
@@ -168,7 +166,7 @@ ROWS = (
                 one_of_two(TPL_CERTIFICATES, "name", "signerName", empty=False),
             ),
             Row("clusterTrustBundle.name", _bundle_name),
-            Row("clusterTrustBundle.signerName", name(TPL_CERTIFICATES, _signer_problem)),
+            Row("clusterTrustBundle.signerName", _signer),
             Row("clusterTrustBundle.labelSelector", excludes(TPL_CERTIFICATES, "name")),
             Row("clusterTrustBundle.labelSelector", LABEL_SELECTOR),
             Row("podCertificate", _some_file),
@@ -177,7 +175,7 @@ ROWS = (
                 within(TPL_CERTIFICATES, 3600, 91 * 24 * 3600),
             ),
             *below(f"podCertificate.{'|'.join(_CERTIFICATE_FILES)}", _PATH),
-            Row("podCertificate.signerName", name(TPL_CERTIFICATES, _signer_problem), ""),
+            Row("podCertificate.signerName", _signer, ""),
             Row("podCertificate.keyType", one_of(TPL_CERTIFICATES, _KEY_TYPES), ""),
             Row("podCertificate.userAnnotations", annotations_of(TPL_CERTIFICATES)),
         ),

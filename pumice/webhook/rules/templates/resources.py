@@ -40,7 +40,7 @@ __all__ = [
     "Amounts",
     "Problem",
     "amounts",
-    "are_usual_resources",
+    "are_plain",
     "conflicts",
     "judge_by",
     "milli",
@@ -101,8 +101,6 @@ TPL_POD_CLAIM = refused(
     "resourceClaims: [{name: gpu}]",
 )
 
-_NONE: Raw = {}
-_AMOUNTS = {"limits", "requests"}
 _MOST_COUNTED = 2**63 - 1
 """The largest count, in milli-units; of a larger one Kubernetes cannot tell whether it is a whole number."""
 _MOST_BINARY = _MOST_COUNTED * MILLI
@@ -166,7 +164,7 @@ def milli(value: object) -> int:
 def amounts(site: Site, found: Raw, field: str, judge: Judge) -> Amounts:
     """Amounts by name; what is wrong with each for itself is reported."""
     read: Amounts = {}
-    hinted = site.case.hinting
+    hinted = not site.case.suggestions.spent
     for resource, value in found.items():
         read[resource], problems = judge(resource, value, hinted)
         if (problems or "/" in resource) and hinted and (problems or is_vendors(resource)):
@@ -205,8 +203,12 @@ def requirements(
 
 
 @lru_cache(maxsize=1024)
-def _are_plain(limits: Written, requests: Written) -> bool:
-    """Whether nothing is wrong with limits and requests of a container, of which no name needs a budget to judge."""
+def are_plain(limits: Written, requests: Written) -> bool:
+    """Whether nothing is wrong with limits and requests of a container, of which no name needs a budget to judge.
+
+    Raises:
+        ValueError: A value is no quantity.
+    """
     readable: list[Amounts] = []
     for written in (limits, requests):
         judged = {name: of_container(name, value, False) for name, value in written}
@@ -216,24 +218,9 @@ def _are_plain(limits: Written, requests: Written) -> bool:
     return next(conflicts(*readable), None) is None
 
 
-def are_usual_resources(found: Raw) -> bool:
-    """Whether these are limits and requests of a container, all of them strings, and in order.
-
-    Raises:
-        AttributeError: One of them is no object.
-        TypeError: A value is no string.
-        ValueError: A value is no quantity.
-    """
-    limits, requests = found.get("limits", _NONE), found.get("requests", _NONE)
-    "".join((*limits.values(), *requests.values()))
-    return found.keys() <= _AMOUNTS and _are_plain(tuple(limits.items()), tuple(requests.items()))
-
-
 def _resources(site: Site, found: Raw, field: str, _: Raw) -> None:
-    limits, requests = found.get("limits", _NONE), found.get("requests", _NONE)
-    if not _are_plain(tuple(limits.items()), tuple(requests.items())):
-        for rule, member, message in conflicts(*requirements(site, found, field)):
-            site.report(rule, message, f"{field}.{member}" if member else field)
+    for rule, member, message in conflicts(*requirements(site, found, field)):
+        site.report(rule, message, f"{field}.{member}" if member else field)
 
 
 def _claims(site: Site, claims: list[Raw], field: str, _: Raw) -> None:

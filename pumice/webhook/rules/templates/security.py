@@ -8,6 +8,7 @@ from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
 from pumice.webhook.rules.templates.shapes import (
     at_most,
     excludes,
+    matching,
     name,
     not_for,
     one_of,
@@ -155,12 +156,6 @@ def _host_process(owner: Raw) -> bool | None:
     return found
 
 
-def _sysctl_problem(found: str) -> str | None:
-    if len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found):
-        return None
-    return f"must be a name such as net.core.somaxconn, found {quoted(found)}"
-
-
 def _namespace(site: Site, found: str, field: str, _: Raw) -> None:
     """Check that a sysctl is of a namespace that the pod does not share with its node."""
     separator = re.search("[./]", found)
@@ -203,11 +198,6 @@ def _localhost(site: Site, profile: Raw, field: str, _: Raw) -> None:
         site.report(TPL_PROFILE, message, f"{field}.localhostProfile")
 
 
-def _trimmed(site: Site, found: str, field: str, _: Raw) -> None:
-    if not found or found != found.strip():
-        site.report(TPL_PROFILE, f'must have no white space around it, found "{found}"', field)
-
-
 def _mount_option(site: Site, policy: str, field: str, _: Raw) -> None:
     if policy == "MountOption":
         site.report(TPL_FEATURE, "MountOption needs the feature SELinuxMount", field)
@@ -215,6 +205,16 @@ def _mount_option(site: Site, policy: str, field: str, _: Raw) -> None:
 
 _PROFILES = "seccompProfile|appArmorProfile"
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
+_trimmed = matching(
+    TPL_PROFILE,
+    "must have no white space around it",
+    lambda found: found and found == found.strip(),
+)
+_sysctl = matching(
+    TPL_SYSCTL,
+    "must be a name such as net.core.somaxconn",
+    lambda found: len(found) <= _LONGEST_SYSCTL and _SYSCTL.fullmatch(found),
+)
 _CREDENTIALS = "windowsOptions.gmsaCredentialSpec"
 _SHARED = (
     Row(_PROFILES, _localhost),
@@ -267,7 +267,7 @@ ROWS = (
             Row("supplementalGroupsPolicy", one_of(TPL_POD_SECURITY, ("Merge", "Strict"))),
             *_SHARED,
             Row("sysctls", unique(TPL_SYSCTL, "name")),
-            Row("sysctls[].name", name(TPL_SYSCTL, _sysctl_problem), ""),
+            Row("sysctls[].name", _sysctl, ""),
             Row("sysctls[].name", _namespace),
         ),
     ),

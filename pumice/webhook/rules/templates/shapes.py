@@ -11,7 +11,7 @@ from pumice.api.fields import Reason
 from pumice.api.json_words import either, quoted
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check
+from pumice.webhook.rules.templates.table import Check, Row, compiled
 
 __all__ = [
     "NOT_SET",
@@ -19,6 +19,7 @@ __all__ = [
     "at_most",
     "exactly_one",
     "excludes",
+    "matching",
     "name",
     "needs",
     "not_for",
@@ -151,6 +152,18 @@ def name(rule: Rule, problem: Problem, *, empty: bool = False) -> Check:
     return check
 
 
+def matching(
+    rule: Rule, wanted: str, fits: Callable[[str], object], *, empty: bool = False
+) -> Check:
+    """A string that must fit, of which messages say what is wanted; an empty one is left out if `empty` says so."""
+
+    def check(site: Site, found: Any, field: str, _: Raw) -> None:
+        if (found or not empty) and not fits(found):
+            site.report(rule, f"{wanted}, found {quoted(found)}", field)
+
+    return check
+
+
 def one_of(rule: Rule, known: Sequence[str], *, empty: bool = False) -> Check:
     """A string that must be one of the known ones; an empty one is left out if `empty` says so."""
     words = frozenset((*known, "") if empty else known)
@@ -202,8 +215,6 @@ def unique(
     """
 
     def check(site: Site, found: Any, field: str, _: Raw) -> None:
-        if len(found) < 2 and then is None:
-            return
         seen: dict[str, int] = {}
         for index, item in enumerate(found):
             value, where = item.get(member), f"{field}[{index}]"
@@ -261,21 +272,10 @@ def one_of_two(rule: Rule, one: str, other: str, words: str = "", *, empty: bool
 
 def without_backsteps(rule: Rule) -> Check:
     """A path that must not lead upwards."""
-
-    def check(site: Site, path: Any, field: str, _: Raw) -> None:
-        if ".." in path and ".." in path.split("/"):
-            site.report(rule, f'must not contain "..", found {quoted(path)}', field)
-
-    return check
+    return matching(rule, 'must not contain ".."', lambda path: ".." not in path.split("/"))
 
 
 def relative_path(rule: Rule) -> Check:
     """A path that must be relative and not lead upwards."""
-    backsteps = without_backsteps(rule)
-
-    def check(site: Site, path: Any, field: str, owner: Raw) -> None:
-        if path.startswith("/"):
-            site.report(rule, f"must be a relative path, found {quoted(path)}", field)
-        backsteps(site, path, field, owner)
-
-    return check
+    relative = matching(rule, "must be a relative path", lambda path: not path.startswith("/"))
+    return compiled((Row("", relative), Row("", without_backsteps(rule))))

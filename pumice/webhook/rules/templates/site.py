@@ -5,6 +5,7 @@ reported the others and removed them.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -47,17 +48,6 @@ class Pod:
         port_names: Names of ports of regular containers so far, with the first that had each.
     """
 
-    __slots__ = (
-        "_labels",
-        "_volumes",
-        "host_network",
-        "host_ports",
-        "port_names",
-        "ports",
-        "spec",
-        "windows_options",
-    )
-
     def __init__(self, spec: Raw, labels: Iterable[str] | None = None) -> None:
         """Look at a pod; `labels` are the keys of the template's, or None if no Job makes the pod."""
         self.spec = spec
@@ -67,15 +57,12 @@ class Pod:
         self.ports: dict[tuple[int, str], PodPort] = {}
         self.port_names: dict[str, PodPort] = {}
         self._labels = labels
-        self._volumes: Mapping[str, Raw] | None = None
 
-    @property
+    @cached_property
     def volumes(self) -> Mapping[str, Raw]:
         """Declared volumes by name."""
-        if self._volumes is None:
-            found = reversed(self.spec.get("volumes", ()))
-            self._volumes = {volume.get("name", ""): volume for volume in found}
-        return self._volumes
+        found = reversed(self.spec.get("volumes", ()))
+        return {volume.get("name", ""): volume for volume in found}
 
     @property
     def labels(self) -> frozenset[str]:

@@ -123,21 +123,15 @@ def _read(kind: type, found: Any) -> Any:
         ValueError: It cannot be read; the message is not shown.
     """
     if kind is _Quantity:
-        return _quantity(found)
+        if type(found) not in (str, int, float):
+            raise ValueError
+        parse_milli(found)
+        return _A_QUANTITY
     if type(found) is not str or not _TIME.fullmatch(found):
         raise ValueError
     # Python knows no year 0, Kubernetes does; it was a leap year.
     datetime.fromisoformat(_LEAP_YEAR + found[4:] if found.startswith("0000") else found)
     return _A_TIME
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _quantity(found: Any) -> _Quantity:
-    # In a Job, and among Jobs, most amounts are alike.
-    if type(found) not in (str, int, float):
-        raise ValueError
-    parse_milli(found)
-    return _A_QUANTITY
 
 
 _A_QUANTITY, _A_TIME = _Quantity(), _Time()
@@ -213,7 +207,7 @@ class _Reader:
         return _EMPTY.get(notation, {}) if found is None else self.value(path, found, notation)
 
     def _close(self, field: str, name: str) -> str:
-        if not self._site.case.hinting:
+        if self._site.case.suggestions.spent:
             return ""
         self._site.case.suggestions.charge(_SPELLING)
         return _close(field, name)

@@ -14,6 +14,7 @@ from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED
 from pumice.webhook.rules.templates.metadata import label_problem
 from pumice.webhook.rules.templates.shapes import (
     at_most,
+    matching,
     name,
     needs,
     one_of,
@@ -113,12 +114,6 @@ def _size_limit(site: Site, limit: str | float, field: str, _: Raw) -> None:
         site.report(TPL_VOLUME_SOURCE, f"must be 0 or more, found {limit}", field)
 
 
-def _nfs_path(site: Site, path: str, field: str, _: Raw) -> None:
-    if path and not path.startswith("/"):
-        message = f"must be an absolute path, found {quoted(path)}"
-        site.report(TPL_VOLUME_SOURCE, message, field)
-
-
 def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
     """Check a volume's name with an iSCSI initiator: nodes call the connection by the name and the portal."""
     length = len(f"{volume.get('name', '')}:{source.get('targetPortal', '')}")
@@ -127,31 +122,14 @@ def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
         site.report(TPL_VOLUME, message, f"{field.removesuffix('iscsi')}name")
 
 
-def _target(site: Site, found: str, field: str, _: Raw) -> None:
-    pattern = _TARGETS.get(found[:3])
-    if (found or not field.endswith(".iqn")) and not (
-        pattern is not None and pattern.search(found) and "\n" not in found
-    ):
-        message = f"must be an iqn, eui or naa name, found {quoted(found)}"
-        site.report(TPL_VOLUME_SOURCE, message, field)
+def _is_target(name: str) -> bool:
+    pattern = _TARGETS.get(name[:3])
+    return pattern is not None and pattern.search(name) is not None and "\n" not in name
 
 
 def _lun(site: Site, lun: int, field: str, source: Raw) -> None:
     if source.get("targetWWNs"):
         _byte(site, lun, field, source)
-
-
-def _registry(site: Site, registry: str, field: str, _: Raw) -> None:
-    if registry and not all(_HOST_PORT.fullmatch(each) for each in registry.split(",")):
-        message = (
-            f"must be HOST:PORT, or several with commas between them, found {quoted(registry)}"
-        )
-        site.report(TPL_VOLUME_SOURCE, message, field)
-
-
-def _dataset(site: Site, found: str, field: str, _: Raw) -> None:
-    if "/" in found:
-        site.report(TPL_VOLUME_SOURCE, f'must not contain "/", found {quoted(found)}', field)
 
 
 def _options(site: Site, options: Raw, field: str, _: Raw) -> None:
@@ -171,6 +149,17 @@ def _disk_uri(site: Site, uri: str, field: str, source: Raw) -> None:
 _need = required(TPL_VOLUME_SOURCE, reason=None)
 _byte = within(TPL_VOLUME_SOURCE, 0, 255)
 _driver = name(TPL_VOLUME_SOURCE, lambda driver: dns_subdomain_problem(driver.lower()), empty=True)
+_absolute = matching(
+    TPL_VOLUME_SOURCE, "must be an absolute path", lambda path: path.startswith("/"), empty=True
+)
+_registry = matching(
+    TPL_VOLUME_SOURCE,
+    "must be HOST:PORT, or several with commas between them",
+    lambda found: all(map(_HOST_PORT.fullmatch, found.split(","))),
+    empty=True,
+)
+_dataset = matching(TPL_VOLUME_SOURCE, 'must not contain "/"', lambda found: "/" not in found)
+_TARGET = "must be an iqn, eui or naa name"
 _NO_IMAGE = "must name an image, found none"
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _NEEDS = (
@@ -204,7 +193,7 @@ _SOURCE_ROWS = (
         name(TPL_VOLUME_SOURCE, dns_label_problem, empty=True),
     ),
     *(Row(path, _need, "") for path in _NEEDS),
-    Row("nfs.path", _nfs_path),
+    Row("nfs.path", _absolute),
     Row("emptyDir.sizeLimit", _size_limit),
     Row("hostPath.path", required(TPL_VOLUME_SOURCE), ""),
     Row("hostPath.path", without_backsteps(TPL_VOLUME_SOURCE)),
@@ -229,7 +218,8 @@ _SOURCE_ROWS = (
     Row("flocker.datasetName", _dataset),
     Row("gitRepo.directory", relative_path(TPL_VOLUME_SOURCE)),
     Row("iscsi", _initiator),
-    Row("iscsi.iqn|initiatorName", _target),
+    Row("iscsi.iqn", matching(TPL_VOLUME_SOURCE, _TARGET, _is_target, empty=True)),
+    Row("iscsi.initiatorName", matching(TPL_VOLUME_SOURCE, _TARGET, _is_target)),
     Row("iscsi.lun", _byte),
     Row("iscsi.chapAuthDiscovery|chapAuthSession", needs(TPL_VOLUME_SOURCE, "secretRef")),
     Row("quobyte.registry", _registry),

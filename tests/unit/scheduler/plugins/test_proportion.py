@@ -63,11 +63,11 @@ def test_victims_are_pods_of_queues_above_what_they_deserve_until_they_are_not()
     state = scene.state
     tasks = [state.tasks[f"c1/preemptee{n}-{m}"] for n in (1, 2) for m in (1, 2)]
     candidates = Candidates(
-        tasks,
+        state.nodes.running,
+        np.array([task.row for task in tasks]),
         [state.jobs["c1/pg1"], state.jobs["c1/pg2"]],
-        np.array([0, 0, 0, 0]),
         np.array([0, 0, 1, 1]),
-        np.array([task.shape.vector for task in tasks]),
+        np.array([0, 0, 0, 0]),
     )
     preemptor = Preemptor(state.tasks["c1/preemptor1"], state.jobs["c1/pg3"], state.queues["q3"])
     assert session.reclaimable(preemptor, candidates).tolist() == [True, False, True, False]

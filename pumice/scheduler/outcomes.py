@@ -1,0 +1,94 @@
+"""What becomes of a job in a session: why it was refused, what it lacked, and what happens when its turn fails."""
+
+from collections.abc import Callable
+
+from pumice.scheduler.explain import FitFailure
+from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.room import Shortage
+from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.results import Reason
+from pumice.scheduler.statement import Statement
+
+__all__ = ["JobError", "Outcome", "Turn"]
+
+
+class JobError(Exception):
+    """An unexpected exception that concerns one job.
+
+    Attributes:
+        key: Key of the job.
+        error: The exception.
+    """
+
+    def __init__(self, key: str, error: Exception) -> None:
+        super().__init__(f"{key}: {error}")
+        self.key = key
+        self.error = error
+
+
+class Outcome:
+    """What happened to a job in this session.
+
+    Attributes:
+        refusal: Why it was not tried, or not let in.
+        failed: First pod for which there was no node, and why.
+        schedulable: How many pods would have had a place, had the whole gang fitted.
+        shortage: What the nodes lacked for it.
+        refused: Pods that were not placed for a reason of their own, such as the queue's limit.
+        may_change: Whether a refusal may end without a change of the job, the nodes or the queues.
+        is_over_share: Whether its queue had no room for it.
+        has_no_queue: Whether it was refused because its queue does not exist or is not open.
+    """
+
+    __slots__ = (
+        "failed",
+        "has_no_queue",
+        "is_over_share",
+        "may_change",
+        "refusal",
+        "refused",
+        "schedulable",
+        "shortage",
+    )
+
+    def __init__(self) -> None:
+        self.refusal: Reason | None = None
+        self.failed: tuple[Task, FitFailure] | None = None
+        self.schedulable = 0
+        self.shortage: Shortage | None = None
+        self.refused: Reason | None = None
+        self.may_change = False
+        self.is_over_share = False
+        self.has_no_queue = False
+
+
+class Turn:
+    """The part of an action that concerns one job; see `Session.turn`."""
+
+    __slots__ = ("_before", "_fail", "_job", "_statements")
+
+    def __init__(
+        self, job: Job, statements: list[Statement], fail: Callable[[str, Exception], None]
+    ) -> None:
+        self._fail = fail
+        self._job = job
+        self._statements = statements
+        self._before = len(statements)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
+    ) -> bool:
+        if error is None and len(self._statements) == self._before:
+            return False
+        try:
+            if not isinstance(error, Exception):
+                return False
+            self._fail(self._job.key, error)
+            for statement in reversed(self._statements[self._before :]):
+                statement.abandon()
+            return True
+        finally:
+            del self._statements[self._before :]

@@ -1,0 +1,173 @@
+"""The filters of `predicates` that look at volumes, and the arguments that turn them on and off.
+
+Pods that are alike but for the names of their claims share what is found out about nodes. What their claims ask for is
+therefore noted when nodes are judged for the first time, before any of these pods has been placed.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.claim_table import Waiting
+from pumice.scheduler.model.claims import ZONES
+from pumice.scheduler.model.facts import ABSENT
+from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.points import PodClass, Scope, Verdict
+from pumice.scheduler.results import Reason
+from pumice.scheduler.view import SessionView
+
+__all__ = ["VOLUME_ARGUMENTS", "VolumeFilters", "bind_timeout"]
+
+_UNBINDABLE = "node(s) didn't find available persistent volumes to bind"
+_OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
+_OTHER_ZONE = "node(s) had no available volume zone"
+_TOO_MANY = "node(s) exceed max volume count"
+_IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
+    "in-use by another pod"
+)
+
+T = TypeVar("T")
+
+
+class VolumeFilters:
+    """Filters of nodes by the volumes that pods mount."""
+
+    def __init__(self, session: SessionView) -> None:
+        self._session = session
+        self._claims = session.claims
+        self._waiting: dict[PodClass, Waiting] = {}
+        self._more: dict[PodClass, dict[str, tuple[int, tuple[tuple[str, str], ...]]]] = {}
+
+    def why_unbound(self, shape: PodShape) -> Reason | None:
+        """Why no node will do for the claims of a pod."""
+        for key in shape.claims:
+            if problem := self._claims.problem(key):
+                return Reason("VolumeNotBound", problem, {"claim": key})
+        return None
+
+    def out_of_reach(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        """Nodes from which the volume of a bound claim cannot be reached."""
+        selectors = [
+            found for key in pods.shape.claims if (found := self._claims.affinity(key)) is not None
+        ]
+        if not selectors:
+            return None
+        matches = np.ones(len(self._session.node_names), dtype=np.bool_)
+        for selector in selectors:
+            matches &= self._session.matcher.selector(selector)
+        return _verdict(matches[rows.index], _OUT_OF_REACH)
+
+    def other_zones(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        """Nodes in another zone or region than the volume of a bound claim."""
+        zones = [zone for key in pods.shape.claims for zone in self._claims.zones(key)]
+        if not zones:
+            return None
+        label = self._session.facts.label
+        matches = np.ones(len(self._session.node_names), dtype=np.bool_)
+        for name, values in zones:
+            absent = label(name).codes == ABSENT
+            successor = label(ZONES[name]).where(values.__contains__)
+            matches &= label(name).where(values.__contains__) | (absent & successor)
+        in_no_zone = np.logical_and.reduce([label(name).codes == ABSENT for name in ZONES])
+        matches |= in_no_zone
+        return _verdict(matches[rows.index], _OTHER_ZONE)
+
+    # -- claims that wait ----------------------------------------------------------------------
+
+    @property
+    def has_wide_claims(self) -> bool:
+        """Whether placing a pod may change for other nodes what claims can be bound to, or who may use one."""
+        return self._claims.has_wide_claims()
+
+    def unprovisionable(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        """Nodes for which no volume would be provisioned, for claims that no volume suits that exists."""
+        return self._unbindable(pods, rows, "fixed")
+
+    def unbindable_here(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        """Nodes that reach no free volume, for claims whose volumes are reached from one node each."""
+        return self._unbindable(pods, rows, "row")
+
+    def unbindable(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        """Nodes on which other claims that wait cannot be bound."""
+        return self._unbindable(pods, rows, "all")
+
+    def _unbindable(self, pods: PodClass, rows: Rows, scope: Scope) -> Verdict | None:
+        if not pods.shape.claims:
+            return None
+        waiting = _once(self._waiting, pods, lambda: self._claims.waiting(pods.shape.claims))
+        if not waiting or self._claims.scope(waiting) != scope:
+            return None
+        return _verdict(self._claims.bindable(waiting, rows.index), _UNBINDABLE)
+
+    # -- use -----------------------------------------------------------------------------------
+
+    def in_use(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        """All nodes, while another pod uses a claim that one pod at a time may use."""
+        exclusive = self._claims.exclusive(pods.shape.claims)
+        if not exclusive:
+            return None
+        used = any(self._claims.is_in_use(key, is_later=rows.is_later) for key in exclusive)
+        return _verdict(np.full(len(rows), not used, dtype=np.bool_), _IN_USE)
+
+    def too_many(self, pods: PodClass, rows: Rows) -> Verdict | None:
+        """Nodes that cannot attach the volumes of a pod besides those in use."""
+        if not pods.shape.claims:
+            return None
+        more = _once(self._more, pods, lambda: dict(self._claims.more(pods.shape.claims)))
+        if not more:
+            return None
+        exceeds, names = self._claims.attachments.exceeds, self._session.node_names
+        index = range(len(names))[rows.index] if isinstance(rows.index, slice) else rows.index
+        free = [not exceeds(names[row], more, is_later=rows.is_later) for row in index]
+        return _verdict(np.array(free, dtype=np.bool_), _TOO_MANY)
+
+
+def _once(known: dict[PodClass, T], pods: PodClass, compute: Callable[[], T]) -> T:
+    found = known.get(pods)
+    if found is None:
+        found = known[pods] = compute()
+    return found
+
+
+def _verdict(allowed: Bools, text: str) -> Verdict:
+    codes: Ints = (~allowed).astype(np.int64)
+    return Verdict(codes, (text,))
+
+
+def bind_timeout(arguments: Arguments) -> float | None:
+    """Seconds that binding the claims of a gang may take; None where pods are placed whatever their claims are."""
+    if not arguments.flag("predicate.VolumeBindingEnable"):
+        return None
+    return max(arguments.number("volumebinding.bindTimeoutSeconds"), 0.0)
+
+
+VOLUME_ARGUMENTS = (
+    Argument(
+        "predicate.NodeVolumeLimitsEnable", True, "Look at how many volumes a node can attach."
+    ),
+    Argument(
+        "predicate.VolumeZoneEnable", True, "Look at the zones of the volumes of bound claims."
+    ),
+    Argument(
+        "predicate.VolumeBindingEnable",
+        True,
+        "Place pods where their claims are bound or can be bound, and bind those that wait.",
+    ),
+    Argument(
+        "volumebinding.bindTimeoutSeconds",
+        600,
+        "How long the claims of a gang may take to be bound before its pods wait again.",
+    ),
+    Argument(
+        "volumebinding.weight",
+        1,
+        "Weight of nodes by the capacity of volumes, which kube-scheduler does not use by default.",
+        is_absent=True,
+    ),
+)
+"""Arguments of `predicates` that concern volumes."""

@@ -1,0 +1,368 @@
+"""Having claims bound before the pods that wait for them.
+
+What a cycle decides about the pods of one gang belongs together: if a claim of one of them has to be bound first, all of
+them wait until all such claims are. For a claim that is to get a volume that exists, the volume's `claimRef` is written; for
+one that a volume is to be made for, the annotation with the selected node. The controllers of the cluster then bind the
+claim, which shows in the watch. When that fails or takes too long, what was written is taken back, the pods are forgotten,
+and the gang waits for a delay that grows with each failure, in which others may use what it held.
+
+Nothing of this is remembered beyond the process: a claim that is found half-way bound is taken as it is.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.api.kinds import POD_GROUP
+from pumice.api.meta import ObjectMeta, version_number
+from pumice.api.volumes import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+)
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.errors import ApiError, Conflict
+from pumice.cluster.events import Reference
+from pumice.cluster.store import Change, Subscriber
+from pumice.cluster.workqueue import WorkQueue
+from pumice.scheduler import Reason
+from pumice.scheduler.model.claim_uses import Choice
+from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter, is_for
+from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
+
+__all__ = ["ClaimBinder"]
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 16
+"""Claims of one gang that are written at once."""
+_CONFLICT_SECONDS = 0.2
+"""How long a write waits for the watch when an object was not as it was last shown."""
+_LISTED = 5
+"""Claims that a reason names at most."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What a cycle decided about a gang, some of whose claims wait.
+
+    Attributes:
+        gang: Key of the gang; that of the pod where there is none.
+        binds: Pods and their nodes.
+        uids: uids of the pods.
+        claims: What the claims are to be bound to.
+        claim_uids: uids of the claims.
+        due: Until when they must be bound, by the monotonic clock.
+        written: Claims for which something has been sent, and the version that it made; empty while that is not known.
+        failure: Why it failed; None while it has not.
+    """
+
+    gang: str
+    binds: dict[str, str]
+    uids: dict[str, str]
+    claims: dict[str, Choice]
+    claim_uids: dict[str, str]
+    due: float
+    written: dict[str, str] = field(default_factory=dict)
+    failure: str | None = None
+
+
+class ClaimBinder:
+    """Has claims bound, and hands their pods on to be bound."""
+
+    def __init__(
+        self,
+        context: TermContext,
+        bind: Callable[[Mapping[str, str]], None],
+        timeout: Callable[[], float | None],
+    ) -> None:
+        """Make a binder; `run` must run, within `watching`.
+
+        Args:
+            context: What the term works with.
+            bind: Binds pods whose claims are bound.
+            timeout: Seconds that the claims of a gang may take; None where they are not looked at.
+        """
+        self._context = context
+        self._bind = bind
+        self._timeout = timeout
+        self._writer = ClaimWriter(context)
+        self._queue: WorkQueue[int] = WorkQueue("claims")
+        self._released: WorkQueue[str] = WorkQueue("gangs whose claims were not bound")
+        self._backoff = Backoff(base=1.0, cap=300.0, seed="claims")
+        self._requests = Backoff(base=0.25, cap=30.0, seed="claims taken back")
+        self._batches: dict[int, _Batch] = {}
+        self._of_claim: dict[str, set[int]] = {}
+        self._of_pod: dict[str, int] = {}
+        self._failures: dict[str, int] = {}
+        self._tries: dict[int, int] = {}
+        self._next = 0
+
+    def bind(self, binds: Mapping[str, str]) -> None:
+        """Have bindings carried out, `namespace/pod` to node: at once, or when the claims of the gang are bound."""
+        state = self._context.state
+        if not state.claims.has_choices:
+            self._bind(binds)
+            return
+        gangs: dict[str, dict[str, str]] = {}
+        for key, node in binds.items():
+            task = state.tasks.get(key)
+            gangs.setdefault((task.job if task is not None else "") or key, {})[key] = node
+        for gang, pods in gangs.items():
+            tasks = [state.tasks[key] for key in pods if key in state.tasks]
+            claims = {
+                key: each for task in tasks for key, each in state.claims.choices(task).items()
+            }
+            if claims:
+                uids = {task.key: task.uid for task in tasks}
+                self._begin(gang, {key: pods[key] for key in uids}, uids, claims)
+            else:
+                self._bind(pods)
+
+    def is_binding(self, key: str) -> bool:
+        """Whether a pod waits for claims to be bound."""
+        return key in self._of_pod
+
+    async def run(self, workers: int) -> None:
+        """Have claims bound until cancelled, of so many gangs at once."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._queue.work(self._turn, workers))
+                group.create_task(self._released.work(self._release))
+        finally:
+            self._queue.close()
+            self._released.close()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Follow claims, volumes and pods for as long as the block lasts."""
+        caches = self._context.caches
+        ends = [
+            await caches.claims.replay(_changes(self._claim_changed)),
+            await caches.volumes.replay(_changes(self._volume_changed)),
+            await caches.pods.replay(_changes(self._pod_changed)),
+        ]
+        try:
+            yield
+        finally:
+            for end in ends:
+                end()
+
+    # -- what is under way -------------------------------------------------------------------
+
+    def _begin(
+        self, gang: str, binds: dict[str, str], uids: dict[str, str], claims: dict[str, Choice]
+    ) -> None:
+        known = {key: found for key in claims if (found := self._claim(key)) is not None}
+        claim_uids = {key: claim.metadata.uid for key, claim in known.items()}
+        due = self._context.clock.monotonic() + (self._timeout() or 0.0)
+        number = self._next = self._next + 1
+        self._batches[number] = _Batch(gang, binds, uids, claims, claim_uids, due)
+        for key in claims:
+            self._of_claim.setdefault(key, set()).add(number)
+        for key in binds:
+            self._of_pod[key] = number
+        self._queue.add(number)
+
+    def _end(self, number: int) -> None:
+        batch = self._batches.pop(number)
+        self._tries.pop(number, None)
+        for key in batch.claims:
+            self._of_claim[key].discard(number)
+            if not self._of_claim[key]:
+                del self._of_claim[key]
+        for key in batch.binds:
+            if self._of_pod.get(key) == number:
+                del self._of_pod[key]
+
+    def _claim_changed(self, meta: ObjectMeta, _obj: object) -> None:
+        self._wake(self._of_claim.get(f"{meta.namespace}/{meta.name}", ()))
+
+    def _volume_changed(self, _meta: ObjectMeta, volume: PersistentVolume) -> None:
+        owner = volume.spec.claim_ref
+        if owner is not None and self._of_claim:
+            self._wake(self._of_claim.get(f"{owner.namespace}/{owner.name}", ()))
+
+    def _pod_changed(self, meta: ObjectMeta, _obj: object) -> None:
+        number = self._of_pod.get(f"{meta.namespace}/{meta.name}") if self._of_pod else None
+        if number is not None:
+            self._wake((number,))
+
+    def _wake(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._queue.add(number)
+
+    # -- a turn ------------------------------------------------------------------------------
+
+    async def _turn(self, number: int) -> float | None:
+        batch = self._batches.get(number)
+        if batch is None:
+            return None
+        if not self._context.leads():
+            return NOT_LEADING_SECONDS
+        if batch.failure is None:
+            try:
+                await self._write(batch)
+                if self._are_bound(batch):
+                    self._succeeded(number, batch)
+                    return None
+            except Conflict:
+                return _CONFLICT_SECONDS  # the watch is about to show what has changed
+            except (BindingError, ApiError) as error:
+                batch.failure = str(error)
+            else:
+                left = batch.due - self._context.clock.monotonic()
+                if left > 0:
+                    return left
+                batch.failure = self._why_late(batch)
+            logger.warning("claims of %s: %s", batch.gang, batch.failure)
+        try:
+            await self._take_back(batch)
+        except ApiError as error:
+            tries = self._tries[number] = self._tries.get(number, 0) + 1
+            delay = self._requests.delay(tries - 1, error.retry_after)
+            logger.warning("claims of %s: %s; again in %.1f s", batch.gang, error, delay)
+            return delay
+        self._failed(number, batch)
+        return None
+
+    def _succeeded(self, number: int, batch: _Batch) -> None:
+        self._failures.pop(batch.gang, None)
+        self._end(number)
+        self._bind(batch.binds)
+
+    def _failed(self, number: int, batch: _Batch) -> None:
+        """Let the gang wait, and others use what it held."""
+        self._end(number)
+        context = self._context
+        known = {key: count for key, count in self._failures.items() if key in context.state.jobs}
+        failures = known.get(batch.gang, 0) + 1
+        self._failures = known | {batch.gang: failures}
+        delay = self._backoff.delay(failures - 1)
+        message = f"{batch.failure}; the gang is tried again in {delay:.0f} s"
+        for key, uid in batch.uids.items():
+            context.state.forget(key, uid)
+        if batch.gang in context.state.jobs:
+            context.state.quarantine(batch.gang, Reason("VolumeBindingFailed", message))
+            self._released.add_after(batch.gang, delay)
+        namespace, _, name = batch.gang.partition("/")
+        group = context.caches.pod_groups.get(name, namespace)
+        if group is not None and failures == 1:
+            about = Reference.of(POD_GROUP, group.metadata)
+            context.recorder.record(about, "Warning", "VolumeBindingFailed", message)
+        context.wake()
+
+    async def _release(self, gang: str) -> None:
+        if self._context.state.release(gang):
+            self._context.wake()
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def _claim(self, key: str) -> PersistentVolumeClaim | None:
+        namespace, _, name = key.partition("/")
+        return self._context.caches.claims.get(name, namespace)
+
+    def _are_bound(self, batch: _Batch) -> bool:
+        """Whether all claims are bound, to volumes that the nodes of their pods reach.
+
+        Raises:
+            BindingError: Binding them as decided has become impossible.
+        """
+        for key, uid in batch.uids.items():
+            namespace, _, name = key.partition("/")
+            pod = self._context.caches.pods.get(name, namespace)
+            if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp:
+                raise BindingError(f'pod "{name}" has been deleted')
+        bound = True
+        for key, choice in batch.claims.items():
+            claim, name = self._claim(key), key.partition("/")[2]
+            if claim is None or claim.metadata.uid != batch.claim_uids.get(key):
+                raise BindingError(f'persistentvolumeclaim "{name}" has been deleted')
+            if claim.status.phase == "Lost":
+                raise BindingError(f'persistentvolumeclaim "{name}" has lost its volume')
+            if claim.is_bound:
+                bound &= self._is_reached(key, claim, choice)
+            else:
+                bound = False
+                self._check(batch, claim, key)
+        return bound
+
+    def _is_reached(self, key: str, claim: PersistentVolumeClaim, choice: Choice) -> bool:
+        """Whether the volume of a bound claim is known, and reached by the node."""
+        volume = claim.spec.volume_name
+        if self._context.caches.volumes.get(volume) is None:
+            return False
+        if not self._context.state.claims.is_reached_by(key, choice.node):
+            raise BindingError(
+                f'node "{choice.node}" does not reach volume "{volume}", which '
+                f'persistentvolumeclaim "{key.partition("/")[2]}" is bound to'
+            )
+        return True
+
+    def _check(self, batch: _Batch, claim: PersistentVolumeClaim, key: str) -> None:
+        """Fail if the watch shows that what was written for a claim is not there any more."""
+        choice, version = batch.claims[key], batch.written.get(key)
+        if not version:
+            return
+        name = claim.metadata.name
+        if not choice.volume:
+            is_shown = version_number(claim.metadata.resource_version) >= version_number(version)
+            if is_shown and claim.selected_node != choice.node:
+                raise BindingError(f'provisioning failed for persistentvolumeclaim "{name}"')
+            return
+        volume = self._context.caches.volumes.get(choice.volume)
+        if volume is None:
+            raise BindingError(f'persistentvolume "{choice.volume}" has been deleted')
+        is_shown = version_number(volume.metadata.resource_version) >= version_number(version)
+        if is_shown and not is_for(volume, claim):
+            raise BindingError(f'persistentvolume "{choice.volume}" is not for "{name}" any more')
+
+    def _why_late(self, batch: _Batch) -> str:
+        waiting = sorted(
+            key.partition("/")[2]
+            for key in batch.claims
+            if (claim := self._claim(key)) is None or not claim.is_bound
+        )
+        listed = ", ".join(f'"{name}"' for name in waiting[:_LISTED])
+        more = ", …" if len(waiting) > _LISTED else ""
+        return (
+            f"binding volumes: timed out after {self._timeout() or 0.0:.0f} s for "
+            f"persistentvolumeclaim {listed}{more}; look at the provisioner of the storage class"
+        )
+
+    # -- writing -----------------------------------------------------------------------------
+
+    async def _write(self, batch: _Batch) -> None:
+        """Write what is to be for each claim that waits, once.
+
+        Raises:
+            BindingError: An object is not as it was when it was chosen.
+            ApiError: The API server refused a write.
+        """
+        todo = [key for key in sorted(batch.claims) if key not in batch.written]
+        for start in range(0, len(todo), _AT_ONCE):
+            some = todo[start : start + _AT_ONCE]
+            writes = [self._writer.write(key, batch.claims[key], batch.written) for key in some]
+            for result in await asyncio.gather(*writes, return_exceptions=True):
+                if isinstance(result, BaseException):
+                    raise result
+
+    async def _take_back(self, batch: _Batch) -> None:
+        """Take back what has been written for claims that are not bound.
+
+        Raises:
+            ApiError: The API server refused a write; it is to be repeated.
+        """
+        for key in sorted(batch.written):
+            await self._writer.take_back(key, batch.claims[key], batch.claim_uids.get(key, ""))
+            del batch.written[key]
+
+
+def _changes(told: Callable[[ObjectMeta, Any], None]) -> Subscriber[Any]:
+    def report(change: Change, old: Any, new: Any) -> None:
+        del change
+        told((new or old).metadata, new or old)
+
+    return report

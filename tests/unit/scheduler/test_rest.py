@@ -1,0 +1,138 @@
+"""A cluster comes to rest: what was evicted and comes back does not make others go again and again.
+
+Evicted pods terminate for a round or two and are then made anew, as a controller does.
+"""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pumice.scheduler import load_config
+from pumice.scheduler.config import DEFAULT
+from tests.unit.scheduler.scenes import NOW, Scene, pod
+
+Raw = dict[str, Any]
+
+CONFIGS = {
+    "default": load_config(DEFAULT),
+    "capacity": load_config(DEFAULT.replace("name: proportion", "name: capacity")),
+}
+ROUNDS, CALM = 40, 8
+"""Rounds in all, and those at the end in which nothing is evicted any more."""
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Raw:
+    """One to three nodes, two queues, and up to six gangs, of which some run."""
+    sizes = draw(st.lists(st.sampled_from((2, 4, 6, 8)), min_size=1, max_size=3))
+    free = {f"n{number}": size for number, size in enumerate(sizes)}
+    nodes = [[name, size, "100Gi"] for name, size in free.items()]
+    queues = [
+        [
+            name,
+            {"weight": draw(st.sampled_from((1, 3))), "deserved": {"cpu": draw(st.integers(1, 8))}},
+        ]
+        for name in ("q0", "q1")
+    ]
+    groups, pods = [], []
+    for number in range(draw(st.integers(2, 6))):
+        size = draw(st.integers(1, 4))
+        minimum, cpu = draw(st.integers(1, size)), draw(st.sampled_from((1, 1, 2, 3)))
+        priority = draw(st.sampled_from(("", "low", "mid", "high")))
+        runs = draw(st.booleans())
+        options: Raw = {"created": f"2023-01-01T00:00:0{number}Z"}
+        options |= {"prio": priority} if priority else {}
+        places = []
+        for _ in range(size if runs else 0):
+            name = next((each for each, left in free.items() if left >= cpu), None)
+            if name is not None:
+                free[name] -= cpu
+                places.append(name)
+        if len(places) < minimum:
+            for name in places:
+                free[name] += cpu
+            places = []
+        phase = "Running" if places else "Inqueue"
+        queue = draw(st.sampled_from(("q0", "q1")))
+        groups.append(["ns", f"g{number}", queue, minimum, phase, options])
+        for index in range(size):
+            node = places[index] if index < len(places) else ""
+            status = "Running" if node else "Pending"
+            pods.append(["ns", f"g{number}-{index}", node, status, cpu, 0, f"g{number}"])
+    classes = {"low": 1, "mid": 10, "high": 100}
+    return {"nodes": nodes, "queues": queues, "classes": classes, "podgroups": groups, "pods": pods}
+
+
+def last_eviction(cluster: Raw, config: str, lingering: int) -> int:
+    """The last of the rounds in which a pod is evicted."""
+    scene = Scene(cluster, CONFIGS[config])
+    rows = {f"ns/{row[1]}": row for row in cluster["pods"]}
+    leaving: dict[str, int] = {}
+    last = -1
+    for number in range(ROUNDS):
+        result = scene.cycle(NOW + 2 * number)
+        last = number if result.evicted else last
+        for key, node in result.binds.items():
+            scene.state.set_pod(pod([*rows[key][:2], node, "Running", *rows[key][4:]]))
+        for key in [key for key, until in leaving.items() if until <= number]:
+            del leaving[key]
+            scene.state.remove_pod("ns", rows[key][1])
+            scene.state.set_pod(pod([*rows[key][:2], "", "Pending", *rows[key][4:]]))
+        leaving |= dict.fromkeys(result.evicted, number + lingering)
+    return last
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@settings(max_examples=40)
+@given(cluster=clusters(), lingering=st.integers(1, 2))
+def test_a_cluster_comes_to_rest(config: str, cluster: Raw, lingering: int) -> None:
+    assert last_eviction(cluster, config, lingering) < ROUNDS - CALM
+
+
+def test_what_was_reclaimed_is_not_taken_back_by_a_more_important_gang() -> None:
+    cluster = {
+        "nodes": [["n1", 8, "100Gi"]],
+        "queues": [["q0", {"priority": 1}], ["q1", {"deserved": {"cpu": 8}}]],
+        "classes": {"mid": 10},
+        "podgroups": [
+            ["ns", "late", "q1", 1, "Inqueue"],
+            ["ns", "old", "q0", 1, "Running", {"prio": "mid"}],
+        ],
+        "pods": [
+            ["ns", "late-0", "", "Pending", 2, 0, "late"],
+            *(["ns", f"old-{number}", "n1", "Running", 2, 0, "old"] for number in range(4)),
+        ],
+    }
+    assert last_eviction(cluster, "capacity", 1) == 0
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_room_of_a_gang_is_not_for_pods_beyond_the_minimum_of_another(config: str) -> None:
+    """One pod goes for the gang `mid`; `high`, which has its minimum and evicts nobody, does not take its place."""
+    low = [["ns", f"low{n}", "q", 1, "Running", {"prio": "low"}] for n in range(7)]
+    cluster = {
+        "nodes": [["n1", 8, "100Gi"]],
+        "queues": [["q"]],
+        "classes": {"low": 1, "mid": 10, "high": 100},
+        "podgroups": [
+            ["ns", "high", "q", 1, "Running", {"prio": "high"}],
+            ["ns", "mid", "q", 1, "Inqueue", {"prio": "mid"}],
+            *low,
+        ],
+        "pods": [
+            ["ns", "high-0", "n1", "Running", 1, 0, "high"],
+            *(["ns", f"high-{n}", "", "Pending", 1, 0, "high"] for n in range(1, 7)),
+            ["ns", "mid-0", "", "Pending", 1, 0, "mid"],
+            *(["ns", f"low{n}-0", "n1", "Running", 1, 0, f"low{n}"] for n in range(7)),
+        ],
+    }
+    scene = Scene(cluster, CONFIGS[config])
+    evicted: list[str] = []
+    for number in range(4):
+        result = scene.cycle(NOW + 2 * number)
+        evicted += result.evicted
+        scene.start(result)
+    assert len(evicted) == 1
+    assert scene.state.tasks["ns/mid-0"].node == "n1"

@@ -1,0 +1,298 @@
+"""What claims are to be bound to: kept while it is decided, given back exactly, and equal to a recount."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import PriorityClass
+from pumice.api.pods import Pod
+from pumice.api.volumes import PersistentVolumeClaim
+from pumice.scheduler.model.tasks import NEEDS_ROOM, Status
+from pumice.scheduler.opening import open_session
+from tests.unit.scheduler.scenes import Scene, config_text, pod_group
+from tests.unit.scheduler.volume_scenes import add_pod, bind_claims, choices, claim, scene_of
+
+
+def _recount(scene: Scene) -> tuple[dict[str, Any], dict[str, str]]:
+    """Pods that use each claim, and the volumes that are taken, from the pods alone."""
+    users: dict[str, dict[str, bool]] = {}
+    for task in scene.state.tasks.values():
+        if task.node and (task.status in NEEDS_ROOM or task.status is Status.PIPELINED):
+            for key in task.shape.claims:
+                users.setdefault(key, {})[task.key] = task.status is Status.RELEASING
+    taken = {
+        choice.volume: key
+        for task in scene.state.tasks.values()
+        for key, choice in scene.state.claims.choices(task).items()
+        if choice.volume
+    }
+    return users, taken
+
+
+def _assert_counts_are_right(scene: Scene) -> None:
+    claims = scene.state.claims
+    users, taken = _recount(scene)
+    _, was_taken, was_used, attached = claims.snapshot()
+    assert (was_used, was_taken) == (users, taken)
+    found: dict[Any, list[int]] = {}
+    for task in scene.state.tasks.values():
+        if task.key not in claims._uses:
+            continue
+        volumes = {claims._attached(key) for key in task.shape.claims} - {None}
+        for volume in volumes:
+            counts = found.setdefault((task.node, volume), [0, 0])
+            counts[0] += 1
+            counts[1] += int(task.status is Status.RELEASING)
+    assert attached == {key: tuple(counts) for key, counts in found.items()}
+    for pool in claims._pools.values() if claims._are_pools_current() else ():
+        free = [name for name in pool if claims._is_free(name)]
+        whole = sum(1 for name in free if claims._volumes[name].affinity is None)
+        assert pool.everywhere == whole
+        near = [each for name in free if (each := claims._volumes[name]).affinity is not None]
+        rows = [claims._reach.rows(each.key, each.affinity) for each in near]
+        assert pool.counts.sum() == sum(len(each) for each in rows if each is not None)
+
+
+ROWS = {
+    "volumes": {"s1": ["share", 20], "s2": ["share", 30], "wide": ["local", 20]},
+    "claims": {
+        **{f"l{number}": {"class": "local"} for number in range(4)},
+        **{f"s{number}": {"class": "share"} for number in range(2)},
+        "a0": {"class": "any"},
+        "z0": {"class": "zonal"},
+    },
+    "csi_nodes": {"n1": {"disk.example.com": 1}},
+    "pods": {},
+    "min": 1,
+}
+CLAIM = st.sampled_from(["l0", "l1", "l2", "l3", "s0", "s1", "a0", "z0"])
+PODS = st.lists(st.lists(CLAIM, max_size=3, unique=True), min_size=1, max_size=5)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("place"), st.integers(0, 4), st.sampled_from(["n1", "n2", "n3"])),
+        st.tuples(st.just("promise"), st.integers(0, 4), st.sampled_from(["n1", "n2", "n3"])),
+        st.tuples(st.just("back"), st.integers(0, 8), st.just("")),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pods=PODS, steps=STEPS)
+def test_a_statement_that_is_undone_gives_back_exactly(
+    pods: list[list[str]], steps: list[tuple[str, int, str]]
+) -> None:
+    scene = scene_of(ROWS)
+    for number, mounted in enumerate(pods):
+        add_pod(scene, f"p-{number}", mounted)
+    scene.state.settle()
+    session = open_session(scene.state, scene.config, 0.0)
+    before = scene.state.claims.snapshot()
+    statement = session.statement()
+    history: list[tuple[object, ...]] = []
+    for what, number, node in steps:
+        task = scene.state.tasks.get(f"ns/p-{number}")
+        if what == "back":
+            if number < len(history):
+                statement.roll_back(number)
+                assert scene.state.claims.snapshot() == history[number]
+                del history[number:]
+        elif task is not None and task.status is Status.PENDING:
+            history.append(scene.state.claims.snapshot())
+            act = statement.allocate if what == "place" else statement.pipeline
+            act(task, scene.state.nodes.records[node])
+        _assert_counts_are_right(scene)
+    statement.discard()
+    assert scene.state.claims.snapshot() == before
+    session.close()
+
+
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("cycle"), st.integers(0, 0)),
+        st.tuples(st.just("pod"), st.integers(0, 4)),
+        st.tuples(st.just("gone"), st.integers(0, 4)),
+        st.tuples(st.just("refused"), st.integers(0, 4)),
+        st.tuples(st.just("started"), st.integers(0, 0)),
+        st.tuples(st.just("bound"), st.integers(0, 0)),
+        st.tuples(st.just("claim gone"), st.integers(0, 3)),
+        st.tuples(st.just("claim"), st.integers(0, 3)),
+        st.tuples(st.just("volume gone"), st.integers(1, 3)),
+    ),
+    max_size=16,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pods=PODS, events=EVENTS)
+def test_after_any_events_what_is_in_use_and_taken_equals_a_recount(
+    pods: list[list[str]], events: list[tuple[str, int]]
+) -> None:
+    scene = scene_of(ROWS)
+    for number, mounted in enumerate(pods):
+        add_pod(scene, f"p-{number}", mounted)
+    result = scene.cycle()
+    for what, number in events:
+        state = scene.state
+        match what:
+            case "cycle":
+                result = scene.cycle()
+            case "pod" if number < len(pods):
+                add_pod(scene, f"p-{number}", pods[number])
+            case "gone":
+                state.remove_pod("ns", f"p-{number}")
+                scene.pods.pop(f"ns/p-{number}", None)
+            case "refused" if f"ns/p-{number}" in state.tasks:
+                state.forget(f"ns/p-{number}", f"uid-p-{number}")
+            case "started":
+                still = {key: node for key, node in result.binds.items() if key in scene.pods}
+                for key, node in still.items():
+                    manifest = scene.pods[key]
+                    manifest["spec"]["nodeName"], manifest["status"]["phase"] = node, "Running"
+                    state.set_pod(msgspec.convert(manifest, Pod))
+            case "bound":
+                bind_claims(scene)
+            case "claim gone":
+                state.remove_claim("ns", f"l{number}")
+            case "claim":
+                raw = claim(f"l{number}", {"class": "local"})
+                state.set_claim(msgspec.convert(raw, PersistentVolumeClaim))
+            case "volume gone":
+                state.remove_volume(f"local-n{number}")
+        _assert_counts_are_right(scene)
+
+
+def _gang(count: int) -> dict[str, Any]:
+    return {
+        "claims": {f"d{number}": {"class": "any"} for number in range(count)},
+        "pods": {f"p-{number}": [f"d{number}"] for number in range(count)},
+    }
+
+
+def test_five_more_rounds_change_nothing_while_claims_are_being_bound_and_after() -> None:
+    scene = scene_of(_gang(3))
+    result = scene.cycle()
+    assert len(result.binds) == 3
+    chosen = choices(scene)
+    for _ in range(5):
+        assert scene.cycle().binds == {}
+        assert choices(scene) == chosen
+    bind_claims(scene)
+    scene.start(result)
+    assert choices(scene) == {}
+    for _ in range(5):
+        again = scene.cycle()
+        assert (again.binds, again.evicted, again.pipelined) == ({}, [], {})
+    assert {task.status for task in scene.state.tasks.values()} == {Status.RUNNING}
+
+
+def test_a_pod_that_is_forgotten_gives_its_volume_back() -> None:
+    scene = scene_of({"claims": {"d0": {"class": "local"}}, "pods": {"p": ["d0"]}})
+    scene.cycle()
+    assert choices(scene) == {"d0": "local-n1"}
+    scene.state.forget("ns/p", "uid-p")
+    assert choices(scene) == {}
+    assert scene.cycle().binds == {"ns/p": "n1"}
+
+
+def test_what_was_decided_outlives_a_change_of_the_pod() -> None:
+    scene = scene_of({"claims": {"d0": {"class": "local"}}, "pods": {"p": ["d0"]}})
+    scene.cycle()
+    spec = {"volumes": [{"name": "v0", "persistentVolumeClaim": {"claimName": "d0"}}]}
+    options = {"spec": spec, "uid": "uid-p", "prio": 7}
+    scene.add_pod(["ns", "p", "", "Pending", 1, "1Gi", "pg", options])
+    assert choices(scene) == {"d0": "local-n1"}
+    assert scene.state.tasks["ns/p"].status is Status.BINDING
+
+
+def test_a_waiting_gang_is_tried_again_when_a_volume_is_created() -> None:
+    scene = scene_of({"claims": {"d0": {"class": "share"}}, "pods": {"p": ["d0"]}})
+    assert scene.cycle().binds == {}
+    other = scene_of({"volumes": {"late": ["share", 10]}, "pods": {}, "min": 1})
+    scene.state.set_volume(other.state.claims._volumes["late"].volume)
+    assert scene.cycle().binds == {"ns/p": "n1"}
+
+
+def test_a_claim_that_cannot_be_bound_takes_nothing_of_its_queue() -> None:
+    scene = scene_of({"claims": {"d0": {"class": "typo"}}, "pods": {"p": ["d0"]}})
+    scene.config = scene_of({}, [["gang", "predicates", "proportion"]]).config
+    scene.cycle()
+    scene.state.set_pod_group(pod_group(["ns", "next", "default", 1, "Inqueue"]))
+    scene.add_pod(["ns", "next-0", "", "Pending", 4, "1Gi", "next"])
+    scene.add_pod(["ns", "next-1", "", "Pending", 4, "1Gi", "next"])
+    scene.add_pod(["ns", "next-2", "", "Pending", 4, "1Gi", "next"])
+    assert len(scene.cycle().binds) == 3
+
+
+def test_pods_with_claims_of_their_own_share_what_is_found_out_about_nodes() -> None:
+    scene = scene_of(_gang(12))
+    scene.state.settle()
+    session = open_session(scene.state, scene.config, 0.0)
+    tasks = list(scene.state.tasks.values())
+    assert len({id(session.board(task, "default")) for task in tasks}) == 1
+    session.close()
+
+
+def test_a_victim_frees_the_claim_that_one_pod_at_a_time_may_use() -> None:
+    case: dict[str, Any] = {
+        "volumes": {"pv-x": ["any", 10]},
+        "claims": {"x": {"class": "any", "bound": "pv-x", "accessModes": ["ReadWriteOncePod"]}},
+        "running": {"old": ["n2", 1, "x"]},
+        "pods": {"p": ["x"]},
+        "actions": ["enqueue", "allocate", "preempt"],
+    }
+    scene = scene_of(case, [["priority", "gang", "predicates"]])
+    spec = {"volumes": [{"name": "v0", "persistentVolumeClaim": {"claimName": "x"}}]}
+    options = {"spec": spec, "uid": "uid-p", "deleting": False}
+    scene.add_pod(["ns", "p", "", "Pending", 1, "1Gi", "pg", options])
+    leaving = {"spec": spec, "deleting": True}
+    scene.add_pod(["ns", "old", "n2", "Running", 1, "1Gi", "running", leaving])
+    result = scene.cycle()
+    assert result.pipelined == {"ns/p": "n1"}
+    scene.state.remove_pod("ns", "old")
+    assert scene.cycle().binds == {"ns/p": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("claims", "limits"),
+    [
+        ({"x": {"class": "any", "bound": "pv-x"}, "d0": {"class": "any"}}, 1),
+        ({"x": {"class": "any", "bound": "pv-x"}, "d0": {"class": "any"}}, 2),
+        ({"x": {"class": "any", "bound": "pv-x", "accessModes": ["ReadWriteOncePod"]}}, 1),
+    ],
+    ids=["attach limit", "attach limit with room", "claim for one pod at a time"],
+)
+def test_a_pod_is_evicted_for_what_it_uses(claims: dict[str, Any], limits: int) -> None:
+    driver = {"driver": "disk.example.com", "volumeHandle": "h"}
+    case: dict[str, Any] = {
+        "csi_nodes": {"n1": {"disk.example.com": limits}, **{n: {"disk.example.com": 0} for n in ("n2", "n3")}},
+        "volumes": {"pv-x": ["any", 10, "", {"csi": driver}]},
+        "claims": claims,
+        "running": {"old": ["n1", 1, "x"]},
+        "actions": ["enqueue", "allocate", "preempt"],
+    }  # fmt: skip
+    scene = scene_of(case, [["priority", "gang", "predicates"]])
+    scene.state.set_priority_class(PriorityClass(metadata=ObjectMeta(name="high"), value=100))
+    scene.state.set_pod_group(pod_group(["ns", "running", "default", 0, "Running"]))
+    scene.state.set_pod_group(pod_group(["ns", "pg", "default", 1, "Inqueue", {"prio": "high"}]))
+    add_pod(scene, "p", ["d0" if "d0" in claims else "x"])
+    result = scene.cycle()
+    if limits == 2:
+        assert (result.evicted, result.binds) == ([], {"ns/p": "n1"})
+        return
+    assert (result.evicted, result.pipelined) == (["ns/old"], {"ns/p": "n1"})
+    scene.start(result)
+    assert scene.cycle().binds == {"ns/p": "n1"}
+    for _ in range(5):
+        assert (again := scene.cycle()).binds == {}
+        assert again.evicted == []
+
+
+def test_the_configuration_says_how_long_binding_claims_may_take() -> None:
+    assert scene_of({}).config.bind_timeout == 600.0
+    assert scene_of({"disabled": ["predicate.VolumeBindingEnable"]}).config.bind_timeout is None
+    assert Scene({}, config_text([["gang"]])).config.bind_timeout is None
