@@ -129,7 +129,7 @@ def _asking(job: Job) -> Iterator[Task]:
 
 def _may_help(session: Session, search: Search, rules: Rules, queue: Queue, job: Job) -> bool:
     """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`."""
-    alike = {(task.shape.number, task.priority, task.role): task for task in _asking(job)}
+    alike = {(session.alike(task), task.priority, task.role): task for task in _asking(job)}
     return any(
         session.why_impossible(task.shape) is None
         and search.may_help(Preemptor(task, job, queue), rules)
