@@ -9,14 +9,16 @@ Answers that a placement changes for a whole domain of nodes, such as those of i
 which follow the counts of pods by domain. They are added when a node is chosen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from pumice.scheduler.explain import INSUFFICIENT, FitFailure, histogram
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Bools, Floats, Ints
+from pumice.scheduler.model.domains import Topology
 from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.room import least, places
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.nearest import nearest
@@ -192,12 +194,22 @@ class Board:
 
     # -- choosing ----------------------------------------------------------------------------
 
-    def best(self, task: Task) -> int:
-        """Row of the best node that has room now; the first by name among equals."""
+    def best(self, task: Task, group: Callable[[Task], int] | None = None) -> int:
+        """Row of the best node that has room now; the first by name among equals.
+
+        Args:
+            task: The pod.
+            group: Counts the pods, this one included, that must be in the same domain; where the first of them is placed,
+                domains with room for all of them are preferred.
+        """
         self._sync()
         values = self._with_domain_scores(self._total)
         for each in self._domain_filters:
             values = values + each.column()
+        if group is not None:
+            for filtering in self._domain_filters:
+                for topology in filtering.starting():
+                    values = self._roomy(values, topology, group(task))
         return self._choose(task, values)
 
     def best_later(self, task: Task) -> int:
@@ -240,6 +252,21 @@ class Board:
     def taken(self, row: int) -> None:
         """Note that the last entry of the log is a pod of this class, placed on this row."""
         self._own = row
+
+    def _roomy(self, values: Floats, topology: Topology, group: int) -> Floats:
+        """The values of nodes in domains with room for a whole group, by arithmetic; all of them if there is none."""
+        free = self._rows.allocatable - self._rows.used
+        counts = np.where(values > _WORST, places([least((self._shape,))], free)[0], 0)
+        for filtering in self._domain_filters:
+            for other in filtering.alone():
+                # One row of each of its domains, with one place.
+                rows = np.flatnonzero((counts > 0) & (other.codes < other.size))
+                _, firsts = np.unique(other.codes[rows], return_index=True)
+                counts[rows] = 0
+                counts[rows[firsts]] = 1
+        sums = np.bincount(topology.codes, weights=counts, minlength=topology.size + 1)
+        roomy = np.where((sums >= group).take(topology.codes), values, _WORST)
+        return roomy if (roomy > _WORST).any() else values
 
     def _with_domain_scores(self, values: Floats) -> Floats:
         for each in self._domain_scores:

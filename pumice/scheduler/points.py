@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
+from pumice.scheduler.model.domains import Topology
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord, Rows
 from pumice.scheduler.model.peers import Term
@@ -135,6 +136,12 @@ class DomainFilter(Protocol):
 
     def judge(self, rows: Rows, /) -> Verdict | None:
         """Judge rows as they are; None when there is nothing to object to."""
+
+    def starting(self) -> Sequence[Topology]:
+        """Topology keys of which one domain must hold a whole group, if the next pod is the first of it."""
+
+    def alone(self) -> Sequence[Topology]:
+        """Topology keys of which no domain may hold two of the pods."""
 
 
 class DomainScore(Protocol):

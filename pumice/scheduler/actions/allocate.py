@@ -8,7 +8,7 @@ configured that would do it. They are then part of the gang like any other pod.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def run(session: Session, _arguments: Arguments) -> None:
         with session.turn(job):
             waiting = tasks.get(job.key)
             if waiting is None and not _is_not_worth_it(session, queue, job):
-                waiting = tasks[job.key] = _Tasks(session, _candidates(session, job))
+                waiting = tasks[job.key] = _Tasks(session, job, _candidates(session, job))
             if waiting:
                 with session.nominations.lifted(job):
                     has_more = _turn(session, queue, job, waiting) and waiting
@@ -153,9 +153,10 @@ class _Tasks:
     node, by pod affinity or topology spread, is tried again after them.
     """
 
-    __slots__ = ("_deferred", "_is_last_round", "_is_moving", "_key", "_placed", "_tasks")
+    __slots__ = ("_deferred", "_is_last_round", "_is_moving", "_job", "_key", "_placed", "_tasks")
 
-    def __init__(self, session: Session, tasks: Iterable[Task]) -> None:
+    def __init__(self, session: Session, job: Job, tasks: Iterable[Task]) -> None:
+        self._job = job
         self._key = session.task_key
         self._is_moving = session.extensions.moving_task_order
         self._tasks = sorted(tasks, key=self._key, reverse=True)
@@ -184,6 +185,18 @@ class _Tasks:
         self._deferred.append(task)
         return True
 
+    def group(self, task: Task) -> int:
+        """Pods, this one included, that the job still needs and that want to be near to the same pods as this one."""
+        alike = 1
+        for other in (*self._tasks, *self._deferred):
+            rules = other.shape.peers
+            alike += (
+                rules is not None
+                and task.shape.peers is not None
+                and rules.affinity == task.shape.peers.affinity
+            )
+        return max(min(alike, self._job.min_member - self._job.ready), 1)
+
     def placed(self) -> None:
         """Note that a pod was placed."""
         self._placed = True
@@ -211,7 +224,7 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
             if impossible is None:
                 outcome.may_change = outcome.is_over_share = True
             continue
-        if not _place(session, queue, statement, task):
+        if not _place(session, queue, statement, task, tasks.group):
             if tasks.defer(task):
                 continue
             if outcome.failed is None:
@@ -262,14 +275,20 @@ def _shortage(session: Session, job: Job, failed: PodShape) -> Shortage:
     return session.prospects.shortage(job, failed, counts, needed)
 
 
-def _place(session: Session, queue: Queue, statement: Statement, task: Task) -> bool:
+def _place(
+    session: Session,
+    queue: Queue,
+    statement: Statement,
+    task: Task,
+    group: Callable[[Task], int],
+) -> bool:
     board = session.board(task, queue.metadata.name)
     nodes = session.state.nodes.order
     row = NOWHERE
     if task.nominated:
         row = board.only(session.nominations.row(task))
     if row == NOWHERE:
-        row = board.best(task)
+        row = board.best(task, group)
     if row != NOWHERE:
         statement.allocate(task, nodes[row])
         board.taken(row)

@@ -4,7 +4,7 @@ A gang that found no node is not tried again before something changes that makes
 any change, so such gangs look for them again after any change, but once a second at most.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.rules import Rules
@@ -58,20 +58,45 @@ def seek(
         counted = rules.preemptor_class(session, Preemptor(tasks[0], job, queue))
         if search.lacks_places(counted, _needed(job)):
             return statement
+    while tasks:
+        placed = len(statement)
+        left = _try(session, search, rules, queue, job, tasks, statement, reclaims=reclaims)
+        if counted is not None and left:
+            search.note_places(counted, len(statement.promises))
+        # A pod that others of its gang may give a node, by pod affinity or topology spread, is tried again after them.
+        tasks = [task for task in left if task.shape.peers and task.shape.peers.may_gain]
+        if len(statement) == placed:
+            break
+    return statement
+
+
+def _try(
+    session: Session,
+    search: Search,
+    rules: Rules,
+    queue: Queue,
+    job: Job,
+    tasks: Sequence[Task],
+    statement: Statement,
+    *,
+    reclaims: bool,
+) -> list[Task]:
+    """Evict for one pod after the other; those that found no place."""
     failed: set[Hashable] = set()
+    left: list[Task] = []
     for task in tasks:
         if not session.is_starving(job):
             break
         kind = session.alike(task)
         if kind in failed:
+            left.append(task)
             continue
         if reclaims and session.why_not_preemptive(queue, task) is not None:
             continue
         if search.place(Preemptor(task, job, queue), rules, statement) is None:
             failed.add(kind)
-            if counted is not None:
-                search.note_places(counted, len(statement.promises))
-    return statement
+            left.append(task)
+    return left
 
 
 def _needed(job: Job) -> int:
@@ -104,7 +129,7 @@ def _asking(job: Job) -> Iterator[Task]:
 
 def _may_help(session: Session, search: Search, rules: Rules, queue: Queue, job: Job) -> bool:
     """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`."""
-    alike = {(task.shape.number, task.priority, task.role): task for task in _asking(job)}
+    alike = {(session.alike(task), task.priority, task.role): task for task in _asking(job)}
     return any(
         session.why_impossible(task.shape) is None
         and search.may_help(Preemptor(task, job, queue), rules)

@@ -4,6 +4,8 @@ A pod that another one wants to be near to must be there now; a promised place i
 in both directions: against pods on nodes, and against the pod of those that are on nodes.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
@@ -47,9 +49,19 @@ class AffinityFilter:
         apart: Counts of the pods of which none may be near.
         repelling: Counts of pods that do not want to be near to the class.
         starts: Whether the pods are themselves such pods, so that the first of them may go anywhere.
+        alone: Topology keys of which no domain may hold two of the pods.
     """
 
-    __slots__ = ("_apart", "_blocking", "_column", "_near", "_repelling", "_seen", "_starts")
+    __slots__ = (
+        "_alone",
+        "_apart",
+        "_blocking",
+        "_column",
+        "_near",
+        "_repelling",
+        "_seen",
+        "_starts",
+    )
 
     def __init__(
         self,
@@ -58,9 +70,11 @@ class AffinityFilter:
         repelling: list[Domains],
         *,
         starts: bool,
+        alone: Sequence[Topology],
     ) -> None:
         self._near = near
         self._starts = starts
+        self._alone = alone
         self._apart = apart
         self._repelling = repelling
         self._blocking = [*apart, *repelling]
@@ -117,6 +131,16 @@ class AffinityFilter:
                 codes[found & (codes == 0)] = code
         return Verdict(codes, _TEXTS) if codes.any() else None
 
+    def starting(self) -> Sequence[Topology]:
+        """The topology keys of the affinity, if no pod is there yet that the pods want to be near to, other than themselves."""
+        if self._starts and not any(each.near(later=False)[-1].any() for each in self._near):
+            return [each.topology for each in self._near]
+        return ()
+
+    def alone(self) -> Sequence[Topology]:
+        """Those of a required anti-affinity of the pods to themselves."""
+        return self._alone
+
     def _near_domains(self, *, later: bool) -> list[Bools]:
         """For each topology key the domains with a pod of those of which one must be near; False at the end, for no domain."""
         has_promises = not later and any(each.promised is not None for each in self._near)
@@ -137,6 +161,7 @@ def affinity_filter(session: SessionView, pods: PodClass) -> AffinityFilter | No
     near: list[Domains] = []
     apart: list[Domains] = []
     starts = False
+    alone: list[Topology] = []
     if rules is not None:
         terms = session.peers.terms
         if rules.affinity is not None:
@@ -146,6 +171,11 @@ def affinity_filter(session: SessionView, pods: PodClass) -> AffinityFilter | No
         apart = [
             domains_of(session, terms[wish.term].tally, wish.key) for wish in rules.anti_affinity
         ]
+        alone = [
+            domains.topology
+            for domains, wish in zip(apart, rules.anti_affinity, strict=True)
+            if terms[wish.term] in pods.terms
+        ]
     repelling = [
         domains_of(session, tally, key)
         for term in pods.terms
@@ -153,7 +183,7 @@ def affinity_filter(session: SessionView, pods: PodClass) -> AffinityFilter | No
     ]
     if not near and not apart and not repelling:
         return None
-    return AffinityFilter(near, apart, repelling, starts=starts)
+    return AffinityFilter(near, apart, repelling, starts=starts, alone=alone)
 
 
 class AffinityScore:

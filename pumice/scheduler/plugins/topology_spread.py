@@ -1,11 +1,12 @@
 """Topology spread: filter and score by domain, for plugins `predicates` and `nodeorder`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.domains import Domains
+from pumice.scheduler.model.domains import Domains, Topology
 from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
@@ -86,6 +87,14 @@ class SpreadFilter:
             for column in columns[1:]:
                 self._column += column
         return self._column
+
+    def starting(self) -> Sequence[Topology]:
+        """None: pods are not to be in one domain."""
+        return ()
+
+    def alone(self) -> Sequence[Topology]:
+        """None: two pods may be in one domain if all others have pods too."""
+        return ()
 
     def judge(self, rows: Rows) -> Verdict | None:
         """Judge rows as they are: the first constraint that is not fulfilled gives the reason."""

@@ -92,6 +92,28 @@ def test_a_gang_that_wants_itself_is_kept_together() -> None:
     rest_changes_nothing(scene)
 
 
+def test_a_gang_that_wants_itself_starts_where_there_is_room_for_all_of_it() -> None:
+    """Six pods of 1 cpu: the nodes of zones a and c, of 4 cpu, have too little; all nodes score alike."""
+    scene = scene_of(nodes("abbc"), gang("g", [near("zone", app="g")] * 6, app="g"), 6)
+    result = scene.cycle()
+    assert zones_of(scene, result.binds) == list("bbbbbb")
+
+
+def test_a_gang_in_one_zone_on_nodes_of_its_own_starts_where_there_are_nodes_enough() -> None:
+    spec = near("zone", app="g")
+    spec["affinity"] |= apart("host", app="g")["affinity"]
+    scene = scene_of(nodes("abb"), gang("g", [spec] * 2, app="g"), 2)
+    assert zones_of(scene, scene.cycle().binds) == ["b", "b"]
+
+
+def test_a_gang_that_wants_itself_and_fits_nowhere_as_a_whole_waits() -> None:
+    scene = scene_of(nodes("ab"), gang("g", [near("zone", app="g")] * 5, app="g"), 5)
+    result = scene.cycle()
+    assert result.binds == {}
+    assert "1 node(s) didn't match pod affinity rules" in result.pending["ns/g"].message
+    rest_changes_nothing(scene)
+
+
 def test_a_gang_is_spread_over_zones() -> None:
     scene = scene_of(nodes("aaaabc"), gang("g", [spread("zone", app="g")] * 6, app="g"), 6)
     result = scene.cycle()
@@ -299,7 +321,7 @@ def stories(draw: st.DrawFn) -> tuple[Raw, list[Any]]:
         [f"n{index}", draw(st.integers(1, 3)), "64Gi", {"labels": draw(_labels(index))}]
         for index in range(draw(st.integers(1, 4)))
     ]
-    names = [row[0] for row in place]
+    names: list[str] = [str(row[0]) for row in place]
     running = [draw(_runner(f"r{index}", names)) for index in range(draw(st.integers(0, 4)))]
     groups, waiting = [], []
     for index in range(draw(st.integers(1, 3))):
