@@ -220,7 +220,9 @@ class ClaimObjects:
         return f'waits for its provisioner "{found.provisioner}"'
 
     def zones(self, key: str) -> list[Zone]:
-        """Labels that nodes need for the volume of a bound claim."""
+        """Labels that nodes need for the volume of a bound claim; as in kube-scheduler, none for that of an ephemeral volume."""
+        if key in self._pods:
+            return []
         record = self._volume(key)
         labels = (record.volume.metadata.labels if record is not None else None) or {}
         return [(name, frozenset(labels[name].split("__"))) for name in ZONES if name in labels]
