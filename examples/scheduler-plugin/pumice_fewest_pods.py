@@ -6,7 +6,7 @@ neighbours is a fair guess of how busy it is.
 
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Floats
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec

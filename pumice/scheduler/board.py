@@ -17,8 +17,8 @@ from pumice.scheduler.explain import INSUFFICIENT, FitFailure, histogram
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Topology
-from pumice.scheduler.model.nodes import Rows
 from pumice.scheduler.model.room import least, places
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.nearest import nearest

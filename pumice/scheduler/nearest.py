@@ -11,7 +11,7 @@ import numpy as np
 
 from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import CPU, Bools, Floats
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import Need
 
 __all__ = ["Nearest", "amount", "nearest", "nodes_of"]

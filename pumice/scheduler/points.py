@@ -14,8 +14,9 @@ from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
 from pumice.scheduler.model.domains import Topology
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import NodeRecord, Rows
+from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.peers import Term
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.results import Reason

@@ -16,7 +16,7 @@ from pumice.api.meta import format_time, parse_time
 from pumice.api.podgroups import PodGroupCondition
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
 

@@ -25,8 +25,9 @@ import numpy as np
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import NodeTable, Rows
+from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.room import Needs, Shortage, least, places
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
 

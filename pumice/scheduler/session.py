@@ -19,7 +19,7 @@ from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.nominations import Nominations

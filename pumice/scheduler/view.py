@@ -14,9 +14,10 @@ from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import NodeTable, Rows
+from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.queues import QueueTable
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import Task

@@ -10,7 +10,7 @@ import numpy as np
 
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Bools, Floats
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec

@@ -25,7 +25,7 @@ from pumice.api.queues import NodeGroupTerms, Queue, QueueAffinity
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Floats, Ints, in_units
 from pumice.scheduler.model.facts import ABSENT
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar

@@ -4,7 +4,7 @@ import numpy as np
 
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Floats, Ints
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.plugins.pod_affinity import affinity_score
 from pumice.scheduler.plugins.topology_spread import spread_score

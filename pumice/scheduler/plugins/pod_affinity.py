@@ -10,7 +10,7 @@ import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Domains, Tally, Topology
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.view import SessionView
 

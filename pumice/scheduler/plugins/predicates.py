@@ -16,7 +16,7 @@ from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.plugins.pod_affinity import affinity_filter

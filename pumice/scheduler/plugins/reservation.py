@@ -15,7 +15,7 @@ import numpy as np
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import SCORED_MEMORY, Bools
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar

@@ -14,7 +14,8 @@ import numpy as np
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import NodeRecord, Rows
+from pumice.scheduler.model.nodes import NodeRecord
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.points import SortKey
 from pumice.scheduler.registrar import Registrar

@@ -19,7 +19,7 @@ from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.plugins.gang import is_pipelined
 from pumice.scheduler.points import PodClass, Verdict, Vote

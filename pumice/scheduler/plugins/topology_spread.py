@@ -7,7 +7,7 @@ import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Domains, Topology
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.terms import Spread

@@ -14,7 +14,7 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.claim_table import Waiting
 from pumice.scheduler.model.claims import ZONES
 from pumice.scheduler.model.facts import ABSENT
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.points import PodClass, Scope, Verdict
 from pumice.scheduler.results import Reason

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import Task
 
 __all__ = ["Stack", "Stacks", "balanced"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.model.axis import Floats
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.plugins.task_topology import SPEC, TaskTopology
 from pumice.scheduler.registrar import Registrar

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.scheduler import Registry, builtin_registry, load_config
 from pumice.scheduler.arguments import NO_ARGUMENTS, Arguments
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar

@@ -7,7 +7,7 @@ import pytest
 
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass, Verdict
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec

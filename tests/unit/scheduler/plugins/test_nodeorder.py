@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.scheduler.model.nodes import Rows
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.plugins.nodeorder import SPEC, percent
 from tests.unit.scheduler.answers import ask, open_session
 from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases

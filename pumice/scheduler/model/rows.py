@@ -1,0 +1,129 @@
+"""Rows of the node table as filters and scores see them: as they are, or as they would be."""
+
+import numpy as np
+
+from pumice.scheduler.model.axis import Bools, Floats, Ints
+
+__all__ = ["Rows"]
+
+
+class Rows:
+    """Some rows of the table as they are, or as they would be.
+
+    Attributes:
+        index: Which rows: all of them as a slice, or their numbers. A row may come more than once, each time with
+            another use.
+        is_later: Whether they are looked at as they will be once terminating pods are gone.
+    """
+
+    __slots__ = (
+        "_divisors",
+        "_filled",
+        "allocatable",
+        "index",
+        "is_later",
+        "pipelined",
+        "releasing",
+        "used",
+    )
+
+    def __init__(
+        self,
+        index: slice | Ints,
+        allocatable: Ints,
+        used: Ints,
+        releasing: Ints,
+        pipelined: Ints,
+        *,
+        is_later: bool = False,
+    ) -> None:
+        self.index = index
+        self.is_later = is_later
+        self.allocatable = allocatable
+        self.used = used
+        self.releasing = releasing
+        self.pipelined = pipelined
+        self._divisors: dict[int, tuple[Floats, Bools | None]] = {}
+        self._filled: dict[tuple[int, int], Floats] | None = None
+
+    def __len__(self) -> int:
+        return len(self.allocatable)
+
+    def take(self, index: Ints) -> "Rows":
+        """Chosen rows as they are now, as a copy. Only for views of all rows."""
+        return Rows(
+            index,
+            self.allocatable[index],
+            self.used[index],
+            self.releasing[index],
+            self.pipelined[index],
+        )
+
+    def one(self, row: int) -> "Rows":
+        """One row, without a copy. Only for views of all rows."""
+        place = slice(row, row + 1)
+        return Rows(
+            np.array([row]),
+            self.allocatable[place],
+            self.used[place],
+            self.releasing[place],
+            self.pipelined[place],
+        )
+
+    def still(self) -> "Rows":
+        """The same rows, for as long as nothing changes them: what several ask about them is computed once."""
+        found = Rows(
+            self.index,
+            self.allocatable,
+            self.used,
+            self.releasing,
+            self.pipelined,
+            is_later=self.is_later,
+        )
+        found._divisors = self._divisors
+        found._filled = {}
+        return found
+
+    def later(self) -> "Rows":
+        """The same rows, looked at as they will be once terminating pods are gone."""
+        return Rows(
+            self.index, self.allocatable, self.used, self.releasing, self.pipelined, is_later=True
+        )
+
+    def divisor(self, column: int) -> Floats:
+        """What nodes have of one resource, at least 1, to divide by; to be read only."""
+        return self._divided(column)[0]
+
+    def lacking(self, column: int) -> Bools | None:
+        """Nodes that have nothing of one resource; None where there are none. To be read only."""
+        return self._divided(column)[1]
+
+    def filled(self, column: int, amount: int) -> Floats:
+        """How full nodes would be of one resource with so much more, in parts of what they have; to be read only.
+
+        What a node has counts as 1 at least.
+        """
+        known = self._filled
+        if known is not None and (column, amount) in known:
+            return known[column, amount]
+        found: Floats = (self.used[:, column] + amount) / self.divisor(column)
+        if known is not None:
+            known[column, amount] = found
+        return found
+
+    def _divided(self, column: int) -> tuple[Floats, Bools | None]:
+        found = self._divisors.get(column)
+        if found is None:
+            has = self.allocatable[:, column]
+            lacking = has == 0
+            divisor = np.maximum(has, 1).astype(np.float64)
+            found = self._divisors[column] = (divisor, lacking if lacking.any() else None)
+        return found
+
+    def idle(self, column: int) -> Ints:
+        """What is free now, of one resource; negative where a node shrank below its use."""
+        return self.allocatable[:, column] - self.used[:, column]
+
+    def future_idle(self, column: int) -> Ints:
+        """What is free once terminating pods are gone and promised places are taken."""
+        return self.idle(column) + self.releasing[:, column] - self.pipelined[:, column]
