@@ -356,7 +356,8 @@ class Session:
 
     def alike(self, task: Task) -> Hashable:
         """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
-        return _apart_from_claims(self.state, task.shape), self.state.peers.signature(task)
+        kind, peers = _apart_from_claims(self.state, task.shape), self.state.peers
+        return (kind, peers.signature(task)) if peers.is_live else kind
 
     def board(self, task: Task, queue: str) -> Board:
         """The board of a pod's class."""
