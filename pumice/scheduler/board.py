@@ -203,7 +203,7 @@ class Board:
                 domains with room for all of them are preferred.
         """
         self._sync()
-        values = self._with_domain_scores(self._total)
+        values = self._with_domain_scores(self._total) if self._domain_scores else self._total
         for each in self._domain_filters:
             values = values + each.column()
         if group is not None:

@@ -63,7 +63,8 @@ class Boards:
 
     def alike(self, task: Task) -> Hashable:
         """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
-        return _apart_from_claims(self._state, task.shape), self._state.peers.signature(task)
+        kind, peers = _apart_from_claims(self._state, task.shape), self._state.peers
+        return (kind, peers.signature(task)) if peers.is_live else kind
 
     def board(self, task: Task, queue: str, gang: str) -> Board:
         """The board of a pod's class.

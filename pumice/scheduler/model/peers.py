@@ -224,8 +224,6 @@ class PeerTable:
 
     def signature(self, task: Task) -> tuple[int, ...]:
         """Equal for pods that match the same terms."""
-        if not self.is_live:
-            return ()
         return tuple([term.number for term in self.terms_of(task)])
 
     # -- before a session ------------------------------------------------------------------------

@@ -146,7 +146,9 @@ def peer_rules(pod: Pod) -> PeerRules | None:
     rules = PeerRules(
         affinity=tuple(sorted({wish.term[0] for wish in required}, key=repr)) or None,
         affinity_keys=tuple(sorted({wish.key for wish in required})),
-        anti_affinity=tuple(_wish(term, namespace, labels, 1) for term in _required(apart)),
+        anti_affinity=tuple(
+            dict.fromkeys(_wish(term, namespace, labels, 1) for term in _required(apart))
+        ),
         attractions=tuple(required),
         wishes=tuple(wishes),
         spreads=tuple(found for each, found in spreads if _is_hard(each)),
