@@ -39,14 +39,12 @@ def run(session: Session, _arguments: Arguments) -> None:
                     explain(session, search, rules, job, "preempt")
                 if is_fifo(queue) and not session.is_pipelined(job):
                     break  # those behind it wait until it fits
-        for job in tried:
+        for job in [each for each in tried if each.holding]:
             with search.turn(job):
                 _inside_job(session, search, queue, job)
 
 
 def _inside_job(session: Session, search: Search, queue: Queue, job: Job) -> None:
-    if not job.holding:
-        return
     rules = inside_job(session, job)
     for task in waiting_tasks(session, job):
         if not session.is_starving(job):
