@@ -6,6 +6,7 @@ import typer
 
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.cli.components import identity, read_lease_times, report_ignored, run_worker
+from pumice.cli.exits import UserError
 from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
@@ -28,6 +29,7 @@ __all__ = ["EXAMPLES", "controller"]
 EXAMPLES = (
     "pumice controller --kubeconfig ~/.kube/config --no-leader-elect",
     "pumice controller --metrics-port 8081",
+    "pumice controller --controllers '*,-gc-controller'",
     "pumice controller --set wait-image=registry.example/busybox:1.36",
 )
 
@@ -49,7 +51,7 @@ Secrets = Annotated[
     ),
 ]
 Workers = Annotated[
-    int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
+    int, typer.Option("--worker-threads", min=1, help="Objects that a controller works on at once.")
 ]
 MaxPodsPerJob = Annotated[
     int,
@@ -57,6 +59,12 @@ MaxPodsPerJob = Annotated[
         min=1,
         help="Pods that a Job may ask for, and an object of another controller whose pods plugins wire; "
         "nothing is made of one that asks for more.",
+    ),
+]
+Controllers = Annotated[
+    str,
+    typer.Option(
+        help="Controllers that run, separated by commas: a name, -name for all but this one, * for all.",
     ),
 ]
 CheckJobs = Annotated[
@@ -84,6 +92,7 @@ def controller(
     server: Server = None,
     namespace: Namespace = None,
     secrets: Secrets = True,
+    controllers: Controllers = "*",
     workers: Workers = 8,
     max_pods_per_job: MaxPodsPerJob = DEFAULT_MAX_PODS,
     check_jobs: CheckJobs = False,
@@ -96,7 +105,7 @@ def controller(
     log_level: LogLevel = Level.INFO,
     settings: PluginSettings = None,
 ) -> None:
-    """Run the controller: Jobs become PodGroups and pods.
+    """Run the controllers: Jobs become PodGroups and pods.
 
     Any number of these processes may run; one of them leads.
     """
@@ -106,7 +115,12 @@ def controller(
         from pumice.cli import logs
         from pumice.cli.court import job_check, read_plugin_settings, registry
         from pumice.controller.loop import ControllerSettings, ControllerWorker
+        from pumice.controller.loop.selection import SelectionError, selected
 
+    try:
+        running = selected(each.strip() for each in controllers.split(","))
+    except SelectionError as error:
+        raise UserError(f"--controllers: {error}") from None
     chosen = read_plugin_settings(settings, "--set")
     level, ignored = logs.verbosity(log_level, context.args)
     logs.configure(level=level)
@@ -117,6 +131,7 @@ def controller(
 
     def make(client: "Client") -> "ControllerWorker":
         process = ControllerSettings(
+            controllers=running,
             workers=workers,
             namespace=namespace,
             secrets=secrets,

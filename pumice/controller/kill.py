@@ -133,7 +133,7 @@ def _expiry(case: Situation) -> RequeueAfter | None:
     """When `ttlSecondsAfterFinished` is over; None when that is never."""
     ttl = case.job.spec.ttl_seconds_after_finished
     finished = parse_time(case.job.status.state.last_transition_time)
-    if ttl is None or finished is None or case.phase not in FINISHED:
+    if not case.limits.expire or ttl is None or finished is None or case.phase not in FINISHED:
         return None
     return RequeueAfter(max(0.0, finished + ttl - case.now))
 

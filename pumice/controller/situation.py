@@ -41,10 +41,12 @@ class Limits:
     Attributes:
         max_pods: Pods that a Job may ask for.
         window: Pods that one pass creates at most, and marks or removes at most.
+        expire: Whether Jobs are removed when their `ttlSecondsAfterFinished` is over.
     """
 
     max_pods: int = DEFAULT_MAX_PODS
     window: int = 500
+    expire: bool = True
 
 
 LIMITS = Limits()

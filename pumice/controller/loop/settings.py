@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pumice.cluster.elected import Candidacy
+from pumice.controller.loop.selection import CONTROLLERS
 from pumice.controller.reconcile import JobCheck
 from pumice.controller.situation import LIMITS
 from pumice.plugins.settings import DEFAULT, PluginSettings
@@ -15,7 +16,8 @@ class ControllerSettings(Candidacy):
     """How the controller works.
 
     Attributes:
-        workers: Jobs that are worked on at once.
+        controllers: The controllers that run, by their names in `--controllers`.
+        workers: Objects that a controller works on at once.
         concurrent_writes: Writes of one Job under way at once, pods above all.
         namespace: Look after this namespace only; after all when None.
         secrets: Whether Secrets may be read and written; plugins that want some cannot be used otherwise.
@@ -25,6 +27,7 @@ class ControllerSettings(Candidacy):
         check: Checks new Jobs, where no webhook has; None otherwise.
     """
 
+    controllers: frozenset[str] = frozenset(CONTROLLERS)
     workers: int = 8
     concurrent_writes: int = 32
     namespace: str | None = None

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, Kind
@@ -40,7 +41,7 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = ["Outcome", "StepSender"]
+__all__ = ["Outcome", "StepSender", "Written"]
 
 logger = logging.getLogger(__name__)
 
@@ -48,12 +49,35 @@ QUOTA = "exceeded quota"
 """Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
 
 
+class Written(NamedTuple):
+    """Something that this process wrote.
+
+    Attributes:
+        kind: Kind of the object.
+        namespace: Its namespace; empty for kinds that have none.
+        name: Its name.
+        uid: Its uid.
+        made: The object as the server has it now; None for one that was deleted.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    made: Raw | None
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that it got; empty for a deletion."""
+        return self.made["metadata"]["resourceVersion"] if self.made else ""
+
+
 @dataclass(slots=True)
 class Outcome:
     """What came of a plan.
 
     Attributes:
-        written: Objects as the server has them now, with their kinds; None for one that was deleted.
+        written: What was written, in the order of the answers.
         finds: Objects that have a name that was to be created.
         after: Seconds after which to look again, even if nothing changes.
         outdated: Whether the picture that the plan was made from turned out to be old.
@@ -65,7 +89,7 @@ class Outcome:
         busy: Seconds for which the server, which has too many requests, wants none; None if it has not.
     """
 
-    written: list[tuple[Kind, str, str, str, Raw | None]] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
     finds: list[tuple[Kind, Raw]] = field(default_factory=list)
     after: float | None = None
     outdated: bool = False
@@ -152,7 +176,7 @@ class StepSender:
                 )
             case PatchStatus():
                 await self._counted(
-                    "status", JOB, outcome, lambda: self._status(step, job, outcome)
+                    "status", self._kind, outcome, lambda: self._status(step, job, outcome)
                 )
             case RequireObject():
                 await self._require(step, outcome)
@@ -245,7 +269,7 @@ class StepSender:
         self._metrics.writes.labels(verb, kind.kind, result).inc()
 
     async def _create(self, step: CreateObject, outcome: Outcome) -> None:
-        namespace, manifest = step.manifest["metadata"]["namespace"], step.manifest
+        namespace, manifest = step.manifest["metadata"].get("namespace", ""), step.manifest
         if step.keys is not None:
             pair = await self._make_keys(step.keys.algorithm)
             manifest = with_keys(manifest, step.keys, *pair)
@@ -262,7 +286,8 @@ class StepSender:
             head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
             outcome.finds.append((step.kind, found | head))
             return
-        outcome.written.append((step.kind, namespace, step.name, made["metadata"]["uid"], made))
+        uid = made["metadata"]["uid"]
+        outcome.written.append(Written(step.kind, namespace, step.name, uid, made))
 
     async def _update(self, step: UpdateObject, outcome: Outcome) -> None:
         try:
@@ -277,7 +302,7 @@ class StepSender:
             outcome.outdated = True
             return
         uid = made["metadata"]["uid"]
-        outcome.written.append((step.kind, step.namespace, step.name, uid, made))
+        outcome.written.append(Written(step.kind, step.namespace, step.name, uid, made))
 
     async def _delete(self, step: DeleteObject, outcome: Outcome) -> None:
         try:
@@ -292,19 +317,20 @@ class StepSender:
             )
         except NotFound:
             return
-        outcome.written.append((step.kind, step.namespace, step.name, step.uid, None))
+        outcome.written.append(Written(step.kind, step.namespace, step.name, step.uid, None))
 
     async def _status(self, step: PatchStatus, job: Raw, outcome: Outcome) -> None:
         meta, stored = job["metadata"], job.get("status") or {}
+        namespace = meta.get("namespace", "")
         patch = {
             "metadata": {"resourceVersion": meta["resourceVersion"]},
             "status": changes(stored, step.status),
         }
         try:
             made = await self._client.patch(
-                JOB,
+                self._kind,
                 meta["name"],
-                meta["namespace"],
+                namespace,
                 patch,
                 subresource="status",
                 metadata_only=True,
@@ -312,12 +338,13 @@ class StepSender:
         except NotFound:
             outcome.outdated = True
             return
-        before = (stored.get("state") or {}).get("phase")
         outcome.confirmed = outcome.wrote_status = True
-        if (phase := step.status["state"]["phase"]) != before:
-            self._metrics.entered(phase, job)
+        if self._kind == JOB:
+            before = (stored.get("state") or {}).get("phase")
+            if (phase := step.status["state"]["phase"]) != before:
+                self._metrics.entered(phase, job)
         uid = made["metadata"]["uid"]
-        outcome.written.append((JOB, meta["namespace"], meta["name"], uid, made))
+        outcome.written.append(Written(self._kind, namespace, meta["name"], uid, made))
 
 
 def _is_watched(kind: Kind) -> bool:

@@ -33,7 +33,7 @@ from pumice.controller.loop.coalescing import (
     writes_status,
 )
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
-from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
+from pumice.controller.loop.memory import Memory, Recollection
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import Outcome
@@ -85,7 +85,11 @@ class Term:
         self._jobs: WorkQueue[JobKey] = WorkQueue("jobs")
         self._queues: WorkQueue[str] = WorkQueue("queues", backoff=self._outage)
         self._busy_until = -math.inf
-        self._limits = Limits(max_pods=settings.max_pods_per_job, window=settings.window)
+        self._limits = Limits(
+            max_pods=settings.max_pods_per_job,
+            window=settings.window,
+            expire="gc-controller" in settings.controllers,
+        )
         self._sent = SentRequests()
         self._executor = Executor(
             self._client,
@@ -166,7 +170,7 @@ class Term:
             self._metrics.forget(namespace, name)
             return await self._refuse_commands(key)
         memory = self._memory.of(key, job["metadata"]["uid"])
-        if (unseen := memory.unseen(self._caches, started)) is not None:
+        if (unseen := memory.writes.unseen(self._caches.of, started)) is not None:
             return unseen  # the event that shows the write comes back here earlier
         observed = self._observe(key, job, memory)
         plan = self._plan(observed)
@@ -189,7 +193,7 @@ class Term:
         if outcome.wrote_status and overdue is None:
             memory.noted(observed.succeeded)
         memory.creates = outcome.complete and any(
-            kind == POD and made is not None for kind, *_, made in outcome.written
+            each.kind == POD and each.made is not None for each in outcome.written
         )
         if memory.creates and not observed.pods:
             self._note_first_pods(job)
@@ -316,12 +320,11 @@ class Term:
                 memory.claims[name] = obj
             else:
                 memory.finds[kind, name] = obj, now
-        for kind, namespace, name, uid, made in outcome.written:
-            memory.finds.pop((kind, name), None)
-            if kind == PERSISTENT_VOLUME_CLAIM and made is not None:
-                memory.claims[name] = _whole(kind, made)
-            version = made["metadata"]["resourceVersion"] if made else ""
-            memory.writes.append(Write(kind, namespace, name, version, uid, now + WRITE_SECONDS))
+        for each in outcome.written:
+            memory.finds.pop((each.kind, each.name), None)
+            if each.kind == PERSISTENT_VOLUME_CLAIM and each.made is not None:
+                memory.claims[each.name] = _whole(each.kind, each.made)
+            memory.writes.add(each, now)
         if outcome.wrote_status:
             memory.let_go()
         if outcome.trouble is not None:

@@ -1,0 +1,38 @@
+"""The controllers of the process: for each name, what it watches and how it works."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from pumice.cluster.elected import ElectedWorker
+from pumice.controller.loop.caches import Caches, object_kinds
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.native import NativeCaches, NativeTerm
+from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.term import Term
+from pumice.controller.loop.watches import Watches
+from pumice.plugins import Registry
+
+__all__ = ["MAKERS", "Maker", "Work"]
+
+Work = Callable[[ElectedWorker[ControllerSettings, ControllerMetrics]], Coroutine[Any, Any, None]]
+"""What a controller does from the moment its process leads until it is cancelled."""
+
+Maker = Callable[[Watches, ControllerSettings, Registry], Work]
+"""Asks for the watches of a controller when the process starts."""
+
+
+def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
+    caches = Caches(watches, wanted=object_kinds(secrets=settings.secrets))
+    return lambda worker: Term(worker, registry, caches).run()
+
+
+def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
+    caches = NativeCaches(watches, wanted=object_kinds(secrets=settings.secrets))
+    return lambda worker: NativeTerm(worker, registry, caches).run()
+
+
+MAKERS: Mapping[str, Maker] = {
+    "job-controller": _jobs,
+    "wiring-controller": _wiring,
+}
+"""By the name in `--controllers`; `gc-controller` is a part of the first."""

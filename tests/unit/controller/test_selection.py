@@ -1,0 +1,47 @@
+"""Which controllers `--controllers` selects."""
+
+import pytest
+
+from pumice.controller.loop.controllers import MAKERS
+from pumice.controller.loop.selection import CONTROLLERS, SelectionError, selected
+
+
+@pytest.mark.parametrize(
+    ("entries", "wanted"),
+    [
+        (["*"], set(CONTROLLERS)),
+        (["*", "-sharding-controller"], set(CONTROLLERS)),
+        (["job-controller"], {"job-controller"}),
+        (["+job-controller", "gc-controller"], {"job-controller", "gc-controller"}),
+        (["*", "-gc-controller"], set(CONTROLLERS) - {"gc-controller"}),
+        (["-job-controller", "*"], set(CONTROLLERS) - {"job-controller", "gc-controller"}),
+    ],
+    ids=["all", "Volcano's default", "one", "two", "all but one", "without Jobs no expiry"],
+)
+def test_what_is_selected(entries: list[str], wanted: set[str]) -> None:
+    assert selected(entries) == wanted
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (
+            ["job-controler"],
+            "unknown controller 'job-controler' (did you mean \"job-controller\"?)",
+        ),
+        (["nothing"], "known are job-controller"),
+        (["*", "-gc-controller", "gc-controller"], "named twice"),
+        (["*", "sharding-controller"], "Pumice has no sharded scheduling"),
+        (["gc-controller"], "part of job-controller"),
+        (["-job-controller"], "no controller is selected"),
+        ([], "no controller is selected"),
+    ],
+)
+def test_a_selection_that_cannot_be_used_is_refused(entries: list[str], message: str) -> None:
+    with pytest.raises(SelectionError) as caught:
+        selected(entries)
+    assert message in str(caught.value)
+
+
+def test_every_controller_that_can_be_selected_exists() -> None:
+    assert set(CONTROLLERS) == {*MAKERS, "gc-controller"}
