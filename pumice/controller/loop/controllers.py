@@ -1,10 +1,12 @@
 """The controllers of the process: for each name, what it watches and how it works."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import Caches, object_kinds
+from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.settings import ControllerSettings
@@ -31,8 +33,23 @@ def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) 
     return lambda worker: NativeTerm(worker, registry, caches).run()
 
 
+def _hyper_nodes(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
+    del registry
+    if settings.namespace is not None:
+        return _nothing  # HyperNodes are in no namespace
+    caches = HyperNodeCaches(watches, settings.discovery)
+    return lambda worker: HyperNodeTerm(worker, caches).run()
+
+
+async def _nothing(worker: ElectedWorker[ControllerSettings, ControllerMetrics]) -> None:
+    """The work of a controller that has nothing to do in a process for one namespace."""
+    del worker
+    await asyncio.Future()
+
+
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
+    "hyperNode-controller": _hyper_nodes,
     "wiring-controller": _wiring,
 }
 """By the name in `--controllers`; `gc-controller` is a part of the first."""
