@@ -67,7 +67,7 @@ HCCL_RANK = "hccl/rankIndex"
 
 # Ours.
 WIRED = "pumice.dev/wired"
-"""On a pod: the plugins that have been applied, so that nobody applies them again."""
+"""On a pod: the plugins that have been applied, so that they are not applied again."""
 PLUGINS = "pumice.dev/plugins"
 """On a pod template of a foreign controller: the plugins that it wants."""
 TASKS = "pumice.dev/tasks"

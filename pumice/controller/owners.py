@@ -42,9 +42,9 @@ def controls_raw(job: ObjectMeta, obj: Raw) -> bool:
 
 
 def described(obj: Raw) -> str:
-    """Who controls an object, for a message: `Deployment web`, or `nobody`."""
+    """Who controls an object, for a message: `Deployment web`, or `no controller`."""
     owner = controller_raw(obj)
-    return f"{owner.get('kind')} {owner.get('name')}" if owner else "nobody"
+    return f"{owner.get('kind')} {owner.get('name')}" if owner else "no controller"
 
 
 def controller_raw(obj: Raw) -> dict[str, Any]:

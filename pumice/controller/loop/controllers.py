@@ -5,6 +5,7 @@ from typing import Any
 
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import Caches, object_kinds
+from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.settings import ControllerSettings
@@ -31,8 +32,20 @@ def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) 
     return lambda worker: NativeTerm(worker, registry, caches).run()
 
 
+def _job_flows(watches: Watches, *_: object) -> Work:
+    caches = FlowCaches(watches)
+    return lambda worker: JobFlowTerm(worker, caches).run()
+
+
+def _job_templates(watches: Watches, *_: object) -> Work:
+    caches = FlowCaches(watches)
+    return lambda worker: JobTemplateTerm(worker, caches).run()
+
+
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
+    "jobflow-controller": _job_flows,
+    "jobtemplate-controller": _job_templates,
     "wiring-controller": _wiring,
 }
 """By the name in `--controllers`; `gc-controller` is a part of the first."""

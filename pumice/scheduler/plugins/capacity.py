@@ -1,4 +1,4 @@
-"""capacity: queues have what they deserve, by resource, and may use more while nobody asks for it.
+"""capacity: queues have what they deserve, by resource, and may use more while no other queue asks for it.
 
 A queue states a limit (`spec.capability`), what it gets back when it needs it (`spec.deserved`), and what is kept for it
 (`spec.guarantee`). With `enableHierarchy` queues form a tree by `spec.parent`: what a queue uses counts for all queues
@@ -238,7 +238,7 @@ class Capacity:
 
 SPEC = PluginSpec(
     name="capacity",
-    summary="Queues have what they deserve and may use more while nobody asks for it, up to their capability.",
+    summary="Queues have what they deserve and may use more while no other queue asks for it, up to their capability.",
     build=Capacity,
     arguments=(
         Argument(

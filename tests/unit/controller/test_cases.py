@@ -15,6 +15,7 @@ from pumice.controller.podsets import Names
 from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
 from pumice.controller.restarts import restart_for
+from pumice.controller.situation import Limits
 from pumice.controller.status import compose, count
 from pumice.controller.subject import read
 from pumice.plugins import builtin
@@ -62,7 +63,10 @@ def test_when_a_job_is_deleted(case: Raw) -> None:
     job = a_job({"tasks": {"task1": 1}}, ttlSecondsAfterFinished=case["ttl"])
     job["metadata"]["resourceVersion"] = "7"
     job["status"] = {"state": {"phase": case["phase"], "lastTransitionTime": ended}}
-    plan = reconcile(Observed(job=job, pods=pods(case)), registry=builtin(), now=NOW)
+    observed = Observed(job=job, pods=pods(case))
+    kept = reconcile(observed, registry=builtin(), now=NOW, limits=Limits(expire=False))
+    assert not any(isinstance(step, DeleteObject | RequeueAfter) for step in kept.steps)
+    plan = reconcile(observed, registry=builtin(), now=NOW)
     deletes = [s for s in plan.steps if isinstance(s, DeleteObject) and s.kind == JOB]
     waits = [step.seconds for step in plan.steps if isinstance(step, RequeueAfter)]
     if case["then"] == "delete":
