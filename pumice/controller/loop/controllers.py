@@ -12,6 +12,7 @@ from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import Term
 from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.workloads import WorkloadCaches, WorkloadTerm
 from pumice.plugins import Registry
 
 __all__ = ["MAKERS", "Maker", "Work"]
@@ -33,6 +34,12 @@ def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) 
     return lambda worker: NativeTerm(worker, registry, caches).run()
 
 
+def _pod_groups(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
+    del registry
+    caches = WorkloadCaches(watches, settings.scheduler_names)
+    return lambda worker: WorkloadTerm(worker, caches).run()
+
+
 def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
     if settings.namespace is not None:
         return None  # HyperNodes are in no namespace
@@ -52,6 +59,7 @@ def _job_templates(watches: Watches, *_: object) -> Work:
 
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
+    "pg-controller": _pod_groups,
     "hyperNode-controller": _hyper_nodes,
     "jobflow-controller": _job_flows,
     "jobtemplate-controller": _job_templates,
