@@ -112,10 +112,13 @@ class Search:
 
         Since then all of them may have gone. What is found then has no victims, and is undone like what finds no place.
         """
-        if rules.preemptor_class(self._session, preemptor) in self._classes:
+        if self._classes and rules.preemptor_class(self._session, preemptor) in self._classes:
             return True
+        seen = self._survey(preemptor, rules)
+        if not seen.has_victims:
+            return False
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
-        return bool(len(self._survey(preemptor, rules).victims(usable, rules)))
+        return seen.reaches(usable, rules)
 
     def _survey(self, preemptor: Preemptor, rules: Rules) -> Survey:
         moment = len(self._session.ledger.log)
