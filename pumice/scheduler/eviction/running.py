@@ -107,9 +107,13 @@ def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
 def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
     running, jobs = session.view.running, session.state.jobs
     count = len(running.tasks)
-    accepted = np.array(
-        [bool(key) and rules.accepts(jobs[key]) for key in running.gangs], dtype=np.bool_
-    )
+    accepted = np.zeros(len(running.gangs), dtype=np.bool_)
+    if rules.inside:
+        own = running.number(rules.inside)
+        accepted[own : own + 1] = own >= 0
+    else:
+        queues = np.array([jobs[key].row if key else -1 for key in running.gangs], dtype=np.int64)
+        accepted[queues >= 0] = rules.queues[queues[queues >= 0]]
     if not accepted.any():
         return np.zeros(0, dtype=np.int64)
     mask: Bools = running.used[:count] & (running.node[:count] >= 0)
