@@ -212,5 +212,12 @@ def _news(plan: Plan, memory: _Memory) -> Plan:
     if not memory.recorded:
         return plan
     return Plan.of(
-        *([each for each in stage if each not in memory.recorded] for stage in plan.stages)
+        *(
+            [
+                each
+                for each in stage
+                if not isinstance(each, RecordEvent) or each not in memory.recorded
+            ]
+            for stage in plan.stages
+        )
     )
