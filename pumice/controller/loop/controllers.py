@@ -7,6 +7,7 @@ from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import Caches, object_kinds
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
+from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import Term
 from pumice.controller.loop.watches import Watches
@@ -31,8 +32,15 @@ def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) 
     return lambda worker: NativeTerm(worker, registry, caches).run()
 
 
+def _queues(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
+    del settings, registry
+    caches = QueueCaches(watches)
+    return lambda worker: QueueTerm(worker, caches).run()
+
+
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
+    "queue-controller": _queues,
     "wiring-controller": _wiring,
 }
 """By the name in `--controllers`; `gc-controller` is a part of the first."""

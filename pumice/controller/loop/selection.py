@@ -15,6 +15,7 @@ ALL = "*"
 CONTROLLERS = {
     "job-controller": "Jobs: their PodGroups, pods and the objects of plugins",
     "gc-controller": "removes Jobs when their `ttlSecondsAfterFinished` is over",
+    "queue-controller": "opens and closes queues, and counts their PodGroups",
     "wiring-controller": "what plugins want for the pods of other controllers (`pumice.dev/plugins`)",
 }
 """What each controller is there for, by the name that Volcano gives it; `wiring-controller` is Pumice's own."""
