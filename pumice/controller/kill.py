@@ -3,7 +3,7 @@
 What must be removed follows from the phase, which was written before anything is removed, and in a
 restart from the note that was written with it. A pass therefore only looks at what is still there.
 
-A Job that has ended keeps its finished pods, whose logs somebody may want, and its claims. Its PodGroup
+A Job that has ended keeps its finished pods, whose logs may still be wanted, and its claims. Its PodGroup
 and what its plugins wanted are removed once nothing runs any more; a Job that is resumed gets them anew.
 """
 
@@ -140,7 +140,7 @@ def _expiry(case: Situation) -> RequeueAfter | None:
 
 def _forget(case: Situation) -> DeleteObject:
     meta = case.job.metadata
-    # The resourceVersion makes sure that nobody has changed the time to live meanwhile.
+    # The resourceVersion makes sure that the time to live has not changed meanwhile.
     return DeleteObject(
         JOB,
         meta.namespace,

@@ -28,7 +28,7 @@ class Trouble:
 class Observed:
     """A Job and everything around it.
 
-    Whatever is listed may belong to somebody else; `reconcile` looks at the owners itself.
+    Listed objects may have other owners; `reconcile` looks at the owners itself.
 
     Attributes:
         job: The Job as stored.

@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CreateObject:
-    """Create an object; its name is taken already when somebody else was faster.
+    """Create an object; an object of that name may exist by then.
 
     Attributes:
         kind: Its kind.

@@ -167,7 +167,7 @@ def _kept() -> list[Resource]:
 
 
 def _access() -> list[Resource]:
-    """Kinds of access control, which nobody here asks; their names may hold colons."""
+    """Kinds of access control, which has no effect here; their names may hold colons."""
     return [
         _plain("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced, rbac=True)
         for kind, plural, namespaced in (

@@ -58,12 +58,12 @@ class Cast:
         return self._tasks.get(role)
 
     def count(self, role: str) -> int:
-        """Pods of a role, 0 when nobody plays it."""
+        """Number of pods of a role; 0 if no task has it."""
         task = self._tasks.get(role)
         return task.size if task is not None else 0
 
     def address(self, role: str, index: int = 0) -> str:
-        """Address of a pod of a role, empty when nobody plays it."""
+        """Address of a pod of a role; empty if no task has it."""
         task = self._tasks.get(role)
         return address(self._job, task, index) if task is not None else ""
 
@@ -154,7 +154,7 @@ def empty_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...
 
 
 def missing_task(job: Job, plugin: str, values: Values, role: str) -> FieldError:
-    """Refuse a Job that lacks the task without which a plugin's others have nobody to talk to.
+    """Refuse a Job that lacks a task which all others of a plugin need.
 
     Args:
         job: The Job.

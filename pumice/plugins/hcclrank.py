@@ -25,7 +25,7 @@ class HcclRank(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Warn about roles that nobody plays."""
+        """Warn about roles that no task has."""
         return Findings(warnings=role_warnings(job, self.name, values, ("master", "worker")))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:

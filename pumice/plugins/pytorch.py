@@ -230,9 +230,9 @@ def _torchrun(job: Job, cast: Cast, values: Values) -> tuple[Variable, ...]:
 
 
 def _store(*, is_host: bool) -> EnvVar:
-    """Say who keeps the rendezvous.
+    """Say which pod keeps the rendezvous.
 
-    Otherwise each pod looks its own name up, and the master believes to be somebody else for as long
-    as its name does not resolve.
+    Otherwise each pod resolves the master's name to find out, and the master does not know that it is the master for as
+    long as its own name does not resolve.
     """
     return EnvVar(_STORE, f"is_host={int(is_host)}")

@@ -2,7 +2,7 @@
 
 The Service's targets are numbers, so that a port which the container declares under another name is
 reached too; and the policy of plugin `svc`,
-which lets only the Job's own pods in, gets an exception for the ports of that Service. Ray asks nobody
+which lets only the Job's own pods in, gets an exception for the ports of that Service. Ray authenticates no client
 who he is, so the exception is for the Job's namespace unless the Job says otherwise.
 """
 

@@ -88,7 +88,7 @@ class Roles(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse variables that refer to nothing or are too large, warn about roles that nobody plays."""
+        """Refuse variables that refer to nothing or are too large, warn about roles that no task has."""
         cast = _cast(job, values)
         errors = [
             error

@@ -50,7 +50,7 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- default (printf "%s-webhook-certs" (include "pumice.fullname" .)) .Values.webhook.secretName -}}
 {{- end -}}
 
-{{/* Secret that is served from, where somebody else keeps it. */}}
+{{/* Secret that is served from, where another component keeps it. */}}
 {{- define "pumice.servedSecretName" -}}
 {{- default (printf "%s-webhook-tls" (include "pumice.fullname" .)) .Values.webhook.certificates.secretName -}}
 {{- end -}}

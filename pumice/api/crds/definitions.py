@@ -123,7 +123,7 @@ _MODELS: dict[Kind, tuple[type[msgspec.Struct], tuple[Column, ...]]] = {
 
 @cache
 def schema_of(kind: Kind) -> dict[str, Any]:
-    """Structural schema of a kind, shared: whoever changes it takes a copy."""
+    """Structural schema of a kind. It is shared: copy it before changing it."""
     model, _ = _MODELS[kind]
     schema = struct_schema(model, omit=("api_version", "kind", "metadata"))
     schema["properties"] = _ROOT_FIELDS | schema["properties"]

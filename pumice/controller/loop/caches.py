@@ -94,7 +94,7 @@ class Caches:
         stack: ExitStack,
         pod_told: Callable[[JobKey], None] | None = None,
     ) -> None:
-        """Be told of every Job around which something changes; what is known is told in slices.
+        """Report every Job around which something changes; what is known is reported in slices.
 
         Args:
             told: Called with the Job.

@@ -3,7 +3,7 @@
 *Own writes.* See `own_writes`.
 
 *Finds.* An object that stood in the way of a creation, which the caches do not show because it is
-somebody else's, or because it is ours and very new.
+of another owner, or because it is ours and very new.
 
 *Successes.* Pods that have succeeded and were removed before a pass could note it in the status.
 

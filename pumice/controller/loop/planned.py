@@ -23,7 +23,7 @@ from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.own_writes import OwnWrites
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import Outcome
-from pumice.controller.plan import Plan, RecordEvent
+from pumice.controller.plan import Plan, RecordEvent, Step
 
 __all__ = ["PlannedTerm", "Subject"]
 
@@ -212,12 +212,9 @@ def _news(plan: Plan, memory: _Memory) -> Plan:
     if not memory.recorded:
         return plan
     return Plan.of(
-        *(
-            [
-                each
-                for each in stage
-                if not isinstance(each, RecordEvent) or each not in memory.recorded
-            ]
-            for stage in plan.stages
-        )
+        *([each for each in stage if not _is_known(each, memory)] for stage in plan.stages)
     )
+
+
+def _is_known(step: Step, memory: _Memory) -> bool:
+    return isinstance(step, RecordEvent) and step in memory.recorded

@@ -121,7 +121,7 @@ class NodeTable:
     # -- events ------------------------------------------------------------------------------
 
     def record(self, name: str) -> NodeRecord:
-        """The record of a name; a new one when nobody has named it yet."""
+        """The record of a name; a new one for a new name."""
         record = self.records.get(name)
         if record is None:
             record = self.records[name] = NodeRecord(name)

@@ -49,12 +49,23 @@ def _assert_counts_are_right(scene: Scene) -> None:
             counts[1] += int(task.status is Status.RELEASING)
     assert attached == {key: tuple(counts) for key, counts in found.items()}
     for pool in claims._pools.values() if claims._are_pools_current() else ():
-        free = [name for name in pool if claims._is_free(name)]
+        free = [name for name in pool if name not in claims._taken and name not in claims._owners]
         whole = sum(1 for name in free if claims._volumes[name].affinity is None)
         assert pool.everywhere == whole
         near = [each for name in free if (each := claims._volumes[name]).affinity is not None]
         rows = [claims._reach.rows(each.key, each.affinity) for each in near]
         assert pool.counts.sum() == sum(len(each) for each in rows if each is not None)
+        records = [claims._volumes[name] for name in free]
+        reach = {each.name: claims._reach.rows(each.key, each.affinity) for each in records}
+        for row in range(claims._reach.count):
+            reached = [
+                (each.size, each.name)
+                for each in records
+                if (at := reach[each.name]) is None or row in at
+            ]
+            assert pool.smallest(row) == min(reached, default=(0, ""))[1]
+            rest = sorted(reached)[1:]
+            assert pool.smallest(row, {pool.smallest(row)}) == (rest[0][1] if rest else "")
 
 
 ROWS = {
