@@ -131,6 +131,7 @@ class QueueStatus(ApiStruct, frozen=True):
 
     Attributes:
         state: `Open` takes PodGroups, the other states do not.
+        message: Why it is closed, or what is wrong with it.
         unknown: PodGroups in phase Unknown.
         pending: PodGroups in phase Pending.
         running: PodGroups in phase Running.
@@ -141,6 +142,7 @@ class QueueStatus(ApiStruct, frozen=True):
     """
 
     state: Annotated[str, Marker(enum=STATES)] = ""
+    message: str = ""
     unknown: int = 0
     pending: int = 0
     running: int = 0
