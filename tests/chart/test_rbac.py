@@ -41,6 +41,7 @@ MAY_WRITE = {
         "pods/finalizers",
         "commands",
         "podgroups",
+        "queues",
         "queues/status",
         "pods",
         "services",

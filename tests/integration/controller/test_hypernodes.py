@@ -215,13 +215,6 @@ async def test_nodes_of_hyper_nodes_made_by_hand_are_counted(fabric: Fabric) -> 
         await fabric.until(lambda: fabric.sizes() == {"all": 5})
 
 
-async def test_a_controller_for_one_namespace_leaves_hyper_nodes_alone(fabric: Fabric) -> None:
-    fabric.configure(configuration("net/rack"))
-    async with fabric.controller(namespace="default"):
-        await asyncio.sleep(5.0)
-        assert fabric.sizes() == {}
-
-
 async def _discovers(fabric: Fabric) -> None:
     fabric.configure(configuration("net/cluster", "net/rack"))
     await fabric.until(lambda: fabric.sizes() == {"r0": 2, "r1": 2, "c0": 4})
