@@ -18,6 +18,10 @@ PARTITION_ID = "volcano.sh/partition-id"
 QUEUE_NAME = "volcano.sh/queue-name"
 OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
 
+# Set on the Jobs of JobFlows, as labels and annotations: `<namespace>.<name>` of what they were made from.
+CREATED_BY_JOB_FLOW = "volcano.sh/createdByJobFlow"
+CREATED_BY_JOB_TEMPLATE = "volcano.sh/createdByJobTemplate"
+
 # Set on namespaces by the API server.
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 

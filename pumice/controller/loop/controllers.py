@@ -1,12 +1,12 @@
 """The controllers of the process: for each name, what it watches and how it works."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import Caches, object_kinds
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
+from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.settings import ControllerSettings
@@ -19,8 +19,8 @@ __all__ = ["MAKERS", "Maker", "Work"]
 Work = Callable[[ElectedWorker[ControllerSettings, ControllerMetrics]], Coroutine[Any, Any, None]]
 """What a controller does from the moment its process leads until it is cancelled."""
 
-Maker = Callable[[Watches, ControllerSettings, Registry], Work]
-"""Asks for the watches of a controller when the process starts."""
+Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
+"""Asks for the watches of a controller when the process starts; None if it has no work in a process for one namespace."""
 
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
@@ -33,23 +33,28 @@ def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) 
     return lambda worker: NativeTerm(worker, registry, caches).run()
 
 
-def _hyper_nodes(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
-    del registry
+def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
     if settings.namespace is not None:
-        return _nothing  # HyperNodes are in no namespace
+        return None  # HyperNodes are in no namespace
     caches = HyperNodeCaches(watches, settings.discovery)
     return lambda worker: HyperNodeTerm(worker, caches).run()
 
 
-async def _nothing(worker: ElectedWorker[ControllerSettings, ControllerMetrics]) -> None:
-    """The work of a controller that has nothing to do in a process for one namespace."""
-    del worker
-    await asyncio.Future()
+def _job_flows(watches: Watches, *_: object) -> Work:
+    caches = FlowCaches(watches)
+    return lambda worker: JobFlowTerm(worker, caches).run()
+
+
+def _job_templates(watches: Watches, *_: object) -> Work:
+    caches = FlowCaches(watches)
+    return lambda worker: JobTemplateTerm(worker, caches).run()
 
 
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
     "hyperNode-controller": _hyper_nodes,
+    "jobflow-controller": _job_flows,
+    "jobtemplate-controller": _job_templates,
     "wiring-controller": _wiring,
 }
 """By the name in `--controllers`; `gc-controller` is a part of the first."""
