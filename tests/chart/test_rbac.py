@@ -36,6 +36,7 @@ MAY_WRITE = {
         "leaderworkersets/finalizers",
         "commands",
         "podgroups",
+        "queues",
         "queues/status",
         "pods",
         "services",

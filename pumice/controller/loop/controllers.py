@@ -9,6 +9,7 @@ from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
+from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import Term
 from pumice.controller.loop.watches import Watches
@@ -33,6 +34,11 @@ def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) 
     return lambda worker: NativeTerm(worker, registry, caches).run()
 
 
+def _queues(watches: Watches, *_: object) -> Work:
+    caches = QueueCaches(watches)
+    return lambda worker: QueueTerm(worker, caches).run()
+
+
 def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
     if settings.namespace is not None:
         return None  # HyperNodes are in no namespace
@@ -52,6 +58,7 @@ def _job_templates(watches: Watches, *_: object) -> Work:
 
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
+    "queue-controller": _queues,
     "hyperNode-controller": _hyper_nodes,
     "jobflow-controller": _job_flows,
     "jobtemplate-controller": _job_templates,
