@@ -23,7 +23,7 @@ from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus
 Raw = dict[str, Any]
 
 NEXT = {"": "Pending", "Pending": "Running", "Running": "Completing", "Completing": "Completed"}
-SIZE = 5
+SIZE = 4
 EDGES = st.lists(
     st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1)).filter(lambda e: e[0] < e[1]),
     max_size=8,
@@ -53,18 +53,23 @@ class History(RuleBasedStateMachine):
         self.see_flow()
         self.see_jobs()
 
-    @rule()
     def see_flow(self) -> None:
-        """The cache of JobFlows catches up; the others may be older, or newer."""
+        """The cache of JobFlows catches up; the other may be older, or newer."""
         self.seen_flow = copy.deepcopy(self.flow)
 
-    @rule()
     def see_jobs(self) -> None:
         self.seen_jobs = copy.deepcopy(self.jobs)
 
-    @rule(writes=st.none() | st.integers(0, 3))
-    def look(self, writes: int | None) -> None:
+    @rule(
+        sees=st.sampled_from(["both", "both", "both", "job flow", "jobs", "nothing"]),
+        writes=st.none() | st.integers(0, 3),
+    )
+    def look(self, sees: str, writes: int | None) -> None:
         """A pass of a controller, which dies after so many writes if that is a number."""
+        if sees in ("both", "job flow"):
+            self.see_flow()
+        if sees in ("both", "jobs"):
+            self.see_jobs()
         left = SIZE * 3 if writes is None else writes
         plan = plan_job_flow(self.seen_flow, self.seen_jobs.values(), self.templates, 1.8e9)
         seen = self.seen_flow["metadata"]["resourceVersion"]
@@ -92,10 +97,12 @@ class History(RuleBasedStateMachine):
         self.created.append(step.name)
 
     @precondition(lambda self: self.jobs)
-    @rule(data=st.data())
-    def go_on(self, data: st.DataObject) -> None:
-        """A Job enters its next phase."""
-        self._go_on(data.draw(st.sampled_from(sorted(self.jobs))))
+    @rule(data=st.data(), steps=st.integers(1, len(NEXT)))
+    def go_on(self, data: st.DataObject, steps: int) -> None:
+        """A Job enters its next phases."""
+        name = data.draw(st.sampled_from(sorted(self.jobs)))
+        for _ in range(steps):
+            self._go_on(name)
 
     def _go_on(self, name: str) -> None:
         job = self.jobs[name]
@@ -127,9 +134,7 @@ class History(RuleBasedStateMachine):
             return
         self.bring_template()
         for _ in range(6 * SIZE):
-            self.see_flow()
-            self.see_jobs()
-            self.look(None)
+            self.look("both", None)
             for name in self.jobs:
                 self._go_on(name)
         self.each_ran_once()
