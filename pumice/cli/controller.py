@@ -1,5 +1,7 @@
 """`pumice controller`: the Job controller as a process."""
 
+import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.controller.loop import ControllerWorker
 
-__all__ = ["EXAMPLES", "controller"]
+__all__ = ["EXAMPLES", "controller", "discovery_of"]
 
 EXAMPLES = (
     "pumice controller --kubeconfig ~/.kube/config --no-leader-elect",
@@ -107,7 +109,9 @@ def controller(
 ) -> None:
     """Run the controllers: Jobs become PodGroups and pods.
 
-    Any number of these processes may run; one of them leads.
+    Any number of these processes may run; one of them leads. HyperNodes are discovered as the ConfigMap
+    HELM_RELEASE_NAME-controller-configmap in KUBE_POD_NAMESPACE says (volcano-controller-configmap in volcano-system
+    without these variables).
     """
     from pumice.cli import lean
 
@@ -141,8 +145,16 @@ def controller(
             identity=identity(),
             plugins=chosen,
             check=check,
+            discovery=discovery_of(os.environ),
             max_pods_per_job=max_pods_per_job,
         )
         return ControllerWorker(client, plugins, process)
 
     run_worker(kubeconfig, server, metrics_port, make)
+
+
+def discovery_of(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Namespace and name of the ConfigMap about HyperNodes, which Volcano's chart tells its controller in this way."""
+    release = environment.get("HELM_RELEASE_NAME") or "volcano"
+    namespace = environment.get("KUBE_POD_NAMESPACE") or "volcano-system"
+    return namespace, f"{release}-controller-configmap"

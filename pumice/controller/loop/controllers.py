@@ -8,9 +8,11 @@ from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import Caches, object_kinds
+from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
+from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import Term
 from pumice.controller.loop.watches import Watches
@@ -21,8 +23,8 @@ __all__ = ["MAKERS", "Maker", "Work"]
 Work = Callable[[ElectedWorker[ControllerSettings, ControllerMetrics]], Coroutine[Any, Any, None]]
 """What a controller does from the moment its process leads until it is cancelled."""
 
-Maker = Callable[[Watches, ControllerSettings, Registry], Work]
-"""Asks for the watches of a controller when the process starts."""
+Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
+"""Asks for the watches of a controller when the process starts; None if it has no work in a process for one namespace."""
 
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
@@ -39,6 +41,18 @@ def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) 
     return lambda worker: NativeTerm(worker, registry, caches).run()
 
 
+def _queues(watches: Watches, *_: object) -> Work:
+    caches = QueueCaches(watches)
+    return lambda worker: QueueTerm(worker, caches).run()
+
+
+def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
+    if settings.namespace is not None:
+        return None  # HyperNodes are in no namespace
+    caches = HyperNodeCaches(watches, settings.discovery)
+    return lambda worker: HyperNodeTerm(worker, caches).run()
+
+
 def _job_flows(watches: Watches, *_: object) -> Work:
     caches = FlowCaches(watches)
     return lambda worker: JobFlowTerm(worker, caches).run()
@@ -51,6 +65,8 @@ def _job_templates(watches: Watches, *_: object) -> Work:
 
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
+    "queue-controller": _queues,
+    "hyperNode-controller": _hyper_nodes,
     "jobflow-controller": _job_flows,
     "jobtemplate-controller": _job_templates,
     "wiring-controller": _wiring,

@@ -24,6 +24,7 @@ class ControllerSettings(Candidacy):
         plugins: What the cluster's operator has decided about job plugins.
         max_pods_per_job: Pods that a Job may ask for.
         window: Pods that one pass over a Job creates at most, and marks or removes at most.
+        discovery: Namespace and name of the ConfigMap that says how HyperNodes are discovered.
         check: Checks new Jobs, where no webhook has; None otherwise.
     """
 
@@ -37,4 +38,5 @@ class ControllerSettings(Candidacy):
     plugins: PluginSettings = DEFAULT
     max_pods_per_job: int = LIMITS.max_pods
     window: int = LIMITS.window
+    discovery: tuple[str, str] = ("volcano-system", "volcano-controller-configmap")
     check: JobCheck | None = None

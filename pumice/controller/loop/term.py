@@ -1,6 +1,5 @@
 """The loop: wait for news of a Job, look at it, carry out what `reconcile` says."""
 
-import asyncio
 import logging
 import math
 from contextlib import ExitStack
@@ -12,13 +11,11 @@ from pumice.api.kinds import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
-    QUEUE,
     Kind,
 )
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
-from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
@@ -44,7 +41,6 @@ from pumice.controller.observed import Observed
 from pumice.controller.owners import controller_raw, controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
-from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
 from pumice.controller.situation import Limits
 from pumice.plugins import Registry
@@ -88,7 +84,6 @@ class Term:
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
         self._outage = Backoff(base=0.1, cap=OUTAGE_SECONDS, spread=0.1, seed=settings.identity)
         self._jobs: WorkQueue[JobKey] = WorkQueue("jobs")
-        self._queues: WorkQueue[str] = WorkQueue("queues", backoff=self._outage)
         self._busy_until = -math.inf
         self._limits = Limits(
             max_pods=settings.max_pods_per_job,
@@ -114,13 +109,9 @@ class Term:
     async def _work(self) -> None:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
-            stack.callback(self._queues.close)
             stack.callback(await self._caches.pods.replay(self._note_removal))
-            stack.callback(await self._caches.queues.replay(self._note_queue))
             await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._jobs.work(self._job, self._settings.workers), name="jobs")
-                group.create_task(self._queues.work(self._queue), name="queues")
+            await self._jobs.work(self._job, self._settings.workers)
 
     def _note_removal(self, change: Change, old: Pod | None, new: Pod | None) -> None:
         del change
@@ -135,32 +126,6 @@ class Term:
             self._jobs.add(key)
         else:
             self._jobs.add_after(key, TOGETHER_SECONDS + SHARE * self._memory.cost(key))
-
-    def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
-        del change, old
-        if new is not None:
-            self._queues.add(new.metadata.name)
-
-    async def _queue(self, name: str) -> float | None:
-        """Open a new Queue."""
-        queue = self._caches.queues.get(name)
-        patch = initial_status(queue) if queue else None
-        if patch is None:
-            return None
-        try:
-            await self._sent.send(
-                self._client.patch(
-                    QUEUE, name, None, patch, subresource="status", metadata_only=True
-                )
-            )
-        except (Conflict, NotFound):
-            return None  # its next event comes back here
-        except TooManyRequests as error:
-            return error.patience
-        except ApiError as error:
-            logger.warning("opening queue %s: %s", name, error)
-            return self._queues.retry(name)
-        return None
 
     async def _job(self, key: JobKey) -> float | None:
         """One pass over a Job; the seconds after which to look again, if that is known."""

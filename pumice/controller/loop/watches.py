@@ -42,6 +42,7 @@ class Watches:
         kind: Kind,
         type_: type[T],
         *,
+        namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
         optional: bool = False,
@@ -51,18 +52,19 @@ class Watches:
         Args:
             kind: What to watch.
             type_: msgspec struct (or `dict`) that objects become.
+            namespace: Another namespace than that of the process.
             label_selector: Only objects with these labels.
             field_selector: Only objects with these fields.
             optional: Whether the process is ready without it.
         """
-        key = (kind, type_, label_selector, field_selector)
+        key = (kind, type_, namespace, label_selector, field_selector)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = WatchCache(
                 self._client,
                 kind,
                 type_,
-                namespace=self._namespace if kind.namespaced else None,
+                namespace=(namespace or self._namespace) if kind.namespaced else None,
                 label_selector=label_selector,
                 field_selector=field_selector,
                 clock=self._clock,
