@@ -3,6 +3,9 @@
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from pumice.api.kinds import JOB_FLOW
+from pumice.api.meta import Raw
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import Caches, object_kinds
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
@@ -26,7 +29,11 @@ Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
     caches = Caches(watches, wanted=object_kinds(secrets=settings.secrets))
-    return lambda worker: Term(worker, registry, caches).run()
+    follows = "jobflow-controller" in settings.controllers
+    job_flows: WatchCache[Raw] | None = (
+        watches.of(JOB_FLOW, dict, optional=True) if follows else None
+    )
+    return lambda worker: Term(worker, registry, caches, job_flows).run()
 
 
 def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
