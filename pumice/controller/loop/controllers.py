@@ -16,6 +16,7 @@ from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import Term
 from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.workloads import WorkloadCaches, WorkloadTerm
 from pumice.plugins import Registry
 
 __all__ = ["MAKERS", "Maker", "Work"]
@@ -46,6 +47,12 @@ def _queues(watches: Watches, *_: object) -> Work:
     return lambda worker: QueueTerm(worker, caches).run()
 
 
+def _pod_groups(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
+    del registry
+    caches = WorkloadCaches(watches, settings.scheduler_names)
+    return lambda worker: WorkloadTerm(worker, caches).run()
+
+
 def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
     if settings.namespace is not None:
         return None  # HyperNodes are in no namespace
@@ -66,6 +73,7 @@ def _job_templates(watches: Watches, *_: object) -> Work:
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
     "queue-controller": _queues,
+    "pg-controller": _pod_groups,
     "hyperNode-controller": _hyper_nodes,
     "jobflow-controller": _job_flows,
     "jobtemplate-controller": _job_templates,
