@@ -9,16 +9,17 @@ USUAL = 100
 FEWEST = 10
 
 
-def examples(number: int) -> settings:
-    """Settings of a test that draws the same examples in each run, however long that takes.
+def examples(number: int, *, always_the_same: bool = True) -> settings:
+    """Settings of a test, however long it takes.
 
     Args:
-        number: How many in profile `whole`; other profiles draw proportionally more or fewer.
+        number: How many examples in profile `whole`; other profiles draw proportionally more or fewer.
+        always_the_same: Draw the same examples in each run.
     """
     scaled = number * settings().max_examples // USUAL
     return settings(
         max_examples=max(scaled, min(number, FEWEST)),
         deadline=None,
-        derandomize=True,
+        derandomize=always_the_same,
         suppress_health_check=[HealthCheck.too_slow],
     )
