@@ -3,6 +3,9 @@
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from pumice.api.kinds import JOB_FLOW
+from pumice.api.meta import Raw
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import Caches, object_kinds
 from pumice.controller.loop.cronjobs import CronJobCaches, CronJobTerm, local_time_zone
@@ -10,6 +13,7 @@ from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
+from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import Term
 from pumice.controller.loop.watches import Watches
@@ -26,12 +30,21 @@ Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
     caches = Caches(watches, wanted=object_kinds(secrets=settings.secrets))
-    return lambda worker: Term(worker, registry, caches).run()
+    follows = "jobflow-controller" in settings.controllers
+    job_flows: WatchCache[Raw] | None = (
+        watches.of(JOB_FLOW, dict, optional=True) if follows else None
+    )
+    return lambda worker: Term(worker, registry, caches, job_flows).run()
 
 
 def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
     caches = NativeCaches(watches, wanted=object_kinds(secrets=settings.secrets))
     return lambda worker: NativeTerm(worker, registry, caches).run()
+
+
+def _queues(watches: Watches, *_: object) -> Work:
+    caches = QueueCaches(watches)
+    return lambda worker: QueueTerm(worker, caches).run()
 
 
 def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
@@ -59,6 +72,7 @@ def _job_templates(watches: Watches, *_: object) -> Work:
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
     "cronjob-controller": _cron_jobs,
+    "queue-controller": _queues,
     "hyperNode-controller": _hyper_nodes,
     "jobflow-controller": _job_flows,
     "jobtemplate-controller": _job_templates,
