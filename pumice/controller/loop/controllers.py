@@ -8,6 +8,7 @@ from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import Caches, object_kinds
+from pumice.controller.loop.cronjobs import CronJobCaches, CronJobTerm, local_time_zone
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
 from pumice.controller.loop.metrics import ControllerMetrics
@@ -60,6 +61,11 @@ def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) ->
     return lambda worker: HyperNodeTerm(worker, caches).run()
 
 
+def _cron_jobs(watches: Watches, *_: object) -> Work:
+    caches = CronJobCaches(watches)
+    return lambda worker: CronJobTerm(worker, caches, local_time_zone()).run()
+
+
 def _job_flows(watches: Watches, *_: object) -> Work:
     caches = FlowCaches(watches)
     return lambda worker: JobFlowTerm(worker, caches).run()
@@ -72,6 +78,7 @@ def _job_templates(watches: Watches, *_: object) -> Work:
 
 MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
+    "cronjob-controller": _cron_jobs,
     "queue-controller": _queues,
     "pg-controller": _pod_groups,
     "hyperNode-controller": _hyper_nodes,
