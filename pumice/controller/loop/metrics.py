@@ -4,6 +4,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from pumice.api.keys import DEFAULT_QUEUE
 from pumice.api.meta import Raw
+from pumice.controller.loop.queue_metrics import QueueGroupsCollector
 from pumice.controller.phases import COMPLETED, FAILED
 
 __all__ = ["ControllerMetrics"]
@@ -33,6 +34,7 @@ class ControllerMetrics:
         first_pods: Milliseconds from the creation of a Job to that of its first pods.
         jobs: Jobs known.
         leading: 1 while this process works.
+        queues: PodGroups by queue and phase.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -93,6 +95,8 @@ class ControllerMetrics:
         self.leading = Gauge(
             f"{name}leading", "1 while this process works.", registry=self.registry
         )
+        self.queues = QueueGroupsCollector()
+        self.registry.register(self.queues)
 
     def entered(self, phase: str, job: Raw) -> None:
         """Count that a Job entered a phase."""
