@@ -65,6 +65,8 @@ REFUSED = [
     ("scheduler.env.A=b", "at '/scheduler/env': got object, want array"),
     ("scheduler.serviceAccount.annotation.a=b", "additional properties 'annotation' not allowed"),
     ("monitoring.interval=30", "at '/monitoring/interval'"),
+    ("monitoring=null", "at '': missing property 'monitoring'"),
+    ("webhook.serviceAccount=null", "at '/webhook': missing property 'serviceAccount'"),
     (
         "commonLabels.app\\.kubernetes\\.io/name=a",
         "commonLabels: the chart sets the label app.kubernetes.io/name itself; remove it",
