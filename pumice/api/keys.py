@@ -66,6 +66,9 @@ ROOT_QUEUE = "root"
 # Pods by resource group.
 RESOURCE_GROUP = "volcano.sh/resource-group"
 
+# Set on Jobs by the controller of CronJobs.
+CRON_JOB_SCHEDULED = "volcano.sh/cronjob-scheduled-timestamp"
+
 HCCL_RANK = "hccl/rankIndex"
 
 # Ours.
@@ -85,6 +88,10 @@ ADMISSION = "pumice.dev/admission"
 """Label of a pod of a Job; see `ADMISSION_UNNEEDED`."""
 ADMISSION_UNNEEDED = "unneeded"
 """Its value on a pod without any annotation that our admission of pods could act on; it is not asked about such a pod."""
+ONCE_PER_LOCAL_DAY = "pumice.dev/once-per-local-day"
+"""On a CronJob: `true` makes up for local times that a change of the clock skips, and ignores those that it repeats."""
+SCHEDULE_SEEN = "pumice.dev/schedule-seen"
+"""On a CronJob, by the controller: a fingerprint of its schedule, and since when it is that one if it was edited."""
 RUN_DURATION = "pumice.dev/run-duration"
 """On a pod of a simulated node: how long it runs before it succeeds, for example `2s`."""
 EXIT_CODE = "pumice.dev/exit-code"

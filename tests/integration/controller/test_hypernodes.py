@@ -47,11 +47,9 @@ class Fabric(ControllerStage):
 
     @asynccontextmanager
     async def controller(  # type: ignore[override]  # of the whole cluster, without plugins
-        self, client: Client | None = None, namespace: str | None = None
+        self, client: Client | None = None
     ) -> AsyncIterator[ControllerWorker]:
-        settings = ControllerSettings(
-            namespace=namespace, controllers=frozenset({"hyperNode-controller"})
-        )
+        settings = ControllerSettings(controllers=frozenset({"hyperNode-controller"}))
         worker = ControllerWorker(client or self.client, builtin(), settings)
         async with self.alive(worker):
             yield worker
