@@ -170,3 +170,8 @@ class Queue(ApiStruct, frozen=True):
     def is_open(self) -> bool:
         """Whether it takes new PodGroups; a Queue without a state counts as open."""
         return self.status.state in ("", "Open")
+
+    @property
+    def is_fifo(self) -> bool:
+        """Whether it takes its gangs strictly in order."""
+        return self.spec.dequeue_strategy == "fifo"

@@ -6,6 +6,7 @@ look counts the Nodes of each HyperNode; those whose number differs have a key e
 object that it belongs to.
 """
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -14,10 +15,10 @@ import msgspec
 
 from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import CONFIG_MAP, HYPER_NODE, NODE
-from pumice.api.meta import ApiStruct, ObjectMeta, Raw
+from pumice.api.meta import ApiStruct, Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
-from pumice.controller.hypernodes import OFF, count_nodes, plan_discovery, read
+from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery, read
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.planned import PlannedTerm, Subject
 from pumice.controller.loop.settings import ControllerSettings
@@ -36,10 +37,17 @@ _ALL = ""
 """The key of the discovery; other keys are names of HyperNodes."""
 
 
-class LabelledNode(ApiStruct, frozen=True):
-    """A Node as far as topology is concerned."""
+class NodeLabels(ApiStruct, frozen=True):
+    """Name and labels of a Node."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    name: str = ""
+    labels: dict[str, str] | None = None
+
+
+class LabelledNode(ApiStruct, frozen=True):
+    """A Node as far as topology is concerned: clusters have thousands of them."""
+
+    metadata: NodeLabels = NodeLabels()
 
 
 class HyperNodeCaches:
@@ -47,7 +55,7 @@ class HyperNodeCaches:
 
     Attributes:
         configuration: The ConfigMap, if it exists.
-        nodes: All Nodes, but only their metadata.
+        nodes: All Nodes, but only their labels.
         hyper_nodes: All HyperNodes, raw.
     """
 
@@ -88,6 +96,7 @@ class HyperNodeTerm(PlannedTerm[str]):
         super().__init__(worker, "hypernodes", required, workers=worker.settings.workers)
         self._caches = caches
         self._discovery = OFF
+        self._counter = NodeCounter()
         self._counts: dict[str, int] = {}
 
     async def subscribe(self, stack: ExitStack) -> None:
@@ -110,7 +119,7 @@ class HyperNodeTerm(PlannedTerm[str]):
         nodes = {
             each.metadata.name: each.metadata.labels or {} for each in self._caches.nodes.values()
         }
-        self._count(nodes)
+        await self._count(nodes)
         if not subject.uid:
             self._discovery = OFF
             return Plan()
@@ -118,14 +127,15 @@ class HyperNodeTerm(PlannedTerm[str]):
         self._discovery = read(data.get(CONFIGURATION_KEY), self._discovery)
         return plan_discovery(self._discovery, nodes, [*finds, *self._caches.hyper_nodes.values()])
 
-    def _count(self, nodes: dict[str, dict[str, str]]) -> None:
+    async def _count(self, nodes: dict[str, dict[str, str]]) -> None:
         known = {
             each["metadata"]["name"]: msgspec.convert(each, HyperNode)
             for each in self._caches.hyper_nodes.values()
         }
         for gone in self._counts.keys() - known.keys():
             self.queue.add(gone)  # to forget it
-        self._counts = count_nodes(known, nodes)
+        # Hundreds of patterns take seconds at first, in which the Lease must be renewed.
+        self._counts = await asyncio.to_thread(self._counter.count, known, nodes)
         for name, count in self._counts.items():
             if known[name].status.node_count != count:
                 self.queue.add(name)

@@ -47,11 +47,9 @@ class Fabric(ControllerStage):
 
     @asynccontextmanager
     async def controller(  # type: ignore[override]  # of the whole cluster, without plugins
-        self, client: Client | None = None, namespace: str | None = None
+        self, client: Client | None = None
     ) -> AsyncIterator[ControllerWorker]:
-        settings = ControllerSettings(
-            namespace=namespace, controllers=frozenset({"hyperNode-controller"})
-        )
+        settings = ControllerSettings(controllers=frozenset({"hyperNode-controller"}))
         worker = ControllerWorker(client or self.client, builtin(), settings)
         async with self.alive(worker):
             yield worker
@@ -213,13 +211,6 @@ async def test_nodes_of_hyper_nodes_made_by_hand_are_counted(fabric: Fabric) -> 
         await fabric.until(lambda: fabric.sizes() == {"all": 4})
         fabric.cluster.add_node("n10")
         await fabric.until(lambda: fabric.sizes() == {"all": 5})
-
-
-async def test_a_controller_for_one_namespace_leaves_hyper_nodes_alone(fabric: Fabric) -> None:
-    fabric.configure(configuration("net/rack"))
-    async with fabric.controller(namespace="default"):
-        await asyncio.sleep(5.0)
-        assert fabric.sizes() == {}
 
 
 async def _discovers(fabric: Fabric) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pumice.api.kinds import HYPER_NODE
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError
 from pumice.controller.loop import ControllerSettings, ControllerWorker
@@ -56,3 +57,9 @@ async def test_a_process_for_a_namespace_needs_a_controller_that_works_there() -
     async with Client.connect(server="http://127.0.0.1:1") as client:
         with pytest.raises(ConfigurationError, match="whole cluster only"):
             ControllerWorker(client, builtin(), settings)
+
+
+async def test_a_process_for_a_namespace_leaves_hyper_nodes_alone() -> None:
+    async with Client.connect(server="http://127.0.0.1:1") as client:
+        worker = ControllerWorker(client, builtin(), ControllerSettings(namespace="team"))
+    assert HYPER_NODE not in [each.kind for each in worker.watches.required]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.hypernodes import HyperNode
-from pumice.controller.hypernodes import OFF, Discovery, count_nodes, plan_discovery, read
+from pumice.controller.hypernodes import OFF, Discovery, NodeCounter, plan_discovery, read
 from pumice.controller.hypernodes.settings import TopologyType
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, UpdateObject
 from tests.kit.tables import table
@@ -274,7 +274,11 @@ def test_how_many_nodes_there_are(case: Raw) -> None:
         )
         for name, found in case["members"].items()
     }
-    assert count_nodes(hyper_nodes, nodes) == case["counts"]
+    counter = NodeCounter()
+    later = nodes.pop("n1")
+    counter.count(hyper_nodes, nodes | {"n1x": {}})
+    assert counter.count(hyper_nodes, nodes | {"n1": later}) == case["counts"]
+    assert NodeCounter().count(hyper_nodes, nodes | {"n1": later}) == case["counts"]
 
 
 def _member(each: Raw) -> Raw:
