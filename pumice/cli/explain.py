@@ -78,7 +78,7 @@ def explain(
     kubeconfig: Kubeconfig = None,
     server: Server = None,
 ) -> None:
-    """Say why a live Job, pod or JobFlow waits, or what a queue holds.
+    """Say why a live Job, gang or pod waits, or what a queue holds.
 
     For a queue: what it holds and asks for by resource, and which gangs wait in it, in order. For a Job or pod: one sentence first, then numbers and what would be enough, computed by a scheduling cycle on what you may read; then
     PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. What you may not read is named. Exit code 0, also when it waits.
