@@ -131,6 +131,7 @@ class QueueStatus(ApiStruct, frozen=True):
 
     Attributes:
         state: `Open` takes PodGroups, the other states do not.
+        message: Why it is closed, or what is wrong with it.
         unknown: PodGroups in phase Unknown.
         pending: PodGroups in phase Pending.
         running: PodGroups in phase Running.
@@ -141,6 +142,7 @@ class QueueStatus(ApiStruct, frozen=True):
     """
 
     state: Annotated[str, Marker(enum=STATES)] = ""
+    message: str = ""
     unknown: int = 0
     pending: int = 0
     running: int = 0
@@ -168,3 +170,8 @@ class Queue(ApiStruct, frozen=True):
     def is_open(self) -> bool:
         """Whether it takes new PodGroups; a Queue without a state counts as open."""
         return self.status.state in ("", "Open")
+
+    @property
+    def is_fifo(self) -> bool:
+        """Whether it takes its gangs strictly in order."""
+        return self.spec.dequeue_strategy == "fifo"

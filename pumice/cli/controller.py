@@ -1,10 +1,13 @@
 """`pumice controller`: the Job controller as a process."""
 
+import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pumice.api.jobs import DEFAULT_MAX_PODS
+from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cli.components import identity, read_lease_times, report_ignored, run_worker
 from pumice.cli.exits import UserError
 from pumice.cli.logs import Level
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.controller.loop import ControllerWorker
 
-__all__ = ["EXAMPLES", "controller"]
+__all__ = ["EXAMPLES", "controller", "discovery_of"]
 
 EXAMPLES = (
     "pumice controller --kubeconfig ~/.kube/config --no-leader-elect",
@@ -67,6 +70,21 @@ Controllers = Annotated[
         help="Controllers that run, separated by commas: a name, -name for all but this one, * for all.",
     ),
 ]
+SchedulerName = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheduler-name",
+        help="Schedulers whose pods get PodGroups if other controllers made them (volcano). Repeat it for several.",
+        show_default=False,
+    ),
+]
+Inherit = Annotated[
+    bool,
+    typer.Option(
+        "--inherit-owner-annotations/--no-inherit-owner-annotations",
+        help="Let these PodGroups follow annotations of the pods' owners, too.",
+    ),
+]
 CheckJobs = Annotated[
     bool,
     typer.Option(
@@ -94,6 +112,8 @@ def controller(
     secrets: Secrets = True,
     controllers: Controllers = "*",
     workers: Workers = 8,
+    scheduler_name: SchedulerName = None,
+    inherit_owner_annotations: Inherit = True,
     max_pods_per_job: MaxPodsPerJob = DEFAULT_MAX_PODS,
     check_jobs: CheckJobs = False,
     leader_elect: LeaderElect = True,
@@ -107,7 +127,9 @@ def controller(
 ) -> None:
     """Run the controllers: Jobs become PodGroups and pods.
 
-    Any number of these processes may run; one of them leads.
+    Any number of these processes may run; one of them leads. HyperNodes are discovered as the ConfigMap
+    HELM_RELEASE_NAME-controller-configmap in KUBE_POD_NAMESPACE says (volcano-controller-configmap in volcano-system
+    without these variables).
     """
     from pumice.cli import lean
 
@@ -141,8 +163,18 @@ def controller(
             identity=identity(),
             plugins=chosen,
             check=check,
+            scheduler_names=tuple(scheduler_name or (DEFAULT_SCHEDULER,)),
+            inherit_owner_annotations=inherit_owner_annotations,
+            discovery=discovery_of(os.environ),
             max_pods_per_job=max_pods_per_job,
         )
         return ControllerWorker(client, plugins, process)
 
     run_worker(kubeconfig, server, metrics_port, make)
+
+
+def discovery_of(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Namespace and name of the ConfigMap about HyperNodes, which Volcano's chart tells its controller in this way."""
+    release = environment.get("HELM_RELEASE_NAME") or "volcano"
+    namespace = environment.get("KUBE_POD_NAMESPACE") or "volcano-system"
+    return namespace, f"{release}-controller-configmap"

@@ -615,7 +615,7 @@ class ClusterState:
 
     def _touch(self, job: Job) -> None:
         self.dirty[job.key] = None
-        job.shortage = job.asks = None
+        job.shortage = job.asks = job.asking = None
         self._index(job)
 
     def _index(self, job: Job) -> None:

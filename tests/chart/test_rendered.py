@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import pumice
+from pumice.cli.controller import discovery_of
 from pumice.scheduler.config import DEFAULT
 from tests.chart.manifests import (
     CHART,
@@ -268,8 +269,23 @@ def test_names_follow_the_release_unless_one_is_given(render: Render) -> None:
             if "WebhookConfiguration" not in each["kind"]
         }
 
-    assert names() == {f"{RELEASE}-{each}" for each in COMPONENTS}
-    assert names("fullnameOverride=batch") == {f"batch-{each}" for each in COMPONENTS}
+    made = (*COMPONENTS, "controller-configmap")
+    assert names() == {f"{RELEASE}-{each}" for each in made}
+    assert names("fullnameOverride=batch") == {f"batch-{each}" for each in made}
+
+
+def test_the_controller_watches_the_configuration_of_its_release(render: Render) -> None:
+    for settings in ((), ("fullnameOverride=batch",)):
+        manifests = render(None, *settings, "controller.config=networkTopologyDiscovery: []")
+        [container] = one(manifests, "Deployment", "controller")["spec"]["template"]["spec"]["containers"]  # fmt: skip
+        given = {each["name"]: each["value"] for each in container["env"]}
+        config_map = one(manifests, "ConfigMap", "controller")
+        assert discovery_of(given) == (
+            config_map["metadata"]["namespace"],
+            config_map["metadata"]["name"],
+        )
+        assert config_map["data"] == {"volcano-controller.conf": "networkTopologyDiscovery: []"}
+    assert discovery_of({}) == ("volcano-system", "volcano-controller-configmap")
 
 
 def test_network_policies_exist_only_when_asked_for(render: Render) -> None:

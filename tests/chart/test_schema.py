@@ -112,6 +112,10 @@ REFUSED = [
         "webhook.certificates.mode=cert-manager,webhook.certificates.duration=1h",
         "webhook.certificates.renewBefore is 720h: must be less than the duration, 1h",
     ),
+    (
+        "controller.config=a,rbac.namespaces={research}",
+        "controller.config has no effect with rbac.namespaces",
+    ),
     ("webhook.replicas=0", "with webhook.failurePolicy Fail every new Job would be refused"),
     ("webhook.port=8080", "webhook.port and webhook.metricsPort are both 8080"),
     ("fullnameOverride=Batch", "at '/fullnameOverride'"),

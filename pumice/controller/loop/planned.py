@@ -23,7 +23,7 @@ from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.own_writes import OwnWrites
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import Outcome
-from pumice.controller.plan import Plan, RecordEvent
+from pumice.controller.plan import Plan, RecordEvent, Step
 
 __all__ = ["PlannedTerm", "Subject"]
 
@@ -175,7 +175,7 @@ class PlannedTerm(ABC, Generic[K]):
                 return 0.0
             # What was found may be gone by now, with its event before this pass: look again without it.
             return _FINDS_SECONDS if finds and outcome.after is None else outcome.after
-        return self._after_failure(subject, memory, outcome)
+        return self._after_failure(subject, memory, outcome, plan.wake)
 
     def _executor(self, kind: Kind) -> Executor:
         found = self._executors.get(kind)
@@ -191,7 +191,9 @@ class PlannedTerm(ABC, Generic[K]):
             )
         return found
 
-    def _after_failure(self, subject: Subject, memory: _Memory, outcome: Outcome) -> float:
+    def _after_failure(
+        self, subject: Subject, memory: _Memory, outcome: Outcome, wake: float | None
+    ) -> float:
         if outcome.trouble is not None:
             meta = subject.obj["metadata"]
             self._worker.recorder.record(
@@ -204,6 +206,8 @@ class PlannedTerm(ABC, Generic[K]):
             return outcome.busy
         memory.failures += 1
         delay = self._backoff.delay(memory.failures - 1)
+        if wake is not None:
+            delay = min(delay, wake)  # something is due by then, whatever failed now
         return min(delay, OUTAGE_SECONDS) if outcome.broken else delay
 
 
@@ -212,5 +216,9 @@ def _news(plan: Plan, memory: _Memory) -> Plan:
     if not memory.recorded:
         return plan
     return Plan.of(
-        *([each for each in stage if each not in memory.recorded] for stage in plan.stages)
+        *([each for each in stage if not _is_known(each, memory)] for stage in plan.stages)
     )
+
+
+def _is_known(step: Step, memory: _Memory) -> bool:
+    return isinstance(step, RecordEvent) and step in memory.recorded

@@ -45,6 +45,9 @@ __all__ = ["Outcome", "StepSender", "Written"]
 
 logger = logging.getLogger(__name__)
 
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""Cause of a refusal to create something in a namespace that is being deleted, and reason of the event."""
+
 QUOTA = "exceeded quota"
 """Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
 
@@ -84,7 +87,7 @@ class Outcome:
         confirmed: Whether the server confirmed that the Job is in the state that was observed.
         wrote_status: Whether the status of the Job was written.
         trouble: What the server refused.
-        over_quota: Tasks whose pods a quota refuses.
+        over_quota: Tasks whose pods a quota refuses, and Jobs that are refused; others are created all the same.
         broken: Whether the server could not be reached.
         busy: Seconds for which the server, which has too many requests, wants none; None if it has not.
     """
@@ -260,8 +263,10 @@ class StepSender:
         except ApiError as error:
             logger.warning("%s %s: %s", verb, kind.kind, error)
             reason = {"create": "FailedCreate", "delete": "FailedDelete"}.get(verb, "FailedUpdate")
+            if any(cause.get("reason") == NAMESPACE_TERMINATING for cause in error.causes):
+                reason = NAMESPACE_TERMINATING
             trouble = Trouble(reason, f"cannot {verb} {kind.kind}: {error.message}")
-            if task and isinstance(error, Forbidden) and QUOTA in error.message:
+            if task and (kind == JOB or (isinstance(error, Forbidden) and QUOTA in error.message)):
                 outcome.over_quota.setdefault(task, trouble)
             else:
                 outcome.trouble = trouble
@@ -353,7 +358,9 @@ def _is_watched(kind: Kind) -> bool:
 
 
 def _task_of(step: CreateObject) -> str:
-    """Task of a pod that is to be created; empty for other kinds."""
+    """Task of a pod that is to be created, and the name of a Job; empty for other kinds."""
+    if step.kind == JOB:
+        return step.name
     if step.kind != POD:
         return ""
     return str((step.manifest["metadata"].get("annotations") or {}).get(keys.TASK_SPEC, ""))

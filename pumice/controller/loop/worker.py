@@ -4,6 +4,7 @@ import asyncio
 
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
+from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.lifecycle import Eternal
 from pumice.controller.loop.controllers import MAKERS
@@ -41,14 +42,23 @@ class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
             settings: How to work.
             clock: Tells the time and waits.
             metrics: What to count in.
+
+        Raises:
+            ConfigurationError: None of the controllers works for one namespace alone.
         """
         settings = settings or ControllerSettings()
         self.watches = Watches(client, namespace=settings.namespace, clock=clock)
         self._works = {
-            name: make(self.watches, settings, registry)
+            name: work
             for name, make in MAKERS.items()
             if name in settings.controllers
+            and (work := make(self.watches, settings, registry)) is not None
         }
+        if not self._works:
+            names = ", ".join(sorted(settings.controllers))
+            raise ConfigurationError(
+                f"{names}: works for the whole cluster only, not for a namespace"
+            )
         super().__init__(
             client, settings, metrics or ControllerMetrics(), self.watches.required, clock=clock
         )

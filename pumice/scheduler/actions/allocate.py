@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 import numpy as np
 
 from pumice.api.queues import Queue
-from pumice.scheduler.actions.fifo import hold_back, is_fifo
+from pumice.scheduler.actions.fifo import hold_back
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.line import Line
@@ -39,7 +39,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             queue = admitted(session, job)
             if queue is None:
                 continue
-            if not is_fifo(queue) and _is_known_to_exceed(session, queue, job):
+            if not queue.is_fifo and _is_known_to_exceed(session, queue, job):
                 continue
             if not _has_candidates(session, job):
                 continue
@@ -58,7 +58,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
-        while line and job.key not in tasks and not is_fifo(queue) and session.is_hopeless(job):
+        while line and job.key not in tasks and not queue.is_fifo and session.is_hopeless(job):
             job = line.pop()
         with session.turn(job):
             waiting = tasks.get(job.key)
@@ -69,7 +69,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                     has_more = _turn(session, queue, job, waiting) and waiting
                 if has_more:
                     line.push(job)
-            if is_fifo(queue) and not (session.is_ready(job) or session.is_pipelined(job)):
+            if queue.is_fifo and not (session.is_ready(job) or session.is_pipelined(job)):
                 hold_back(session, queue, job, line)
         queues.push(queue)
 
@@ -110,7 +110,7 @@ def _is_not_worth_it(session: Session, queue: Queue, job: Job) -> bool:
 
     A job of a queue that takes its gangs in order is tried all the same: if it does not fit, those behind it wait.
     """
-    if is_fifo(queue):
+    if queue.is_fifo:
         return False
     return session.is_hopeless(job) or _is_known_to_exceed(session, queue, job)
 

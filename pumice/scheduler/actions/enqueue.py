@@ -4,7 +4,7 @@ Every queue lets in one gang at a time, in turn; a gang that is turned away does
 unless the queue says `dequeueStrategy: fifo`.
 """
 
-from pumice.scheduler.actions.fifo import hold_back, is_fifo
+from pumice.scheduler.actions.fifo import hold_back
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import Job
@@ -47,7 +47,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                 outcome = session.outcome(job)
                 outcome.refusal = refusal
                 outcome.may_change = True
-                if is_fifo(queue):
+                if queue.is_fifo:
                     hold_back(session, queue, job, line)
         except Exception as error:
             session.fail(job.key, error)

@@ -9,12 +9,7 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 
-__all__ = ["hold_back", "is_fifo"]
-
-
-def is_fifo(queue: Queue) -> bool:
-    """Whether a queue takes its gangs strictly in order."""
-    return queue.spec.dequeue_strategy == "fifo"
+__all__ = ["hold_back"]
 
 
 def hold_back(session: Session, queue: Queue, first: Job, line: Line[Job]) -> None:

@@ -5,7 +5,6 @@ cannot have it all is undone. The pods wait as promised until the evicted ones h
 """
 
 from pumice.api.queues import Queue
-from pumice.scheduler.actions.fifo import is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.eviction.rules import between_jobs, inside_job
 from pumice.scheduler.eviction.search import Search
@@ -21,10 +20,10 @@ __all__ = ["SPEC", "run"]
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turn, and every gang of it that lacks pods."""
     queues = session.queue_line()
-    lines = hungry_jobs(session, "preempt")
+    search = Search(session)
+    lines = hungry_jobs(session, search, "preempt", lambda job, _: between_jobs(session, job))
     for name in lines:
         queues.push(session.state.queues[name])
-    search = Search(session)
     while queues:
         queue = queues.pop()
         line = lines[queue.metadata.name]
@@ -37,7 +36,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                 statement = seek(session, search, rules, queue, job, reclaims=False)
                 if not finish(session, search, statement, job, "preempt"):
                     explain(session, search, rules, job, "preempt")
-                if is_fifo(queue) and not session.is_pipelined(job):
+                if queue.is_fifo and not session.is_pipelined(job):
                     break  # those behind it wait until it fits
         for job in [each for each in tried if each.holding]:
             with search.turn(job):

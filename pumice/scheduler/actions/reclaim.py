@@ -4,7 +4,6 @@ Which queue may reclaim and which pods may go is what plugins say; without a plu
 reclaimed. The queue must be able to take the pod once its victims are gone. What was evicted for a gang that cannot have all that it needs is undone.
 """
 
-from pumice.scheduler.actions.fifo import is_fifo
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.eviction.rules import between_queues
 from pumice.scheduler.eviction.search import Search
@@ -18,10 +17,10 @@ __all__ = ["SPEC", "run"]
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue that has not had enough its turn, with all its gangs that lack pods."""
     queues = session.queue_line()
-    lines = hungry_jobs(session, "reclaim")
+    search = Search(session)
+    lines = hungry_jobs(session, search, "reclaim", lambda _, queue: between_queues(session, queue))
     for name in lines:
         queues.push(session.state.queues[name])
-    search = Search(session)
     while queues:
         queue = queues.pop()
         if session.is_overused(queue):
@@ -34,7 +33,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                 statement = seek(session, search, rules, queue, job, reclaims=True)
                 if not finish(session, search, statement, job, "reclaim"):
                     explain(session, search, rules, job, "reclaim")
-                if is_fifo(queue) and not session.is_pipelined(job):
+                if queue.is_fifo and not session.is_pipelined(job):
                     break  # those behind it wait until it fits
 
 

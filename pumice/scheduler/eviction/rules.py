@@ -7,7 +7,10 @@ pod. The plugins' orders are what decides; age and name of gangs do not, so that
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from pumice.api.queues import Queue
+from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.tasks import Task
@@ -24,6 +27,7 @@ __all__ = [
     "inside_job",
 ]
 
+_NO_QUEUE: Bools = np.zeros(0, dtype=np.bool_)
 HALF = 1 << 31
 """Priorities of pods lie between -HALF and HALF - 1."""
 
@@ -35,22 +39,28 @@ class Rules:
     Attributes:
         name: Distinguishes rules of several kinds.
         checks: The plugins' checks; see `victims.allowed`.
-        accepts: Gangs whose pods are candidates.
+        queues: Queues whose pods are candidates, by row; not asked where `inside` names a gang.
         only_running: Whether pods that are bound and do not run yet are no candidates.
         own_job: Whether the answer depends on which gang asks, besides what plugins say.
-        without: Gang whose pods are no candidates though it is accepted; empty for none.
-        inside: Gang that is the only one accepted; empty where many are.
+        without: Gang whose pods are no candidates though its queue is accepted; empty for none.
+        inside: Gang that is the only one whose pods are candidates; empty where many are.
         queue_key: Place of a victim's queue among queues; None where all candidates have the same queue.
     """
 
     name: str
     checks: Sequence[Extension[VictimCheck]]
-    accepts: Callable[[Job], bool]
+    queues: Bools
     only_running: bool
     own_job: bool
     without: str = ""
     inside: str = ""
     queue_key: Callable[[Queue], SortKey] | None = None
+
+    def accepts(self, other: Job) -> bool:
+        """Whether pods of a gang are candidates."""
+        if self.inside:
+            return other.key == self.inside
+        return other.row >= 0 and bool(self.queues[other.row])
 
     def preemptor_class(self, session: Session, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted from the same nodes."""
@@ -71,10 +81,12 @@ class Rules:
 
 def between_jobs(session: Session, job: Job) -> Rules:
     """Pods of other gangs of the same queue."""
+    own: Bools = np.zeros(len(session.view.shares.queues), dtype=np.bool_)
+    own[job.row] = True
     return Rules(
         "jobs",
         session.extensions.preemptable,
-        lambda other: other.row == job.row and other.group is not None,
+        own,
         only_running=False,
         own_job=job.holding > 0,
         without=job.key,
@@ -86,7 +98,7 @@ def inside_job(session: Session, job: Job) -> Rules:
     return Rules(
         "inside",
         session.extensions.preemptable,
-        lambda other: other is job,
+        _NO_QUEUE,
         only_running=False,
         own_job=True,
         inside=job.key,
@@ -95,16 +107,12 @@ def inside_job(session: Session, job: Job) -> Rules:
 
 def between_queues(session: Session, queue: Queue) -> Rules:
     """Running pods of other queues that may be reclaimed from."""
-    row = session.view.shares.rows[queue.metadata.name]
-    queues = session.view.shares.queues
-
-    def accepts(other: Job) -> bool:
-        return other.row not in (-1, row) and queues[other.row].spec.reclaimable is not False
-
+    others = session.view.shares.limits.reclaimable.copy()
+    others[session.view.shares.rows[queue.metadata.name]] = False
     return Rules(
         "queues",
         session.extensions.reclaimable,
-        accepts,
+        others,
         only_running=True,
         own_job=False,
         queue_key=lambda other: session.victim_queue_key(other, queue),

@@ -30,6 +30,8 @@ class Survey:
         is_open: Those that are preemptable, and whose eviction was not refused a moment ago.
         may: Those that may go.
         judgement: What plugins say about those that are open.
+        has_victims: Whether any of them may go.
+        nodes: Nodes from which any of them may go.
     """
 
     running: RunningTable
@@ -37,6 +39,14 @@ class Survey:
     is_open: Bools
     may: Bools
     judgement: Judgement
+    has_victims: bool
+    nodes: Bools
+
+    def reaches(self, usable: Bools, rules: Rules) -> bool:
+        """Whether `victims` finds any."""
+        if self.running.number(rules.without) >= 0:
+            return bool(len(self.victims(usable, rules)))
+        return bool((self.nodes & usable).any())
 
     def victims(self, usable: Bools, rules: Rules) -> Ints:
         """Rows of the pods that may go.
@@ -79,24 +89,31 @@ def survey(session: Session, preemptor: Preemptor, rules: Rules) -> Survey:
         task = session.state.tasks.get(key)
         if task is not None and task.row >= 0 and session.view.is_spared(task):
             is_open &= rows != task.row
-    gangs = running.gang[rows[is_open]]
-    numbers = np.flatnonzero(np.bincount(gangs, minlength=1))
+    open_rows = rows[is_open]
+    gangs = running.gang[open_rows]
+    numbers = np.flatnonzero(np.bincount(gangs, minlength=1)) if len(gangs) else gangs
     places = np.zeros(len(running.gangs), dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
-    named = [jobs[running.gangs[number]] for number in numbers.tolist()] if len(gangs) else []
-    candidates = Candidates(running, rows[is_open], named, places[gangs])
+    named = [jobs[running.gangs[number]] for number in numbers.tolist()]
+    candidates = Candidates(running, open_rows, named, places[gangs])
     judgement = judge(rules.checks, preemptor, candidates)
     may = np.zeros(len(rows), dtype=np.bool_)
     may[is_open] = judgement.may
-    return Survey(running, rows, is_open, may, judgement)
+    nodes = np.zeros(len(session.view.rows), dtype=np.bool_)
+    nodes[running.node[rows[may]]] = True
+    return Survey(running, rows, is_open, may, judgement, bool(may.any()), nodes)
 
 
 def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
     running, jobs = session.view.running, session.state.jobs
     count = len(running.tasks)
-    accepted = np.array(
-        [bool(key) and rules.accepts(jobs[key]) for key in running.gangs], dtype=np.bool_
-    )
+    accepted = np.zeros(len(running.gangs), dtype=np.bool_)
+    if rules.inside:
+        own = running.number(rules.inside)
+        accepted[own : own + 1] = own >= 0
+    else:
+        queues = np.array([jobs[key].row if key else -1 for key in running.gangs], dtype=np.int64)
+        accepted[queues >= 0] = rules.queues[queues[queues >= 0]]
     if not accepted.any():
         return np.zeros(0, dtype=np.int64)
     mask: Bools = running.used[:count] & (running.node[:count] >= 0)

@@ -108,9 +108,17 @@ class Search:
     # -- looking -----------------------------------------------------------------------------
 
     def may_help(self, preemptor: Preemptor, rules: Rules) -> bool:
-        """Whether any pod may go from a node that a pod may use."""
+        """Whether any pod may go from a node that a pod may use; not asked again for a class that was looked for before.
+
+        Since then all of them may have gone. What is found then has no victims, and is undone like what finds no place.
+        """
+        if self._classes and rules.preemptor_class(self._session, preemptor) in self._classes:
+            return True
+        seen = self._survey(preemptor, rules)
+        if not seen.has_victims:
+            return False
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
-        return bool(len(self._survey(preemptor, rules).victims(usable, rules)))
+        return seen.reaches(usable, rules)
 
     def _survey(self, preemptor: Preemptor, rules: Rules) -> Survey:
         moment = len(self._session.ledger.log)

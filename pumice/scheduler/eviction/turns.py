@@ -1,10 +1,11 @@
 """What preempt and reclaim have in common: which gangs look for victims, and what becomes of what they find.
 
 A gang that found no node is not tried again before something changes that makes room. What makes victims of pods can be
-any change, so such gangs look for them again after any change, but once a second at most.
+any change, so such gangs look for them again after any change, but once a second at most. Those of them for which no running
+pod at all may go when the action begins are left out of it: one look at the running pods is for all gangs about which plugins say the same.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.rules import Rules
@@ -24,17 +25,31 @@ INTERVAL = 1.0
 """Seconds between two searches for all gangs."""
 
 
-def hungry_jobs(session: Session, action: str) -> dict[str, Line[Job]]:
-    """Gangs that are below what they need, by the open queue that they are in."""
+def hungry_jobs(
+    session: Session, search: Search, action: str, rules_for: Callable[[Job, Queue], Rules]
+) -> dict[str, Line[Job]]:
+    """Gangs that are below what they need, by the open queue that they are in.
+
+    Args:
+        session: The session.
+        search: Looks at running pods.
+        action: Name of the action.
+        rules_for: What may be evicted for a gang; the same for gangs of a queue that hold nothing.
+    """
     lines: dict[str, Line[Job]] = {}
+    rules: dict[str, Rules] = {}
     for job in _jobs(session, action):
         with session.turn(job):
             queue = session.state.queues.get(job.queue)
+            if queue is None or not queue.is_open or job.group is None:
+                continue
+            if _may_be_left_out(session, queue, job):
+                if job.queue not in rules:
+                    rules[job.queue] = rules_for(job, queue)
+                if not _may_help(session, search, rules[job.queue], queue, job, _kinds(job)):
+                    continue
             if (
-                queue is not None
-                and queue.is_open
-                and job.group is not None
-                and job.counts[Status.PENDING]
+                job.counts[Status.PENDING]
                 and not session.is_pending(job)
                 and session.is_starving(job)
                 and session.why_invalid(job) is None
@@ -49,8 +64,10 @@ def seek(
     """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
     session.preemptions += 1
     statement = session.statement()
-    if "allocate" in session.view.actions and not _may_help(session, search, rules, queue, job):
-        return statement
+    if "allocate" in session.view.actions:
+        asking = _one_of_each(_asking(job))
+        if not _may_help(session, search, rules, queue, job, asking):
+            return statement
     tasks = waiting_tasks(session, job)
     kinds = {session.alike(task) for task in tasks}
     counted = None
@@ -127,13 +144,48 @@ def _asking(job: Job) -> Iterator[Task]:
             yield task
 
 
-def _may_help(session: Session, search: Search, rules: Rules, queue: Queue, job: Job) -> bool:
-    """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`."""
-    alike = {(session.alike(task), task.priority, task.role): task for task in _asking(job)}
+def _one_of_each(tasks: Iterable[Task]) -> Sequence[Task]:
+    """One pod of each kind; for those of a kind, the same pods may be evicted."""
+    kinds = {
+        (task.shape.number, task.priority, task.role, task.is_preemptable): task for task in tasks
+    }
+    return tuple(kinds.values())
+
+
+def _kinds(job: Job) -> Sequence[Task]:
+    """One asking pod of each kind, kept until a pod of the gang changes."""
+    if job.asking is None:
+        job.asking = _one_of_each(_asking(job))
+    return job.asking
+
+
+def _may_be_left_out(session: Session, queue: Queue, job: Job) -> bool:
+    """Whether nothing happens in an action to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
+    return (
+        "allocate" in session.view.actions
+        and not session.is_explained(job)
+        and not queue.is_fifo
+        and not job.holding
+    )
+
+
+def _may_help(
+    session: Session, search: Search, rules: Rules, queue: Queue, job: Job, asking: Sequence[Task]
+) -> bool:
+    """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`.
+
+    Args:
+        session: The session.
+        search: Looks at running pods.
+        rules: What may be evicted.
+        queue: Queue of the gang.
+        job: The gang.
+        asking: One of its waiting pods of each kind.
+    """
     return any(
-        session.why_impossible(task.shape) is None
-        and search.may_help(Preemptor(task, job, queue), rules)
-        for task in alike.values()
+        search.may_help(Preemptor(task, job, queue), rules)
+        and session.why_impossible(task.shape) is None
+        for task in asking
     )
 
 

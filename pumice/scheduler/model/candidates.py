@@ -34,8 +34,8 @@ class Preemptor:
 
 
 def gang_of(preemptor: Preemptor) -> Hashable:
-    """The gang for which others may have to go."""
-    return preemptor.job.key
+    """The gang for which others may have to go, and what its pod asks for."""
+    return preemptor.job.key, preemptor.task.shape.number
 
 
 def any_preemptor(_: Preemptor) -> Hashable:
@@ -50,8 +50,6 @@ class Candidates:
         jobs: Gangs of the candidates.
         node: Row of the node, ascending.
         job: Place of its gang in `jobs`.
-        queue: Row of its queue in the table of queues.
-        vectors: What each takes, by candidate and column.
     """
 
     __slots__ = (
@@ -59,11 +57,10 @@ class Candidates:
         "_rows",
         "_running",
         "_tasks",
+        "_vectors",
         "job",
         "jobs",
         "node",
-        "queue",
-        "vectors",
     )
 
     def __init__(
@@ -90,8 +87,7 @@ class Candidates:
         self.jobs = jobs
         self.node: Ints = np.arange(len(rows)) if node is None else node
         self.job = job
-        self.queue: Ints = np.array([each.row for each in jobs], dtype=np.int64)[job]
-        self.vectors: Ints = running.vectors[rows]
+        self._vectors: Ints | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -103,6 +99,18 @@ class Candidates:
             found = map(self._running.tasks.__getitem__, self._rows.tolist())
             self._tasks = [task for task in found if task is not None]
         return self._tasks
+
+    @property
+    def vectors(self) -> Ints:
+        """What each takes, by candidate and column."""
+        if self._vectors is None:
+            self._vectors = self._running.vectors[self._rows]
+        return self._vectors
+
+    @property
+    def queue(self) -> Ints:
+        """Row of its queue in the table of queues."""
+        return self.of_jobs(lambda job: job.row)
 
     @property
     def critical(self) -> Bools:

@@ -1,6 +1,6 @@
 """A gang as scheduling sees it: a PodGroup, its pods and counters that are kept as pods change."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ _QUOTA_NAMES = ("count/", "requests.", "limits.")
 _HOLDS = tuple(int(status in ALLOCATED_LIKE or status is Status.PIPELINED) for status in Status)
 """Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
+_ALLOCATED = tuple(sorted(ALLOCATED_LIKE))
 _INITIAL_PHASES = ("", "Pending")
 
 
@@ -75,6 +76,7 @@ class Job:
         report: What stands on its PodGroup.
         pod_report: What stands on its pods.
         arrived: When the newest of its pods arrived, UNIX seconds, and how many there are.
+        asking: One waiting pod of each kind for which others may be evicted; None when they are to be picked anew.
     """
 
     __slots__ = (
@@ -82,6 +84,7 @@ class Job:
         "allocated",
         "arrived",
         "asked_at",
+        "asking",
         "asks",
         "counts",
         "created",
@@ -147,6 +150,7 @@ class Job:
         self.shortage: Shortage | None = None
         self.asks: Ints | None = None
         self.asked_at = 0.0
+        self.asking: Sequence[Task] | None = None
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None
@@ -263,7 +267,7 @@ class Job:
     @property
     def holding(self) -> int:
         """Pods that hold a place."""
-        return sum(self.counts[status] for status in ALLOCATED_LIKE)
+        return sum([self.counts[status] for status in _ALLOCATED])
 
     @property
     def is_waiting(self) -> bool:

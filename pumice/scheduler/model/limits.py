@@ -8,7 +8,7 @@ import numpy as np
 from pumice.api.quantities import parse_milli
 from pumice.api.queues import Queue
 from pumice.api.requests import Amounts
-from pumice.scheduler.model.axis import Axis, Ints, in_units
+from pumice.scheduler.model.axis import Axis, Bools, Ints, in_units
 
 __all__ = ["UNLIMITED", "QueueAmounts", "QueueLimits"]
 
@@ -45,12 +45,14 @@ class QueueLimits:
         capability: Upper limits; `UNLIMITED` where a queue names none.
         deserved: What stands in `spec.deserved`; 0 where a queue names nothing.
         guarantee: What stands in `spec.guarantee`; 0 where a queue names nothing.
+        reclaimable: Whether its pods may go for those of other queues.
     """
 
     weights: Ints
     capability: Ints
     deserved: Ints
     guarantee: Ints
+    reclaimable: Bools
 
     @classmethod
     def of(
@@ -68,7 +70,10 @@ class QueueLimits:
             _fill(capability[row], own.capability, axis)
             _fill(deserved[row], own.deserved, axis)
             _fill(guarantee[row], own.guarantee, axis)
-        return cls(np.array(weights, dtype=np.int64), capability, deserved, guarantee)
+        reclaimable: Bools = np.array(
+            [queue.spec.reclaimable is not False for queue in queues], dtype=np.bool_
+        )
+        return cls(np.array(weights, dtype=np.int64), capability, deserved, guarantee, reclaimable)
 
 
 def _read(resources: Mapping[str, str | int] | None) -> Amounts:

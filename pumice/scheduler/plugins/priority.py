@@ -43,9 +43,9 @@ class Priority:
         """Pods of gangs with a lower priority, and pods of the same gang that have a lower one themselves."""
         own = preemptor.job
         ranks = candidates.of_jobs(self._of)
-        inside = candidates.of_jobs(lambda job: job is own) > 0
         less: Bools = ranks < self._of(own)
-        if inside.any():
+        if own in candidates.jobs:
+            inside = candidates.job == candidates.jobs.index(own)
             below = candidates.of_tasks(lambda task: task.priority) < preemptor.task.priority
             less = np.where(inside, below, less)
         return less

@@ -39,7 +39,7 @@ class ControllerStage(Stage):
         **settings: Any,
     ) -> AsyncIterator[ControllerWorker]:
         """A controller for as long as the block lasts; it is cancelled without warning."""
-        wanted = ControllerSettings(namespace=self.namespace, **settings)
+        wanted = ControllerSettings(**{"namespace": self.namespace} | settings)
         worker = ControllerWorker(client or self.client, registry or builtin(), wanted)
         async with self.alive(worker):
             yield worker

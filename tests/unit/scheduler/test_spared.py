@@ -104,3 +104,41 @@ def test_plugins_are_asked_about_running_pods_once_however_many_gangs_wait(actio
     assert {reason.numbers["victims"][0]["sparedBy"]["sparing"] for reason in pending.values()} == {
         2
     }
+
+
+def test_plugins_are_asked_about_all_running_pods_once_when_each_of_many_equal_gangs_evicts() -> (
+    None
+):
+    asked: list[int] = []
+
+    class Yielding:
+        """Lets every pod go, whichever pod asks."""
+
+        def __init__(self, _arguments: Arguments) -> None:
+            pass
+
+        def open(self, _session: SessionView, register: Registrar) -> None:
+            register.preemptable(self._all, by=any_preemptor)
+
+        def _all(self, _: Preemptor, candidates: Candidates) -> Bools:
+            asked.append(len(candidates))
+            return np.ones(len(candidates), dtype=np.bool_)
+
+    registry = with_plugins(builtin_registry(), PluginSpec("yielding", "A test's.", Yielding))
+    gang = {"gang": ["JobOrder", "JobReady", "JobPipelined", "JobStarving"]}
+    config = load_config(
+        config_text([[gang, "yielding"], ["predicates"]], ["allocate", "preempt"]), registry
+    )
+    nodes = [f"n{number}" for number in range(20)]
+    cluster = {
+        "queues": [["q"]],
+        "nodes": [[name, 4, "8Gi"] for name in nodes],
+        "podgroups": [
+            ["ns", "old", "q", 1, "Running"],
+            *(["ns", f"g{number}", "q", 2, "Inqueue"] for number in range(8)),
+        ],
+        "pod_sets": [{"pg": f"g{number}", "count": 2, "cpu": 4} for number in range(8)],
+        "pods": [["ns", f"old-{name}", name, "Running", 4, 0, "old"] for name in nodes],
+    }
+    assert len(Scene(cluster, config).cycle().evicted) == 16
+    assert [count for count in asked if count > 1] == [20]
