@@ -71,7 +71,7 @@ def full_clusters(draw: st.DrawFn) -> Raw:
     cpu = draw(st.sampled_from((1, 2)))
     sizes = draw(st.lists(st.sampled_from((2, 4, 8)), min_size=1, max_size=2))
     nodes = [[f"n{number}", size, "100Gi"] for number, size in enumerate(sizes)]
-    free = [name for name, size, _ in nodes for _ in range(size // cpu)]
+    free = [f"n{number}" for number, size in enumerate(sizes) for _ in range(size // cpu)]
     queues = [
         [
             name,
