@@ -199,6 +199,8 @@ class Session:
         kept: dict[str, tuple[int, int, SortKey]] = {}
 
         def epoch() -> int:
+            if not epochs:
+                return ledger.queue_epoch
             return ledger.queue_epoch + sum([each.call() for each in epochs])
 
         def key(queue: Queue) -> SortKey:
