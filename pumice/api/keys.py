@@ -30,6 +30,9 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAME_VOLCANO = "scheduling.volcano.sh/group-name"
 GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 NAMESPACE_QUEUE = "scheduling.volcano.sh/queue-name"
+"""Annotation of a namespace, and of pods of other owners: the queue of their PodGroups."""
+NETWORK_TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
+NETWORK_TOPOLOGY_HIGHEST_TIER = "volcano.sh/network-topology-highest-tier"
 QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 # Task topology.

@@ -17,6 +17,7 @@ from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.term import Term
 from pumice.controller.loop.watches import Watches
+from pumice.controller.loop.workloads import WorkloadCaches, WorkloadTerm
 from pumice.plugins import Registry
 
 __all__ = ["MAKERS", "Maker", "Work"]
@@ -47,6 +48,12 @@ def _queues(watches: Watches, *_: object) -> Work:
     return lambda worker: QueueTerm(worker, caches).run()
 
 
+def _pod_groups(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
+    del registry
+    caches = WorkloadCaches(watches, settings.scheduler_names)
+    return lambda worker: WorkloadTerm(worker, caches).run()
+
+
 def _hyper_nodes(watches: Watches, settings: ControllerSettings, _: Registry) -> Work | None:
     if settings.namespace is not None:
         return None  # HyperNodes are in no namespace
@@ -73,6 +80,7 @@ MAKERS: Mapping[str, Maker] = {
     "job-controller": _jobs,
     "cronjob-controller": _cron_jobs,
     "queue-controller": _queues,
+    "pg-controller": _pod_groups,
     "hyperNode-controller": _hyper_nodes,
     "jobflow-controller": _job_flows,
     "jobtemplate-controller": _job_templates,
