@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pumice.api.jobs import DEFAULT_MAX_PODS
+from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cli.components import identity, read_lease_times, report_ignored, run_worker
 from pumice.cli.exits import UserError
 from pumice.cli.logs import Level
@@ -69,6 +70,21 @@ Controllers = Annotated[
         help="Controllers that run, separated by commas: a name, -name for all but this one, * for all.",
     ),
 ]
+SchedulerName = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheduler-name",
+        help="Schedulers whose pods get PodGroups if other controllers made them (volcano). Repeat it for several.",
+        show_default=False,
+    ),
+]
+Inherit = Annotated[
+    bool,
+    typer.Option(
+        "--inherit-owner-annotations/--no-inherit-owner-annotations",
+        help="Let these PodGroups follow annotations of the pods' owners, too.",
+    ),
+]
 CheckJobs = Annotated[
     bool,
     typer.Option(
@@ -96,6 +112,8 @@ def controller(
     secrets: Secrets = True,
     controllers: Controllers = "*",
     workers: Workers = 8,
+    scheduler_name: SchedulerName = None,
+    inherit_owner_annotations: Inherit = True,
     max_pods_per_job: MaxPodsPerJob = DEFAULT_MAX_PODS,
     check_jobs: CheckJobs = False,
     leader_elect: LeaderElect = True,
@@ -145,6 +163,8 @@ def controller(
             identity=identity(),
             plugins=chosen,
             check=check,
+            scheduler_names=tuple(scheduler_name or (DEFAULT_SCHEDULER,)),
+            inherit_owner_annotations=inherit_owner_annotations,
             discovery=discovery_of(os.environ),
             max_pods_per_job=max_pods_per_job,
         )

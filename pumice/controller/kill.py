@@ -36,6 +36,9 @@ from pumice.controller.status import INVALID
 
 __all__ = ["judged", "kill", "restart"]
 
+AWAITED_SECONDS = 1.0
+"""How long until it is seen whether a JobFlow has noted the end of a Job."""
+
 
 def kill(case: Situation) -> Plan:
     """Remove what lives of a Job that is ending or has ended."""
@@ -135,7 +138,8 @@ def _expiry(case: Situation) -> RequeueAfter | None:
     finished = parse_time(case.job.status.state.last_transition_time)
     if not case.limits.expire or ttl is None or finished is None or case.phase not in FINISHED:
         return None
-    return RequeueAfter(max(0.0, finished + ttl - case.now))
+    earliest = AWAITED_SECONDS if case.observed.awaited else 0.0
+    return RequeueAfter(max(earliest, finished + ttl - case.now))
 
 
 def _forget(case: Situation) -> DeleteObject:

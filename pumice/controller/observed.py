@@ -41,6 +41,7 @@ class Observed:
         queue: The Job's queue, when it exists.
         priorities: PriorityClass values by name.
         trouble: Why the last plan could not be carried out.
+        awaited: Whether the Job's JobFlow has not noted its end yet; it would run a Job again that is gone before.
     """
 
     job: Raw
@@ -52,3 +53,4 @@ class Observed:
     queue: Queue | None = None
     priorities: Mapping[str, int] = field(default_factory=dict)
     trouble: Trouble | None = None
+    awaited: bool = False

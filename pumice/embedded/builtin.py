@@ -148,6 +148,15 @@ def _kept() -> list[Resource]:
         _plain("", "v1", "ResourceQuota", "resourcequotas", "quota", status=True),
         _plain("", "v1", "LimitRange", "limitranges", "limits"),
         _plain("", "v1", "Endpoints", "endpoints", "ep"),
+        _plain(
+            "",
+            "v1",
+            "ReplicationController",
+            "replicationcontrollers",
+            "rc",
+            status=True,
+            categories=("all",),
+        ),
         *(
             _plain("apps", "v1", kind, plural, *short, status=True, categories=("all",))
             for kind, plural, *short in (

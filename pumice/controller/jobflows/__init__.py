@@ -4,9 +4,18 @@ A flow of a JobFlow names a JobTemplate and the flows that it waits for. `entrie
 `merging` make its Job, `status` says how the Jobs are, and `plan` puts this together: JobFlow, Jobs and templates in, plan out.
 """
 
-from pumice.controller.jobflows.entries import Entry, Flows, Wait, read
+from pumice.controller.jobflows.entries import Entry, Flows, Wait, awaits_end, read
 from pumice.controller.jobflows.manifests import job_of
 from pumice.controller.jobflows.plan import plan_job_flow
 from pumice.controller.jobflows.templates import plan_job_template
 
-__all__ = ["Entry", "Flows", "Wait", "job_of", "plan_job_flow", "plan_job_template", "read"]
+__all__ = [
+    "Entry",
+    "Flows",
+    "Wait",
+    "awaits_end",
+    "job_of",
+    "plan_job_flow",
+    "plan_job_template",
+    "read",
+]

@@ -26,7 +26,7 @@ from pumice.controller.phases import (
     TERMINATING,
 )
 
-__all__ = ["Entry", "Flows", "Wait", "read"]
+__all__ = ["Entry", "Flows", "Wait", "awaits_end", "read"]
 
 ACTIVE = (RUNNING, COMPLETING, TERMINATING)
 """Phases of Jobs that a JobFlow counts as running."""
@@ -138,6 +138,13 @@ def _ended(status: JobFlowStatus) -> dict[str, str]:
         COMPLETED: status.completed_jobs,
     }
     return {name: phase for phase, names in lists.items() for name in names or ()}
+
+
+def awaits_end(job_flow: Raw, name: str) -> bool:
+    """Whether a JobFlow has yet to note that a Job of its own, which has ended, has done so."""
+    if job_flow["metadata"].get("deletionTimestamp"):
+        return False
+    return name not in _ended(msgspec.convert(job_flow.get("status") or {}, JobFlowStatus))
 
 
 def _phase(stored: str, phases: list[str | None]) -> str:

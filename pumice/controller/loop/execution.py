@@ -64,6 +64,7 @@ class Executor:
             sent: Takes the writes that are under way, whose answers are waited for at the end.
         """
         self._concurrent = concurrent
+        self._kind = kind
         self._sender = StepSender(
             client,
             recorder,
@@ -83,7 +84,7 @@ class Executor:
         """
         outcome = Outcome()
         for stage in plan.stages:
-            if not outcome.confirmed and _must_be_confirmed(stage):
+            if not outcome.confirmed and _must_be_confirmed(stage, self._kind):
                 await self._sender.confirm(job, outcome)
             if outcome.goes_on:
                 await self._stage(stage, job, outcome, self._concurrent if wide else 1)
@@ -124,20 +125,20 @@ class Executor:
             await self._sender.send(step, job, outcome)
 
 
-def _must_be_confirmed(stage: Stage) -> bool:
-    """True if a stage does what an old picture must not lead to.
+def _must_be_confirmed(stage: Stage, about: Kind) -> bool:
+    """True if a stage of a plan for an object of a kind does what an old picture must not lead to.
 
     It removes pods or marks them for removal; or it creates Jobs, one of which may have run already, or removes them.
     """
-    return isinstance(stage, tuple) and any(map(_is_grave, stage))
+    return isinstance(stage, tuple) and any(_is_grave(step, about) for step in stage)
 
 
-def _is_grave(step: Step) -> bool:
+def _is_grave(step: Step, about: Kind) -> bool:
     match step:
         case CreateObject(kind=kind):
             return kind == JOB
         case DeleteObject(kind=kind, resource_version=version):
             return kind == POD or (kind == JOB and version is None)
         case UpdateObject(kind=kind):
-            return kind == POD
+            return kind == POD and about == JOB  # a mark; others give pods their PodGroup
     return False

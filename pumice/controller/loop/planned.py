@@ -175,7 +175,7 @@ class PlannedTerm(ABC, Generic[K]):
                 return 0.0
             # What was found may be gone by now, with its event before this pass: look again without it.
             return _FINDS_SECONDS if finds and outcome.after is None else outcome.after
-        return self._after_failure(subject, memory, outcome)
+        return self._after_failure(subject, memory, outcome, plan.wake)
 
     def _executor(self, kind: Kind) -> Executor:
         found = self._executors.get(kind)
@@ -191,7 +191,9 @@ class PlannedTerm(ABC, Generic[K]):
             )
         return found
 
-    def _after_failure(self, subject: Subject, memory: _Memory, outcome: Outcome) -> float:
+    def _after_failure(
+        self, subject: Subject, memory: _Memory, outcome: Outcome, wake: float | None
+    ) -> float:
         if outcome.trouble is not None:
             meta = subject.obj["metadata"]
             self._worker.recorder.record(
@@ -204,6 +206,8 @@ class PlannedTerm(ABC, Generic[K]):
             return outcome.busy
         memory.failures += 1
         delay = self._backoff.delay(memory.failures - 1)
+        if wake is not None:
+            delay = min(delay, wake)  # something is due by then, whatever failed now
         return min(delay, OUTAGE_SECONDS) if outcome.broken else delay
 
 

@@ -15,7 +15,9 @@ ALL = "*"
 CONTROLLERS = {
     "job-controller": "Jobs: their PodGroups, pods and the objects of plugins",
     "gc-controller": "removes Jobs when their `ttlSecondsAfterFinished` is over",
+    "cronjob-controller": "CronJobs: their Jobs, made by the clock",
     "queue-controller": "opens and closes queues, and counts their PodGroups",
+    "pg-controller": "PodGroups for pods of other owners: ReplicaSets, StatefulSets, batch Jobs, plain pods and all others",
     "hyperNode-controller": "HyperNodes: discovered by labels of Nodes, and the number of their Nodes",
     "jobflow-controller": "JobFlows: their Jobs, in order",
     "jobtemplate-controller": "JobTemplates: the list of Jobs that were made from each",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cluster.elected import Candidacy
 from pumice.controller.loop.selection import CONTROLLERS
 from pumice.controller.reconcile import JobCheck
@@ -24,6 +25,8 @@ class ControllerSettings(Candidacy):
         plugins: What the cluster's operator has decided about job plugins.
         max_pods_per_job: Pods that a Job may ask for.
         window: Pods that one pass over a Job creates at most, and marks or removes at most.
+        scheduler_names: Schedulers whose pods, if other controllers made them, get PodGroups.
+        inherit_owner_annotations: Whether these PodGroups follow annotations of the pods' owners, too.
         discovery: Namespace and name of the ConfigMap that says how HyperNodes are discovered.
         check: Checks new Jobs, where no webhook has; None otherwise.
     """
@@ -38,5 +41,7 @@ class ControllerSettings(Candidacy):
     plugins: PluginSettings = DEFAULT
     max_pods_per_job: int = LIMITS.max_pods
     window: int = LIMITS.window
+    scheduler_names: tuple[str, ...] = (DEFAULT_SCHEDULER,)
+    inherit_owner_annotations: bool = True
     discovery: tuple[str, str] = ("volcano-system", "volcano-controller-configmap")
     check: JobCheck | None = None

@@ -45,6 +45,9 @@ __all__ = ["Outcome", "StepSender", "Written"]
 
 logger = logging.getLogger(__name__)
 
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""Cause of a refusal to create something in a namespace that is being deleted, and reason of the event."""
+
 QUOTA = "exceeded quota"
 """Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
 
@@ -260,6 +263,8 @@ class StepSender:
         except ApiError as error:
             logger.warning("%s %s: %s", verb, kind.kind, error)
             reason = {"create": "FailedCreate", "delete": "FailedDelete"}.get(verb, "FailedUpdate")
+            if any(cause.get("reason") == NAMESPACE_TERMINATING for cause in error.causes):
+                reason = NAMESPACE_TERMINATING
             trouble = Trouble(reason, f"cannot {verb} {kind.kind}: {error.message}")
             if task and (kind == JOB or (isinstance(error, Forbidden) and QUOTA in error.message)):
                 outcome.over_quota.setdefault(task, trouble)

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pumice.api.kinds import (
     COMMAND,
     JOB,
+    JOB_FLOW,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
@@ -15,13 +16,16 @@ from pumice.api.kinds import (
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
+from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
 from pumice.cluster.store import Change
 from pumice.cluster.workqueue import WorkQueue
+from pumice.controller.jobflows import awaits_end
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
 from pumice.controller.loop.coalescing import (
     COUNT_SECONDS,
@@ -35,7 +39,7 @@ from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import Outcome
 from pumice.controller.observed import Observed
-from pumice.controller.owners import controls_raw
+from pumice.controller.owners import controller_raw, controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
 from pumice.controller.reconcile import reconcile
@@ -67,6 +71,7 @@ class Term:
         worker: ElectedWorker[ControllerSettings, ControllerMetrics],
         registry: Registry,
         caches: Caches,
+        job_flows: WatchCache[Raw] | None = None,
     ) -> None:
         self._client = worker.client
         self._registry = registry
@@ -74,6 +79,7 @@ class Term:
         self._clock = worker.clock
         self._metrics = worker.metrics
         self._caches = caches
+        self._job_flows = job_flows
         self._recorder = worker.recorder
         self._memory = Memory()
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
@@ -105,6 +111,7 @@ class Term:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
             stack.callback(await self._caches.pods.replay(self._note_removal))
+            stack.callback(await self._caches.queues.replay(self._note_queue))
             await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
             await self._jobs.work(self._job, self._settings.workers)
 
@@ -121,6 +128,13 @@ class Term:
             self._jobs.add(key)
         else:
             self._jobs.add_after(key, TOGETHER_SECONDS + SHARE * self._memory.cost(key))
+
+    def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
+        """Look at Jobs of which something was refused when a queue opens: admission refuses PodGroups for closed queues."""
+        del change
+        if new is not None and new.is_open and (old is None or not old.is_open):
+            for key in self._memory.refused():
+                self._jobs.add(key)
 
     async def _job(self, key: JobKey) -> float | None:
         """One pass over a Job; the seconds after which to look again, if that is known."""
@@ -274,6 +288,21 @@ class Term:
                 each.metadata.name: each.value for each in caches.priority_classes.values()
             },
             trouble=memory.trouble,
+            awaited=self._is_awaited(job),
+        )
+
+    def _is_awaited(self, job: Raw) -> bool:
+        """Whether a Job must stay, although it has ended, until its JobFlow has noted that."""
+        owner, namespace = controller_raw(job), job["metadata"].get("namespace", "")
+        if self._job_flows is None or owner.get("kind") != JOB_FLOW.kind:
+            return False
+        if not self._job_flows.synced.is_set():
+            return True
+        found = self._job_flows.get(str(owner.get("name")), namespace)
+        return (
+            found is not None
+            and found["metadata"].get("uid") == owner.get("uid")
+            and awaits_end(found, job["metadata"]["name"])
         )
 
     def _remember(self, memory: Recollection, outcome: Outcome) -> None:

@@ -1,5 +1,6 @@
 """The watches of the controller's process. Controllers that watch the same share one cache."""
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pumice.api.kinds import Kind
@@ -45,6 +46,7 @@ class Watches:
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
+        keep: Callable[[T], bool] | None = None,
         optional: bool = False,
     ) -> WatchCache[T]:
         """The cache of a kind; the same one for the same arguments.
@@ -55,9 +57,10 @@ class Watches:
             namespace: Another namespace than that of the process.
             label_selector: Only objects with these labels.
             field_selector: Only objects with these fields.
+            keep: Whether an object takes room in the cache; all do when None.
             optional: Whether the process is ready without it.
         """
-        key = (kind, type_, namespace, label_selector, field_selector)
+        key = (kind, type_, namespace, label_selector, field_selector, keep)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = WatchCache(
@@ -67,6 +70,7 @@ class Watches:
                 namespace=(namespace or self._namespace) if kind.namespaced else None,
                 label_selector=label_selector,
                 field_selector=field_selector,
+                keep=keep,
                 clock=self._clock,
                 optional=optional,
             )

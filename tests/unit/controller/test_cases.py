@@ -59,7 +59,7 @@ def test_when_a_job_is_deleted(case: Raw) -> None:
     job = a_job({"tasks": {"task1": 1}}, ttlSecondsAfterFinished=case["ttl"])
     job["metadata"]["resourceVersion"] = "7"
     job["status"] = {"state": {"phase": case["phase"], "lastTransitionTime": ended}}
-    observed = Observed(job=job, pods=pods(case))
+    observed = Observed(job=job, pods=pods(case), awaited=case.get("awaited", False))
     kept = reconcile(observed, registry=builtin(), now=NOW, limits=Limits(expire=False))
     assert not any(isinstance(step, DeleteObject | RequeueAfter) for step in kept.steps)
     plan = reconcile(observed, registry=builtin(), now=NOW)

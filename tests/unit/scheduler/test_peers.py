@@ -5,20 +5,19 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.nodes import Namespace
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.session import Session
+from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.peer_reference import refusals
 from tests.unit.scheduler.scenes import Scene, config_text, node
 
-EXAMPLES = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+EXAMPLES = examples(30)
 FILTERS = config_text([["gang", "predicates"]])
 KEYS = ["zone", "host", "rack"]
 NAMESPACES = ["ns", "other"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.meta import ObjectMeta
@@ -13,6 +13,7 @@ from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolumeClaim
 from pumice.scheduler.model.tasks import NEEDS_ROOM, Status
 from pumice.scheduler.opening import open_session
+from tests.kit.examples import examples
 from tests.unit.scheduler.scenes import Scene, config_text, pod_group
 from tests.unit.scheduler.volume_scenes import add_pod, bind_claims, choices, claim, scene_of
 
@@ -92,7 +93,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, always_the_same=False)
 @given(pods=PODS, steps=STEPS)
 def test_a_statement_that_is_undone_gives_back_exactly(
     pods: list[list[str]], steps: list[tuple[str, int, str]]
@@ -138,7 +139,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, always_the_same=False)
 @given(pods=PODS, events=EVENTS)
 def test_after_any_events_what_is_in_use_and_taken_equals_a_recount(
     pods: list[list[str]], events: list[tuple[str, int]]

@@ -5,7 +5,7 @@ from pumice.api.fields import Reason
 from pumice.api.jobs import Job
 from pumice.api.meta import ObjectMeta
 from pumice.api.names import qualified_name_problem
-from pumice.api.schedules import ScheduleError, parse_schedule
+from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
 from pumice.api.time_zones import time_zone_problem
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import Place, judge_job
@@ -118,7 +118,7 @@ def _job(case: Case, cron_job: CronJob) -> None:
     if _name_problem(name):
         name = _SHORT  # what follows from a bad name goes without saying
     meta = ObjectMeta(
-        name=job_name(name, _RUN),
+        name=job_name(name, _readable(cron_job.spec.schedule), _RUN),
         namespace=cron_job.metadata.namespace,
         labels=template.metadata.labels,
         annotations=template.metadata.annotations,
@@ -126,10 +126,18 @@ def _job(case: Case, cron_job: CronJob) -> None:
     judge_job(case, Job(metadata=meta, spec=template.spec), _TEMPLATE)
 
 
+def _readable(text: str) -> Calendar | Interval | None:
+    """A schedule; None when it is none."""
+    try:
+        return parse_schedule(text)
+    except ScheduleError:
+        return None
+
+
 _TEMPLATE = Place("spec.jobTemplate.spec", "spec.jobTemplate.metadata")
 _SHORT = "x"
-_RUN = 10_000_000 * 60
-"""UNIX seconds of a run whose minutes have the eight digits that they will have until 2160."""
+_RUN = 10_000_000 * 60 * 2
+"""UNIX seconds of a run whose minutes have the eight digits that they will have until 2160, and whose seconds have ten."""
 
 CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_NAME, _name),
