@@ -208,14 +208,14 @@ enableServiceLinks: false
 securityContext: {{- toYaml $root.Values.podSecurityContext | nindent 2 }}
 {{- end -}}
 
-{{/* Everything of a container that the components share: (list root values), and variables of the component, if any. */}}
+{{/* Everything of a container that the components share: (list root values env), where env is what the component sets itself. */}}
 {{- define "pumice.containerCommon" -}}
 {{- $root := index . 0 -}}
 image: {{ include "pumice.image" $root | quote }}
 imagePullPolicy: {{ $root.Values.image.pullPolicy }}
 securityContext: {{- toYaml $root.Values.securityContext | nindent 2 }}
 resources: {{- toYaml (index . 1).resources | nindent 2 }}
-{{- with concat (rest . | rest | first | default list) ((index . 1).env | default list) }}
+{{- with concat (index . 2) (index . 1).env }}
 env: {{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end -}}

@@ -97,6 +97,7 @@ def test_the_rest_of_a_gang_does_not_go_without_the_pod_that_is_refused() -> Non
         ),
         ({"subGroupPolicy": [{"name": "a"}]}, ""),
     ],
+    ids=["hard", "no mode", "soft", "hard in a sub-group", "sub-groups"],
 )
 def test_a_gang_that_must_be_near_in_the_network_is_not_placed_anywhere_else(
     spec: dict[str, Any], refused: str
