@@ -284,12 +284,11 @@ async def test_many_pods_that_come_one_by_one_are_few_passes(
     cluster: EmbeddedCluster, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = 0
-    original = plan_group
 
     def counted(*arguments: Any, **named: Any) -> Any:
         nonlocal passes
         passes += 1
-        return original(*arguments, **named)
+        return plan_group(*arguments, **named)
 
     monkeypatch.setattr("pumice.controller.loop.workloads.plan_group", counted)
     stage = ControllerStage(cluster, client)
