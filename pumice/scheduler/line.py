@@ -18,10 +18,21 @@ class Line(Generic[T]):
     The key of a waiting element may have grown since it was put in (the share of a queue); an element that is found to
     have become bigger goes back into the line. A key that has become smaller is not found that way, so all keys are taken
     anew when the epoch has changed. Keys end with a name, so there are no ties. An element that waits alone needs no key.
-    What is put in before the first is taken out is sorted at once: it tends to come in order.
+    What is put in before the first is taken out is sorted at once: it tends to come in order. What was taken out last and is put
+    back is compared with the first alone, because it is often the first again.
     """
 
-    __slots__ = ("_alone", "_epoch", "_first", "_is_sorted", "_key", "_moves", "_seen", "_waiting")
+    __slots__ = (
+        "_alone",
+        "_back",
+        "_epoch",
+        "_first",
+        "_is_sorted",
+        "_key",
+        "_moves",
+        "_seen",
+        "_waiting",
+    )
 
     def __init__(
         self,
@@ -42,17 +53,21 @@ class Line(Generic[T]):
         self._seen = epoch()
         self._moves = moves
         self._alone: list[T] = []
+        self._back: list[T] = []
         self._waiting: list[tuple[SortKey, T]] = []
         self._first = 0
         self._is_sorted = False
 
     def __len__(self) -> int:
-        return len(self._waiting) - self._first + len(self._alone)
+        return len(self._waiting) - self._first + len(self._alone) + len(self._back)
 
     def push(self, element: T) -> None:
         """Put an element in."""
-        if not self._alone and self._first == len(self._waiting):
+        if not self._alone and self._first == len(self._waiting) and not self._back:
             self._alone.append(element)
+            return
+        if self._moves and self._is_sorted and not self._alone and not self._back:
+            self._back.append(element)
             return
         self._put(element)
         if self._alone:  # if its key fails, the other one is in the line already
@@ -67,6 +82,14 @@ class Line(Generic[T]):
         if self._alone:
             return self._alone.pop()
         self._settle()
+        if self._back:
+            element = self._back.pop()
+            if self._first == len(self._waiting):
+                return element
+            key = self._key(element)
+            if key < self._waiting[self._first][0]:
+                return element
+            self._put(element, key)
         while True:
             key, element = self._waiting[self._first]
             self._first += 1
@@ -91,8 +114,8 @@ class Line(Generic[T]):
             self._waiting.sort(key=_BY_KEY)
             self._is_sorted = True
 
-    def _put(self, element: T) -> None:
-        entry = (self._key(element), element)
+    def _put(self, element: T, key: SortKey | None = None) -> None:
+        entry = (self._key(element) if key is None else key, element)
         if self._is_sorted:
             if self._first > _GONE:
                 del self._waiting[: self._first]

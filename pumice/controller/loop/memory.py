@@ -135,6 +135,10 @@ class Memory:
         """True if a write to a Job has not shown yet."""
         return key in self._jobs and bool(self._jobs[key].writes)
 
+    def refused(self) -> list[JobKey]:
+        """Jobs of which the API server refused something at the last pass."""
+        return [key for key, found in self._jobs.items() if found.trouble is not None]
+
     def forget(self, key: JobKey) -> None:
         """A Job is no more."""
         self._jobs.pop(key, None)

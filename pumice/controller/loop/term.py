@@ -16,6 +16,7 @@ from pumice.api.kinds import (
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
+from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
@@ -110,6 +111,7 @@ class Term:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
             stack.callback(await self._caches.pods.replay(self._note_removal))
+            stack.callback(await self._caches.queues.replay(self._note_queue))
             await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
             await self._jobs.work(self._job, self._settings.workers)
 
@@ -126,6 +128,13 @@ class Term:
             self._jobs.add(key)
         else:
             self._jobs.add_after(key, TOGETHER_SECONDS + SHARE * self._memory.cost(key))
+
+    def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
+        """Look at Jobs of which something was refused when a queue opens: admission refuses PodGroups for closed queues."""
+        del change
+        if new is not None and new.is_open and (old is None or not old.is_open):
+            for key in self._memory.refused():
+                self._jobs.add(key)
 
     async def _job(self, key: JobKey) -> float | None:
         """One pass over a Job; the seconds after which to look again, if that is known."""

@@ -31,7 +31,7 @@ class DominantShare:
     def of(self, vector: Ints) -> float:
         """Share of one amount, given by column."""
         held = vector.tolist()
-        return max((held[column] / amount for column, amount in self._present), default=0.0)
+        return max([held[column] / amount for column, amount in self._present], default=0.0)
 
     def of_rows(self, amounts: Ints) -> Floats:
         """Shares of several amounts, given by row and column."""

@@ -63,6 +63,7 @@ class Job:
         roles: The same for each role.
         ready: Pods that count towards the minimum.
         allocated: What its pods hold, in columns; within a session also what they were promised.
+        counted: Pods of which that is the sum.
         pending: What its waiting pods ask for, in columns.
         row: Row of its queue in the table of queues; -1 when the queue is not there.
         reserved: What it reserves in its queue, as the table of queues last counted it.
@@ -86,6 +87,7 @@ class Job:
         "asked_at",
         "asking",
         "asks",
+        "counted",
         "counts",
         "created",
         "elastic",
@@ -142,6 +144,7 @@ class Job:
         self.counts = list(_NO_COUNTS)
         self.roles: dict[str, list[int]] = {}
         self.ready = 0
+        self.counted = 0
         self.pending_empty = 0
         self.begin_anew()
 
@@ -229,6 +232,7 @@ class Job:
     def _account(self, vector: Ints, holds: int, waits: int) -> None:
         """Count what a pod holds, and what it waits for, once more (1) or no more (-1)."""
         if holds:
+            self.counted += holds
             _count_in(self.allocated, vector, holds)
             self._table.hold(self, vector, holds)
         if waits:

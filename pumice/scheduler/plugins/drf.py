@@ -48,7 +48,7 @@ class Drf:
         register.on_deallocate(lambda task, _: tree.note(task.job))
 
     def _of_job(self, job: Job) -> float:
-        return self._share.of(job.allocated)
+        return self._share.of(job.allocated) if job.counted else 0.0
 
     def _starts_with(self, preemptor: Preemptor) -> float:
         """Share with which the gang of a pod was first looked at for pods like this; gangs with equal ones are alike."""

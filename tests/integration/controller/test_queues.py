@@ -9,11 +9,13 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import COMMAND, EVENT, POD_GROUP, QUEUE
 from pumice.cluster.client import Client
+from pumice.cluster.errors import ApiError, Forbidden
 from pumice.controller.loop import ControllerWorker
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_stopped import MortalClient
-from tests.kit.builders import pod_group, queue
+from tests.kit.builders import job, pod_group, queue
+from tests.kit.requests import Request, recorded
 from tests.kit.stage import quick_cluster
 
 Raw = dict[str, Any]
@@ -282,6 +284,30 @@ async def test_metrics_are_those_of_the_queues_that_exist(
     ]
     await stage.client.delete(QUEUE, "q")
     await stage.until(lambda: metric("inqueue", "q") is None)
+
+
+async def test_a_job_whose_pod_group_was_refused_goes_on_when_its_queue_opens(
+    empty: QueueStage,
+) -> None:
+    """The queue closed after the Job was admitted; how long that lasts does not count."""
+    loop = asyncio.get_running_loop()
+
+    def refuse(request: Request) -> ApiError | None:
+        is_group = request.resource == "podgroups" and request.method == "POST"
+        is_open = empty.state("default") == "Open"
+        return None if is_open or not is_group else Forbidden(403, "Forbidden", "it is closed")
+
+    async with recorded(empty.cluster.url) as (client, requests):
+        requests.refuse = refuse
+        async with empty.controller(client, namespace=None):
+            await empty.become(default="Open")
+            await empty.write_state("default", "Closed")
+            await empty.submit(job("train"))
+            await empty.until(lambda: len(requests.of("POST", "podgroups")) >= 8)
+            await empty.write_state("default", "Open")
+            begun = loop.time()
+            await empty.until(lambda: empty.names(POD_GROUP))
+            assert loop.time() - begun < 5, "the next attempt without that is after 12 s"
 
 
 async def _story(stage: QueueStage) -> None:

@@ -46,7 +46,9 @@ class History(RuleBasedStateMachine):
             "metadata": {"name": "f", "namespace": "d", "uid": "own", "resourceVersion": "1"},
             "spec": {"flows": flows, "jobRetainPolicy": policy},
         }
-        self.templates: dict[str, Raw] = {str(n): {"spec": {}} for n in range(1 if missing else 0, SIZE)}
+        self.templates: dict[str, Raw] = {
+            str(n): {"spec": {}} for n in range(1 if missing else 0, SIZE)
+        }
         self.jobs: dict[str, Raw] = {}
         self.created: list[str] = []
         self.completed: set[str] = set()

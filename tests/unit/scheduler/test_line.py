@@ -1,6 +1,8 @@
 """Waiting lines whose keys grow."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pumice.scheduler.line import Line
 
@@ -89,3 +91,29 @@ def test_keys_that_have_become_smaller_are_noticed_when_the_epoch_changes() -> N
     assert line.pop() == "a"
     epoch[0] += 1
     assert [line.pop() for _ in range(2)] == ["c", "b"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(("push", "pop", "again")), st.integers(0, 9))))
+def test_the_first_is_the_smallest_of_all_whatever_is_put_in_and_taken_out(
+    steps: list[tuple[str, int]],
+) -> None:
+    """Keys of those that wait grow now and then; what was taken out is put back with a larger key, or the same."""
+    keys: dict[int, int] = {}
+    line: Line[int] = Line(lambda name: (keys[name], name))
+    waiting: list[int] = []
+    for number, (step, amount) in enumerate(steps):
+        if step == "push" or not waiting:
+            keys[number] = amount
+            line.push(number)
+            waiting.append(number)
+            continue
+        first = min(waiting, key=lambda name: (keys[name], name))
+        assert line.pop() == first
+        waiting.remove(first)
+        if step == "again":
+            keys[first] += amount // 5
+            line.push(first)
+            waiting.append(first)
+        if waiting:
+            keys[waiting[amount % len(waiting)]] += amount % 3
+        assert len(line) == len(waiting)

@@ -66,6 +66,45 @@ def clusters(draw: st.DrawFn) -> Raw:
     return {"nodes": nodes, "queues": queues, "classes": classes, "podgroups": groups, "pods": pods}
 
 
+@st.composite
+def full_clusters(draw: st.DrawFn) -> Raw:
+    """Nodes without any room, most of whose pods may go, and up to three gangs that want some."""
+    cpu = draw(st.sampled_from((1, 2)))
+    sizes = draw(st.lists(st.sampled_from((2, 4, 8)), min_size=1, max_size=2))
+    nodes = [[f"n{number}", size, "100Gi"] for number, size in enumerate(sizes)]
+    free = [f"n{number}" for number, size in enumerate(sizes) for _ in range(size // cpu)]
+    queues = [
+        [
+            name,
+            {
+                "weight": draw(st.sampled_from((1, 3))),
+                "deserved": {"cpu": draw(st.sampled_from((1, 2, 4, 8)))},
+                "priority": draw(st.integers(0, 1)),
+            },
+        ]
+        for name in ("q0", "q1")
+    ]
+    groups, pods = [], []
+    for number in range(6):
+        is_running = number < 3 or bool(free)
+        size = draw(st.integers(1, 8 if is_running else 3))
+        places = [free.pop() for _ in range(min(size, len(free)))]
+        if is_running and not places:
+            continue
+        minimum = draw(st.integers(1, 2 if is_running else size))
+        options: Raw = {"created": f"2023-01-01T00:00:0{number}Z"}
+        options |= {"prio": draw(st.sampled_from(("low", "low", "mid", "high")))}
+        minimum = min(minimum, len(places)) if places else minimum
+        phase = "Running" if places else "Inqueue"
+        queue = draw(st.sampled_from(("q0", "q1")))
+        groups.append(["ns", f"g{number}", queue, minimum, phase, options])
+        for index, node in enumerate(places or [""] * size):
+            status = "Running" if node else "Pending"
+            pods.append(["ns", f"g{number}-{index}", node, status, cpu, 0, f"g{number}"])
+    classes = {"low": 1, "mid": 10, "high": 100}
+    return {"nodes": nodes, "queues": queues, "classes": classes, "podgroups": groups, "pods": pods}
+
+
 def last_eviction(cluster: Raw, config: str, lingering: int) -> int:
     """The last of the rounds in which a pod is evicted."""
     scene = Scene(cluster, CONFIGS[config])
@@ -89,6 +128,13 @@ def last_eviction(cluster: Raw, config: str, lingering: int) -> int:
 @examples(40, always_the_same=False)
 @given(cluster=clusters(), lingering=st.integers(1, 2))
 def test_a_cluster_comes_to_rest(config: str, cluster: Raw, lingering: int) -> None:
+    assert last_eviction(cluster, config, lingering) < ROUNDS - CALM
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@examples(100, always_the_same=False)
+@given(cluster=full_clusters(), lingering=st.integers(1, 2))
+def test_a_cluster_without_room_comes_to_rest(config: str, cluster: Raw, lingering: int) -> None:
     assert last_eviction(cluster, config, lingering) < ROUNDS - CALM
 
 

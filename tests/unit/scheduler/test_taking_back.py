@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.examples import examples
 from tests.unit.scheduler.scenes import NOW, Scene
 from tests.unit.scheduler.test_rest import CALM, CONFIGS, ROUNDS, last_eviction
 
@@ -41,7 +42,7 @@ def clusters(draw: st.DrawFn) -> Raw:
     return {"nodes": [["n1", 6, "6Gi"]], "queues": queues, "podgroups": groups, "pods": pods}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(cluster=clusters())
 def test_queues_do_not_evict_each_other_for_ever(cluster: Raw) -> None:
     assert last_eviction(cluster, "capacity", 1) < ROUNDS - CALM

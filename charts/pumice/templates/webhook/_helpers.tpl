@@ -55,7 +55,7 @@ Pods, Deployments, status, labels and deletion go on. To see why there is none:
   kubectl -n {{ .Release.Namespace }} describe pods -l {{ $labels }}
   kubectl -n {{ .Release.Namespace }} logs deployment/{{ $name }}
 To admit everything unchecked until it is repaired, add `--set webhook.failurePolicy=Ignore` to:
-  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reuse-values
+  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reset-then-reuse-values
 Or take the webhooks away; the next `helm upgrade` or `kubectl apply` of the manifest brings them back:
   kubectl delete mutatingwebhookconfigurations -l {{ $labels }}
   kubectl delete validatingwebhookconfigurations -l {{ $labels }}
