@@ -80,12 +80,14 @@ def admitted(session: Session, job: Job) -> Queue | None:
         return None
     if session.is_pending(job) and "enqueue" in session.view.actions:
         return None
+    queue = session.queue_of(job)
+    if queue is None:
+        return None
     invalid = session.why_invalid(job)
     if invalid is not None:
         session.outcome(job).refusal = invalid
         return None
-    queue = session.queue_of(job)
-    if queue is not None and session.is_pending(job):
+    if session.is_pending(job):
         session.enter(job)
     return queue
 
