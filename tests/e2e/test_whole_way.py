@@ -13,6 +13,8 @@ from pumice.api.kinds import (
     COMMAND,
     CONFIG_MAP,
     JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
     NETWORK_POLICY,
     POD,
     POD_GROUP,
@@ -20,7 +22,7 @@ from pumice.api.kinds import (
     SERVICE,
 )
 from tests.kit.builders import job, task
-from tests.kit.namespaces import Namespace, example
+from tests.kit.namespaces import Namespace, example, examples
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import Installation
@@ -85,6 +87,43 @@ def test_a_tensorflow_job_is_admitted_wired_placed_by_bucket_and_completed(
     passed = [each["status"] for each in cluster.get(JOB, "train")["status"]["conditions"]]
     assert passed == ["Pending", "Running", "Completed"]
     assert cluster.get(JOB, "train")["status"]["succeeded"] == 6
+
+
+@pytest.mark.usefixtures("nodes")
+def test_a_job_flow_runs_its_jobs_in_order(cluster: Namespace) -> None:
+    """A diamond: two Jobs between the first and the last."""
+    flow, *templates = examples("jobflow.yaml")
+    cluster.apply(flow, *templates[1:])
+    cluster.until(
+        JOB_FLOW,
+        lambda found: found["study"].get("status", {}).get("conditions"),
+        "a reason why the first Job is not there",
+    )
+    conditions = cluster.get(JOB_FLOW, "study")["status"]["conditions"]
+    assert conditions == {"study-prepare": {"phase": "WaitingForTemplate"}}
+    cluster.apply(templates[0])
+    cluster.until(
+        JOB_FLOW,
+        lambda found: found["study"]["status"]["state"]["phase"] == "Succeed",
+        "the JobFlow to succeed",
+    )
+    jobs = {each["metadata"]["name"]: each for each in cluster.all(JOB)}
+    assert sorted(jobs) == sorted(f"study-{each['name']}" for each in flow["spec"]["flows"])
+    for each in flow["spec"]["flows"]:
+        for target in each.get("dependsOn", {}).get("targets", ()):
+            ended = jobs[f"study-{target}"]["status"]["state"]["lastTransitionTime"]
+            assert jobs[f"study-{each['name']}"]["metadata"]["creationTimestamp"] >= ended
+    assert [len(cluster.all(POD, f"volcano.sh/job-name={name}")) for name in sorted(jobs)] == [
+        *(1, 1, 4, 2)
+    ]
+    for name in ("prepare", "compare"):
+        cluster.until(
+            JOB_TEMPLATE,
+            lambda found, name=name: (  # type: ignore[misc]
+                found[name].get("status") == {"jobDependsOnList": [f"study-{name}"]}
+            ),
+            "the Jobs of the JobTemplate",
+        )
 
 
 @pytest.mark.usefixtures("nodes")

@@ -158,5 +158,7 @@ def _idle(wiring: Wiring) -> list[str]:
     """What plugins want of a Job, and what is not read on the owner of these pods."""
     wanted = ", ".join(wiring.job_annotations())
     return (
-        [f"no scheduler reads {wanted} here: only Volcano Jobs have a PodGroup"] if wanted else []
+        [f"no scheduler reads {wanted} here: only the PodGroups of Volcano Jobs have them"]
+        if wanted
+        else []
     )

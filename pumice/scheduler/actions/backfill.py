@@ -23,6 +23,8 @@ def run(session: Session, _arguments: Arguments) -> None:
     queues = session.queue_line()
     lines: dict[str, Line[Job]] = {}
     for job in session.view.waiting:
+        if not job.pending_empty:
+            continue
         with session.turn(job):
             if _candidates(job) and admitted(session, job) is not None:
                 lines.setdefault(job.queue, session.job_line()).push(job)
@@ -37,8 +39,6 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 
 def _candidates(job: Job) -> list[Task]:
-    if not job.pending_empty:
-        return []
     return [
         task
         for task in job.tasks.values()

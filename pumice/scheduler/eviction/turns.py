@@ -39,6 +39,8 @@ def hungry_jobs(
     lines: dict[str, Line[Job]] = {}
     rules: dict[str, Rules] = {}
     for job in _jobs(session, action):
+        if not job.counts[Status.PENDING]:
+            continue
         with session.turn(job):
             queue = session.state.queues.get(job.queue)
             if queue is None or not queue.is_open or job.group is None:
@@ -49,8 +51,7 @@ def hungry_jobs(
                 if not _may_help(session, search, rules[job.queue], queue, job, _kinds(job)):
                     continue
             if (
-                job.counts[Status.PENDING]
-                and not session.is_pending(job)
+                not session.is_pending(job)
                 and session.is_starving(job)
                 and session.why_invalid(job) is None
             ):

@@ -53,17 +53,21 @@ class NodeOrder:
         return spread_score(self._session, pods, self._spread)
 
     def _load(self, pods: PodClass, rows: Rows) -> Floats:
-        parts: list[Ints] = []
-        if self._least:
-            parts.append(self._least * least_allocated(pods, rows))
-        if self._most:
-            parts.append(self._most * most_allocated(pods, rows))
-        if self._balanced:
-            parts.append(self._balanced * balanced(pods, rows))
-        total = parts.pop()
-        for part in parts:
-            total += part
-        return total.astype(np.float64)
+        parts = (
+            (self._least, least_allocated),
+            (self._most, most_allocated),
+            (self._balanced, balanced),
+        )
+        total: Floats | None = None
+        for weight, score in parts:
+            if not weight:
+                continue
+            part = score(pods, rows)
+            if weight != 1:
+                part *= weight
+            total = part if total is None else np.add(total, part, out=total)
+        assert total is not None
+        return total
 
     def _node_affinity(self, pods: PodClass, _rows: Rows) -> Floats | None:
         affinity = pods.shape.node_affinity
@@ -98,49 +102,58 @@ class NodeOrder:
         return self._taints * (_FULL - by_row * _FULL // most).astype(np.float64)
 
 
-def least_allocated(pods: PodClass, rows: Rows) -> Ints:
+def least_allocated(pods: PodClass, rows: Rows) -> Floats:
     """0 to 100, more for nodes with more left."""
-    cpu = _left(pods, rows, SCORED_CPU)
-    return (cpu + _left(pods, rows, SCORED_MEMORY)) >> 1
+    return _mean(_left(pods, rows, SCORED_CPU), _left(pods, rows, SCORED_MEMORY))
 
 
-def most_allocated(pods: PodClass, rows: Rows) -> Ints:
+def most_allocated(pods: PodClass, rows: Rows) -> Floats:
     """0 to 100, more for fuller nodes."""
-    cpu = _full(pods, rows, SCORED_CPU)
-    return (cpu + _full(pods, rows, SCORED_MEMORY)) >> 1
+    return _mean(_full(pods, rows, SCORED_CPU), _full(pods, rows, SCORED_MEMORY))
 
 
-def balanced(pods: PodClass, rows: Rows) -> Ints:
+def _mean(cpu: Floats, memory: Floats) -> Floats:
+    """Rounded down; both are whole numbers."""
+    cpu += memory
+    cpu *= 0.5
+    return np.floor(cpu, out=cpu)
+
+
+def balanced(pods: PodClass, rows: Rows) -> Floats:
     """0 to 100, more where CPU and memory (and GPUs, for pods that ask for them) are used evenly."""
     cpu = _fraction(pods, rows, CPU)
     memory = _fraction(pods, rows, MEMORY)
     gpu = next((need.column for need in pods.shape.needs if need.name == _GPU), None)
     if gpu is None:
-        deviation = np.abs(cpu - memory) / 2
+        deviation = cpu - memory
+        np.abs(deviation, out=deviation)
+        deviation /= 2
     else:
         third = _fraction(pods, rows, gpu)
         mean = (cpu + memory + third) / 3
         squares = (cpu - mean) ** 2 + (memory - mean) ** 2 + (third - mean) ** 2
         deviation = np.sqrt(squares / 3)
-    return np.floor((1 - deviation) * _FULL).astype(np.int64)
+    np.subtract(1, deviation, out=deviation)
+    deviation *= _FULL
+    return np.floor(deviation, out=deviation)
 
 
-def _left(pods: PodClass, rows: Rows, column: int) -> Ints:
+def _left(pods: PodClass, rows: Rows, column: int) -> Floats:
     left = rows.allocatable[:, column] - rows.used[:, column]
     left -= pods.shape.amounts[column]
     return percent(np.maximum(left, 0, out=left), rows, column)
 
 
-def _full(pods: PodClass, rows: Rows, column: int) -> Ints:
+def _full(pods: PodClass, rows: Rows, column: int) -> Floats:
     allocatable = rows.allocatable[:, column]
     used = rows.used[:, column] + pods.shape.amounts[column]
     return percent(np.where(used > allocatable, 0, used), rows, column)
 
 
-def percent(part: Ints, rows: Rows, column: int) -> Ints:
+def percent(part: Ints, rows: Rows, column: int) -> Floats:
     """Whole percent of what nodes have, rounded down; exact below 2**46, which is 64 TiB, and faster than with integers."""
-    percent: Ints = (part * _FULL / rows.divisor(column)).astype(np.int64)
-    return percent
+    percent: Floats = part * _FULL / rows.divisor(column)
+    return np.floor(percent, out=percent)
 
 
 def _fraction(pods: PodClass, rows: Rows, column: int) -> Floats:

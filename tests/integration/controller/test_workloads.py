@@ -17,6 +17,8 @@ from pumice.api.kinds import (
     Kind,
 )
 from pumice.cluster.client import Client
+from pumice.controller.loop import workloads
+from pumice.controller.workloads import plan_group
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_stopped import MortalClient
@@ -258,6 +260,43 @@ async def test_what_is_wrong_is_said_once_about_the_owner(
     [event] = stage.all(EVENT)
     about = event["involvedObject"]
     assert (about["kind"], about["name"], event["count"]) == ("ReplicaSet", "web", 1)
+
+
+async def test_an_owner_of_any_kind_gets_its_group_and_its_events(
+    stage: ControllerStage, client: Client
+) -> None:
+    """Its kind is not watched: its pods say what it wants."""
+    cluster = {"apiVersion": "ray.io/v1", "kind": "RayCluster"}
+    ray = cluster | {"metadata": {"name": "ray", "uid": "c0ffee"}}
+    annotations = {MIN_MEMBER: "none", "scheduling.volcano.sh/queue-name": "research"}
+    for name in ("ray-head", "ray-worker"):
+        await make(client, POD, pod(name, ray, annotations=annotations))
+    await joined(stage)
+    await stage.until(lambda: reasons(stage) == ["InvalidAnnotation"], "an event")
+    [group] = stage.all(POD_GROUP)
+    assert group["metadata"]["name"] == "podgroup-c0ffee"
+    assert (group["spec"]["minMember"], group["spec"]["queue"]) == (1, "research")
+    [event] = stage.all(EVENT)
+    about = event["involvedObject"]
+    assert (about["apiVersion"], about["kind"], about["name"]) == ("ray.io/v1", "RayCluster", "ray")
+
+
+async def test_many_pods_that_come_one_by_one_are_few_passes(
+    cluster: EmbeddedCluster, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = 0
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal passes
+        passes += 1
+        return plan_group(*arguments, **named)
+
+    monkeypatch.setattr(workloads, "plan_group", counted)
+    stage = ControllerStage(cluster, client)
+    async with stage.controller(controllers=frozenset({"pg-controller"})):
+        await web(client, replicas=600)
+        await joined(stage)
+    assert passes < 60  # 103 without a pause before each
 
 
 async def test_a_group_that_was_refused_is_tried_again_when_a_queue_opens(

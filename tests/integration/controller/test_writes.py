@@ -1,29 +1,14 @@
 """What the controller writes, and what it does not."""
 
-import asyncio
-from collections.abc import AsyncIterator
-
 import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, POD
-from pumice.cluster.client import Client
 from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.coalescing import COUNT_SECONDS
-from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
 from tests.kit.requests import recorded
-
-
-@pytest.fixture
-async def scheduled(cluster: EmbeddedCluster, client: Client) -> AsyncIterator[ControllerStage]:
-    """A stage without a controller, on which groups are admitted and pods bound."""
-    stage = ControllerStage(cluster, client)
-    playing = asyncio.create_task(stage.schedule())
-    yield stage
-    playing.cancel()
-    await asyncio.gather(playing, return_exceptions=True)
 
 
 async def test_twenty_pods_from_submission_to_completed(scheduled: ControllerStage) -> None:
