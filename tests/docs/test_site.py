@@ -7,7 +7,9 @@ from tests.docs.pages import ROOT
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
-    listed = re.findall(r"^ *- ([a-z][a-z/-]*\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    listed = re.findall(
+        r"^ *- ([a-z][a-z/-]*\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
+    )
     present = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
     assert sorted(listed) == sorted(present)
 

@@ -1,7 +1,7 @@
 """Which tasks of a Job play which roles: the master, the workers, the servers.
 
 Frameworks number their processes through: all of the first role, then all of the second. A plugin
-names its roles in that order and says which task plays each; `Cast` answers where the members of a
+names its roles in that order and says which task has each; `RoleMembers` answers where the members of a
 role are and which rank a pod has.
 """
 
@@ -12,11 +12,11 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.addresses import address, addresses, fixed_hostname, joined_size
 from pumice.plugins.arguments import Values
 
-__all__ = ["Cast", "empty_warnings", "missing_task", "role_warnings", "single_warnings"]
+__all__ = ["RoleMembers", "empty_warnings", "missing_task", "role_warnings", "single_warnings"]
 
 
-class Cast:
-    """The roles of a Job and who plays them.
+class RoleMembers:
+    """The pods that have each role of a Job.
 
     Attributes:
         roles: Role to name of the task that plays it, in the order of ranks.
