@@ -18,11 +18,11 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cli.output import note
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.reconcile import reconcile
+from pumice.controller.jobs.situation import LIMITS, Limits
 from pumice.controller.key_secrets import with_placeholders
-from pumice.controller.observed import Observed
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Step, UpdateObject
-from pumice.controller.reconcile import reconcile
-from pumice.controller.situation import LIMITS, Limits
 from pumice.plugins import Registry
 
 __all__ = ["Desk", "Upshot"]

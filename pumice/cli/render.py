@@ -137,10 +137,10 @@ def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
 def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[Raw]:
     from pumice.api.kinds import NATIVE, of_object
     from pumice.cli.court import registry
+    from pumice.controller.jobs.subject import UnusableError
     from pumice.controller.objects import UnknownKindError
     from pumice.controller.render import render as objects_of
     from pumice.controller.render_native import render_native
-    from pumice.controller.subject import UnusableError
     from pumice.plugins import PluginError
     from pumice.plugins.native import RequestError
 

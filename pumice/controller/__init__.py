@@ -1,16 +1,6 @@
-"""The life of a Job: from the manifest to its pods, and from their fate to its end.
+"""The controllers: pure functions from what is observed to a plan of small steps, and a loop that carries plans out.
 
-`reconcile` is a pure function from what is observed of a Job to a plan of small steps. Everything it
-asks stands in a file of its own: `phases` is the state machine, `happenings` derives events, `policies`
-chooses the action that an event calls for, `due` says which action is due now, `roster` notes which pods
-there were, `retries` how often they were restarted, `pods`, `podgroups` and `objects` know what a Job wants
-to exist, `depends` which tasks must wait, `status` and `reasons` what its user is told. `loop` is the shell:
-it watches, asks `reconcile`, carries the plan out and remembers nothing that matters.
-
-Three rules make it safe to stop the process at any write:
-
-1. Everything is derived from what exists. No step relies on an earlier one having been seen.
-2. A decision is written to the Job's status, guarded by its resourceVersion, before anything is
-   destroyed because of it. What is destroyed afterwards follows from the status alone.
-3. Whatever is created has a name that follows from the Job, so creating it twice is found out.
+Each controller has a folder: `jobs`, `cronjobs`, `jobflows`, `queues`, `workloads` (PodGroups for pods of other owners) and
+`hypernodes`. Beside them is what they share: `plan` (the steps), `patches`, `owners`, `objects` (what plugins want),
+`podgroups` and `commands`. `loop` is the shell: it watches, asks for a plan, carries it out and remembers nothing that matters.
 """

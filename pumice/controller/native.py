@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from pumice.api import keys
 from pumice.api.kinds import of_object
 from pumice.api.meta import ObjectMeta, Raw
+from pumice.controller.jobs.situation import stumbled
+from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.key_secrets import manifests, settle_keys
 from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
-from pumice.controller.situation import stumbled
-from pumice.controller.sync import CONFLICT_SECONDS
 from pumice.plugins import PluginError
 from pumice.plugins.native import NativeWirings, Owner, RequestError, Wired
 from pumice.plugins.native.units import kind_of

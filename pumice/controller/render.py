@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from pumice.api.kinds import JOB, Kind
 from pumice.api.meta import ObjectMeta, Raw
-from pumice.controller import podgroups, pods
+from pumice.controller.jobs import job_group, pods
+from pumice.controller.jobs.subject import read
+from pumice.controller.jobs.volumes import wanted_claims
 from pumice.controller.key_secrets import manifests, with_placeholders
 from pumice.controller.objects import owned
-from pumice.controller.subject import read
-from pumice.controller.volumes import wanted_claims
 from pumice.plugins import KeySecret, PluginSettings, Registry, Wiring
 from pumice.plugins.settings import DEFAULT
 
@@ -44,7 +44,7 @@ def render(
     return [
         *owned(subject.metadata, [*wanted_claims(subject), *wiring.objects()]),
         *(without_keys(subject.metadata, secret) for secret in wiring.secrets()),
-        podgroups.wanted(subject, priorities or {}, (), annotations),
+        job_group.wanted(subject, priorities or {}, (), annotations),
         *(
             pods.build(subject, task, index, wiring.pod)
             for task in subject.tasks

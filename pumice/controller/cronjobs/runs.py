@@ -7,8 +7,8 @@ from pumice.api.cronjobs import job_name
 from pumice.api.kinds import CRON_JOB, JOB
 from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.controller.cronjobs.timetable import Timetable
+from pumice.controller.jobs.phases import ABORTED, COMPLETED, FINISHED
 from pumice.controller.owners import controller_reference
-from pumice.controller.phases import ABORTED, COMPLETED, FINISHED
 
 __all__ = [
     "has_ended",

@@ -13,7 +13,7 @@ from pumice.controller.cronjobs.runs import (
     reference,
 )
 from pumice.controller.cronjobs.subject import Subject
-from pumice.controller.phases import COMPLETED
+from pumice.controller.jobs.phases import COMPLETED
 from pumice.controller.plan import RecordEvent
 
 __all__ = ["changed_status", "news"]

@@ -13,8 +13,7 @@ from pumice.api.jobflows import Flow, JobFlow, JobFlowStatus, job_name
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw
 from pumice.controller.jobflows.waits import Wait, of_end, of_name, of_targets, of_template
-from pumice.controller.owners import controls_raw
-from pumice.controller.phases import (
+from pumice.controller.jobs.phases import (
     COMPLETED,
     COMPLETING,
     FAILED,
@@ -22,6 +21,7 @@ from pumice.controller.phases import (
     TERMINATED,
     TERMINATING,
 )
+from pumice.controller.owners import controls_raw
 
 __all__ = ["Entry", "Flows", "awaits_end", "read"]
 

@@ -12,7 +12,7 @@ from pumice.api.meta import Raw
 from pumice.controller.jobflows.entries import Flows, read
 from pumice.controller.jobflows.manifests import job_of
 from pumice.controller.jobflows.status import compose
-from pumice.controller.phases import ABORTED, FAILED, TERMINATED
+from pumice.controller.jobs.phases import ABORTED, FAILED, TERMINATED
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, RecordEvent
 
 __all__ = ["plan_job_flow"]

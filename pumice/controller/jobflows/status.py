@@ -9,7 +9,7 @@ from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw, format_time, parse_time
 from pumice.controller.jobflows.entries import ACTIVE, Flows
-from pumice.controller.phases import COMPLETED, FAILED, FINISHED, PENDING, TERMINATED
+from pumice.controller.jobs.phases import COMPLETED, FAILED, FINISHED, PENDING, TERMINATED
 
 __all__ = ["compose"]
 

@@ -11,8 +11,8 @@ from pumice.api.jobflows import Flow, JobFlow, Probe
 from pumice.api.jobs import Job
 from pumice.api.kinds import JOB_FLOW
 from pumice.api.meta import Raw
+from pumice.controller.jobs.phases import ABORTED, ABORTING, COMPLETED, FAILED, TERMINATED
 from pumice.controller.owners import controller_raw
-from pumice.controller.phases import ABORTED, ABORTING, COMPLETED, FAILED, TERMINATED
 
 __all__ = ["Wait", "of_end", "of_name", "of_targets", "of_template"]
 

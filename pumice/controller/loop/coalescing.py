@@ -8,7 +8,7 @@ what was held back is written first: what becomes of the Job depends on whether 
 
 from pumice.api.kinds import POD
 from pumice.api.meta import Raw
-from pumice.controller import roster
+from pumice.controller.jobs import roster
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
 
 __all__ = ["COUNT_SECONDS", "counts_only", "without_status", "writes_status"]

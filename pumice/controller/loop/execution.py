@@ -18,10 +18,10 @@ from pumice.api.meta import Raw
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.sent import SentRequests
+from pumice.controller.jobs.observed import Trouble
 from pumice.controller.loop.key_pairs import KeyMaker, make_keys
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.steps import Outcome, StepSender
-from pumice.controller.observed import Trouble
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,

@@ -19,12 +19,12 @@ from pumice.api import keys
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
+from pumice.controller.jobs.observed import Trouble
+from pumice.controller.jobs.roster import has_finished
+from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import JobKey
 from pumice.controller.loop.own_writes import OwnWrites
-from pumice.controller.observed import Trouble
 from pumice.controller.plan import PatchStatus
-from pumice.controller.roster import has_finished
-from pumice.controller.sync import CONFLICT_SECONDS
 
 __all__ = ["Memory", "Recollection"]
 

@@ -4,8 +4,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from pumice.api.keys import DEFAULT_QUEUE
 from pumice.api.meta import Raw
+from pumice.controller.jobs.phases import COMPLETED, FAILED
 from pumice.controller.loop.queue_metrics import QueueGroupsCollector
-from pumice.controller.phases import COMPLETED, FAILED
 
 __all__ = ["ControllerMetrics"]
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cluster.elected import Candidacy
+from pumice.controller.jobs.reconcile import JobCheck
+from pumice.controller.jobs.situation import LIMITS
 from pumice.controller.loop.selection import CONTROLLERS
-from pumice.controller.reconcile import JobCheck
-from pumice.controller.situation import LIMITS
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
 __all__ = ["ControllerSettings"]

@@ -24,9 +24,9 @@ from pumice.cluster.errors import (
 )
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.sent import SentRequests
+from pumice.controller.jobs.observed import Trouble
 from pumice.controller.loop.key_pairs import KeyMaker, with_keys
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.observed import Trouble
 from pumice.controller.owners import controls_raw
 from pumice.controller.patches import changes
 from pumice.controller.plan import (

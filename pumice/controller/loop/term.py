@@ -26,6 +26,9 @@ from pumice.cluster.sent import SentRequests
 from pumice.cluster.store import Change
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.jobflows import awaits_end
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.reconcile import reconcile
+from pumice.controller.jobs.situation import Limits
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
 from pumice.controller.loop.coalescing import (
     COUNT_SECONDS,
@@ -38,12 +41,9 @@ from pumice.controller.loop.memory import Memory, Recollection
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import Outcome
-from pumice.controller.observed import Observed
 from pumice.controller.owners import controller_raw, controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
-from pumice.controller.reconcile import reconcile
-from pumice.controller.situation import Limits
 from pumice.plugins import Registry
 
 __all__ = ["Term"]

@@ -13,11 +13,11 @@ import pytest
 from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM, of_object
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
-from pumice.controller import podgroups, pods
+from pumice.controller.jobs import job_group, pods
+from pumice.controller.jobs.subject import read
+from pumice.controller.jobs.volumes import wanted_claims
 from pumice.controller.objects import owned
 from pumice.controller.render import NO_UID, without_keys
-from pumice.controller.subject import read
-from pumice.controller.volumes import wanted_claims
 from pumice.plugins import Wiring, builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.offline import judge
@@ -63,7 +63,7 @@ def made_of(job: Raw) -> list[Raw]:
         job,
         *owned(subject.metadata, [*wanted_claims(subject), *wiring.objects()]),
         *(without_keys(subject.metadata, each) for each in wiring.secrets()),
-        podgroups.wanted(subject, {}, (), wiring.job_annotations()),
+        job_group.wanted(subject, {}, (), wiring.job_annotations()),
         *ends,
     ]
 

@@ -8,10 +8,10 @@ from pumice.api.fields import FieldError
 from pumice.api.kinds import NATIVE, of_object
 from pumice.cli.court import Court, read_settings, registry
 from pumice.cli.manifests import Manifest, Source
+from pumice.controller.jobs.subject import read
 from pumice.controller.loop.key_pairs import make_keys, with_keys
 from pumice.controller.render import render
 from pumice.controller.render_native import render_native
-from pumice.controller.subject import read
 from pumice.plugins import Wiring
 
 __all__ = ["Wired", "wired"]

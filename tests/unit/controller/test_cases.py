@@ -6,15 +6,15 @@ import pytest
 
 from pumice.api.kinds import JOB
 from pumice.api.meta import format_time
-from pumice.controller.observed import Observed
-from pumice.controller.phases import Verdict
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.phases import Verdict
+from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs.reconcile import reconcile
+from pumice.controller.jobs.restarts import restart_for
+from pumice.controller.jobs.situation import Limits
+from pumice.controller.jobs.status import compose, count
+from pumice.controller.jobs.subject import read
 from pumice.controller.plan import DeleteObject, RequeueAfter
-from pumice.controller.podsets import Names
-from pumice.controller.reconcile import reconcile
-from pumice.controller.restarts import restart_for
-from pumice.controller.situation import Limits
-from pumice.controller.status import compose, count
-from pumice.controller.subject import read
 from pumice.plugins import builtin
 from tests.kit.tables import table
 from tests.unit.controller.rows import a_job, pods

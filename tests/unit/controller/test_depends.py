@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pumice.controller.depends import held_tasks
-from pumice.controller.subject import read
+from pumice.controller.jobs.depends import held_tasks
+from pumice.controller.jobs.subject import read
 from tests.kit.tables import table
 from tests.unit.controller.rows import a_job, pods
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.controller.happenings import happenings
-from pumice.controller.observed import Observed
-from pumice.controller.situation import situation
+from pumice.controller.jobs.happenings import happenings
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.situation import situation
 from pumice.plugins import builtin
 from pumice.plugins.settings import DEFAULT
 from tests.kit.tables import table

@@ -22,12 +22,12 @@ from pumice.api import keys
 from pumice.api.jobs import ACTIONS, PHASES
 from pumice.api.kinds import POD
 from pumice.api.pods import Pod
-from pumice.controller import podsets, roster
+from pumice.controller.jobs import podsets, roster
+from pumice.controller.jobs.phases import FINISHED
+from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs.subject import read
 from pumice.controller.owners import controls
-from pumice.controller.phases import FINISHED
 from pumice.controller.plan import CreateObject, PatchStatus, Plan
-from pumice.controller.podsets import Names
-from pumice.controller.subject import read
 from tests.kit.builders import job, task
 from tests.unit.controller.world import World
 

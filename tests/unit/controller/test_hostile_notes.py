@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pumice.controller import podsets, restarts, retries, roster
-from pumice.controller.podsets import Names
-from pumice.controller.subject import read
+from pumice.controller.jobs import podsets, restarts, retries, roster
+from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
 from tests.unit.controller.scenes import policy, running
 

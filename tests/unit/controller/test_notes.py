@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.controller import podsets, retries, roster
-from pumice.controller.podsets import Names, PodKey
-from pumice.controller.restarts import Restart, parse
-from pumice.controller.retries import Tally, Unit
-from pumice.controller.subject import read
+from pumice.controller.jobs import podsets, retries, roster
+from pumice.controller.jobs.podsets import Names, PodKey
+from pumice.controller.jobs.restarts import Restart, parse
+from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
 
 NAMES = Names(read(job(tasks=[task("ps", 3), task("ps-1", 4), task("worker", 300)])))

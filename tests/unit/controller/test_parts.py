@@ -10,14 +10,15 @@ from pumice.api.jobs import Job
 from pumice.api.kinds import CONFIG_MAP
 from pumice.api.meta import ObjectMeta
 from pumice.controller import objects
-from pumice.controller.commands import next_order, targets
+from pumice.controller.commands import targets
+from pumice.controller.jobs.orders import next_order
+from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs.restarts import RESUME, WHOLE, Restart, parse
+from pumice.controller.jobs.subject import UnusableError, min_available, read
+from pumice.controller.jobs.volumes import wanted_claims
 from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
 from pumice.controller.patches import contains, difference
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RequeueAfter
-from pumice.controller.podsets import Names
-from pumice.controller.restarts import RESUME, WHOLE, Restart, parse
-from pumice.controller.subject import UnusableError, min_available, read
-from pumice.controller.volumes import wanted_claims
 from tests.kit.builders import job, task
 
 Raw = dict[str, Any]

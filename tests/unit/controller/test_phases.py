@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api.jobs import ACTIONS, PHASES
-from pumice.controller.phases import (
+from pumice.controller.jobs.phases import (
     ANY,
     FINISHED,
     SOFT,

@@ -14,12 +14,12 @@ from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.workqueue import WorkQueue
-from pumice.controller import roster
+from pumice.controller.jobs import roster
+from pumice.controller.jobs.replicas import Replicas
+from pumice.controller.jobs.restarts import restart_for
+from pumice.controller.jobs.subject import read
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
 from pumice.controller.loop.watches import Watches
-from pumice.controller.replicas import Replicas
-from pumice.controller.restarts import restart_for
-from pumice.controller.subject import read
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.kit.builders import job, pod_group, task
 from tests.kit.tables import table

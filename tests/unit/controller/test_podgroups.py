@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
+from pumice.controller.jobs.job_group import wanted
+from pumice.controller.jobs.subject import read
 from pumice.controller.podgroups import (
     LAST_APPLIED,
     is_current,
     phase_of,
     update,
-    wanted,
 )
-from pumice.controller.subject import read
 from tests.kit.builders import job, task
 from tests.kit.tables import table
 from tests.unit.controller.rows import a_job

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pumice.controller.pods import build
-from pumice.controller.subject import read
+from pumice.controller.jobs.pods import build
+from pumice.controller.jobs.subject import read
 from pumice.plugins import Wiring, builtin
 from tests.kit.builders import job, task
 from tests.kit.tables import table

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pumice.api.jobs import Job
-from pumice.controller.policies import Request, choose
+from pumice.controller.jobs.policies import Request, choose
 from tests.kit.builders import job, task
 from tests.kit.tables import table
 

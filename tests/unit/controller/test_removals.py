@@ -4,8 +4,8 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import POD
+from pumice.controller.jobs.situation import Limits
 from pumice.controller.plan import DeleteObject, Plan, UpdateObject
-from pumice.controller.situation import Limits
 from tests.kit.builders import task
 from tests.unit.controller.scenes import policy, running, words
 from tests.unit.controller.world import World

@@ -2,8 +2,8 @@
 
 import pytest
 
+from pumice.controller.jobs.subject import UnusableError
 from pumice.controller.render import render
-from pumice.controller.subject import UnusableError
 from pumice.plugins import PluginError, builtin
 from tests.kit.builders import job, task
 from tests.unit.controller.world import World

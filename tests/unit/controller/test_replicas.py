@@ -8,9 +8,9 @@ import pytest
 
 from pumice.api.jobs import Job
 from pumice.api.pods import Pod
-from pumice.controller import roster
-from pumice.controller.replicas import Replicas, leaving
-from pumice.controller.subject import UnusableError, read
+from pumice.controller.jobs import roster
+from pumice.controller.jobs.replicas import Replicas, leaving
+from pumice.controller.jobs.subject import UnusableError, read
 from tests.kit.builders import job, pod, task
 from tests.kit.counting import calls
 

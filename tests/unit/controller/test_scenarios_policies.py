@@ -4,7 +4,7 @@ import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import POD, POD_GROUP, SERVICE
-from pumice.controller import retries
+from pumice.controller.jobs import retries
 from tests.kit.builders import task
 from tests.unit.controller.scenes import a_job, policy, running
 from tests.unit.controller.world import START, World

@@ -8,8 +8,8 @@ from pumice.api.jobs import Job, Task
 from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
 from pumice.api.meta import format_time
 from pumice.api.queues import Queue
-from pumice.controller.observed import Trouble
-from pumice.controller.sync import CONFLICT_SECONDS
+from pumice.controller.jobs.observed import Trouble
+from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
 from tests.kit.builders import queue, task
 from tests.unit.controller.scenes import Raw, a_job, running, words

@@ -14,8 +14,8 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind
 from pumice.api.meta import format_time
+from pumice.controller.jobs.subject import read
 from pumice.controller.owners import controller_reference
-from pumice.controller.subject import read
 from tests.kit.builders import job, task
 from tests.kit.tables import table
 from tests.unit.controller.world import START, World

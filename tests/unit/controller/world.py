@@ -16,8 +16,10 @@ from pumice.api.meta import ObjectMeta, format_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.controller.jobs.observed import Observed, Trouble
+from pumice.controller.jobs.reconcile import reconcile
+from pumice.controller.jobs.situation import LIMITS
 from pumice.controller.loop.key_pairs import with_keys
-from pumice.controller.observed import Observed, Trouble
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import (
     CreateObject,
@@ -31,8 +33,6 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
-from pumice.controller.reconcile import reconcile
-from pumice.controller.situation import LIMITS
 from pumice.plugins import PluginSettings, Registry, builtin
 
 Raw = dict[str, Any]

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from pumice.api.kinds import COMMAND, POD
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
-from pumice.controller import marks, restarts, retries
-from pumice.controller.commands import Order, next_order
-from pumice.controller.due import Decision, Delayed, due
-from pumice.controller.kill import judged, kill, restart
-from pumice.controller.observed import Observed
-from pumice.controller.phases import (
+from pumice.controller.jobs import marks, restarts, retries
+from pumice.controller.jobs.due import Decision, Delayed, due
+from pumice.controller.jobs.kill import judged, kill, restart
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.orders import Order, next_order
+from pumice.controller.jobs.phases import (
     FINISHED,
     PENDING,
     RESTART_JOB,
@@ -30,6 +30,12 @@ from pumice.controller.phases import (
     Work,
     row,
 )
+from pumice.controller.jobs.restarts import Restart, restart_for
+from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.situation import LIMITS, Limits, Situation, situation
+from pumice.controller.jobs.status import INVALID, START, refused
+from pumice.controller.jobs.subject import UnusableError
+from pumice.controller.jobs.sync import sync
 from pumice.controller.plan import (
     DeleteObject,
     PatchStatus,
@@ -38,12 +44,6 @@ from pumice.controller.plan import (
     RequeueAfter,
     RequireAbsent,
 )
-from pumice.controller.restarts import Restart, restart_for
-from pumice.controller.retries import Tally, Unit
-from pumice.controller.situation import LIMITS, Limits, Situation, situation
-from pumice.controller.status import INVALID, START, refused
-from pumice.controller.subject import UnusableError
-from pumice.controller.sync import sync
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 

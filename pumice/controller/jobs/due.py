@@ -11,15 +11,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pumice.api.meta import format_time
-from pumice.controller import retries
-from pumice.controller.commands import Order
-from pumice.controller.happenings import happenings
-from pumice.controller.phases import PENDING, RESTARTING, RUNNING, row
-from pumice.controller.policies import POD_PENDING, Choice, Request, choose, concerns, has_policies
-from pumice.controller.restarts import Restart, restart_for, together
-from pumice.controller.retries import Tally, Unit
-from pumice.controller.situation import Situation
-from pumice.controller.sync import Backoff
+from pumice.controller.jobs import retries
+from pumice.controller.jobs.happenings import happenings
+from pumice.controller.jobs.orders import Order
+from pumice.controller.jobs.phases import PENDING, RESTARTING, RUNNING, row
+from pumice.controller.jobs.policies import (
+    POD_PENDING,
+    Choice,
+    Request,
+    choose,
+    concerns,
+    has_policies,
+)
+from pumice.controller.jobs.restarts import Restart, restart_for, together
+from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.situation import Situation
+from pumice.controller.jobs.sync import Backoff
 
 __all__ = ["Decision", "Delayed", "due"]
 

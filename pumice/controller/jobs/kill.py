@@ -13,9 +13,9 @@ from dataclasses import replace
 from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time
 from pumice.api.pods import Pod
-from pumice.controller import key_secrets, marks, objects, restarts, retries
-from pumice.controller.owners import controls_raw
-from pumice.controller.phases import (
+from pumice.controller import key_secrets, objects
+from pumice.controller.jobs import marks, restarts, retries
+from pumice.controller.jobs.phases import (
     ABORTED,
     FINISHED,
     RESTARTING,
@@ -26,13 +26,14 @@ from pumice.controller.phases import (
     judge,
     row,
 )
+from pumice.controller.jobs.reasons import arrival
+from pumice.controller.jobs.replicas import removal
+from pumice.controller.jobs.restarts import Restart
+from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.situation import Situation
+from pumice.controller.jobs.status import INVALID
+from pumice.controller.owners import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
-from pumice.controller.reasons import arrival
-from pumice.controller.replicas import removal
-from pumice.controller.restarts import Restart
-from pumice.controller.retries import Tally, Unit
-from pumice.controller.situation import Situation
-from pumice.controller.status import INVALID
 
 __all__ = ["judged", "kill", "restart"]
 

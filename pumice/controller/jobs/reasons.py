@@ -10,11 +10,11 @@ An event tells of a change, so it goes with a change of the status or not at all
 from dataclasses import dataclass
 
 from pumice.controller import podgroups
-from pumice.controller.depends import Held
+from pumice.controller.jobs.depends import Held
+from pumice.controller.jobs.phases import FAILED, PENDING, RUNNING, Verdict
+from pumice.controller.jobs.situation import Situation
 from pumice.controller.objects import Conflict
-from pumice.controller.phases import FAILED, PENDING, RUNNING, Verdict
 from pumice.controller.plan import RecordEvent
-from pumice.controller.situation import Situation
 
 __all__ = ["Reason", "Waiting", "arrival", "why"]
 

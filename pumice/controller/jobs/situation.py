@@ -9,16 +9,16 @@ from pumice.api.jobs import DEFAULT_MAX_PODS, Job
 from pumice.api.kinds import POD
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
+from pumice.controller.jobs.observed import Observed
+from pumice.controller.jobs.phases import Facts, Verdict, known
+from pumice.controller.jobs.roster import Roster
+from pumice.controller.jobs.roster import read as read_roster
+from pumice.controller.jobs.status import Counts, compose, count, facts
+from pumice.controller.jobs.subject import min_available, read
+from pumice.controller.jobs.volumes import wanted_claims
 from pumice.controller.objects import UnknownKindError, owned
-from pumice.controller.observed import Observed
 from pumice.controller.owners import controls, controls_raw
-from pumice.controller.phases import Facts, Verdict, known
 from pumice.controller.plan import PatchStatus
-from pumice.controller.roster import Roster
-from pumice.controller.roster import read as read_roster
-from pumice.controller.status import Counts, compose, count, facts
-from pumice.controller.subject import min_available, read
-from pumice.controller.volumes import wanted_claims
 from pumice.plugins import (
     KeySecret,
     PluginError,

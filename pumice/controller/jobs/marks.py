@@ -10,13 +10,13 @@ events are gone after an hour; a Job's conditions have no room for it, but for p
 from collections.abc import Iterable, Mapping
 
 from pumice.api.pods import Pod
-from pumice.controller import commands, restarts, retries, roster
-from pumice.controller.happenings import completed
-from pumice.controller.restarts import Restart
-from pumice.controller.retries import Tally, Unit
-from pumice.controller.situation import Situation
-from pumice.controller.status import COMPLETION, START
-from pumice.controller.volumes import job_volumes
+from pumice.controller.jobs import orders, restarts, retries, roster
+from pumice.controller.jobs.happenings import completed
+from pumice.controller.jobs.restarts import Restart
+from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.situation import Situation
+from pumice.controller.jobs.status import COMPLETION, START
+from pumice.controller.jobs.volumes import job_volumes
 
 __all__ = ["DOUBTS", "of_ended", "of_living", "of_passing", "of_restart"]
 
@@ -26,7 +26,7 @@ DOUBTS = "pumice.dev/plugin-warnings"
 _LONGEST = 1000
 """Characters of that note; `pumice lint` shows all of it."""
 
-_LASTING = (commands.NOTE, DOUBTS, START, COMPLETION)
+_LASTING = (orders.NOTE, DOUBTS, START, COMPLETION)
 _LIVING = (
     restarts.NOTE,
     retries.NOTE,
@@ -113,7 +113,7 @@ def _beside(case: Situation, command: str) -> dict[str, str]:
     stored = case.job.status.controlled_resources or {}
     marks = {key: text for key, text in stored.items() if key not in _LIVING}
     if command:
-        marks[commands.NOTE] = command
+        marks[orders.NOTE] = command
     return marks
 
 

@@ -16,13 +16,13 @@ from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import Pod
-from pumice.controller.lifetimes import container_statuses, ended, ran, started
-from pumice.controller.phases import SYNC_JOB
-from pumice.controller.pods import partition_of
-from pumice.controller.policies import TASK_COMPLETED, Request, choose, concerns
-from pumice.controller.roster import Roster, version_of
-from pumice.controller.subject import DEFAULT_MAX_RETRY
-from pumice.controller.torn import is_torn, told_at
+from pumice.controller.jobs.lifetimes import container_statuses, ended, ran, started
+from pumice.controller.jobs.phases import SYNC_JOB
+from pumice.controller.jobs.pods import partition_of
+from pumice.controller.jobs.policies import TASK_COMPLETED, Request, choose, concerns
+from pumice.controller.jobs.roster import Roster, version_of
+from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
+from pumice.controller.jobs.torn import is_torn, told_at
 
 __all__ = ["completed", "evicted", "happenings"]
 

@@ -18,8 +18,8 @@ from pumice.api.jobs import Job, Task
 from pumice.api.kinds import POD
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
+from pumice.controller.jobs.roster import Roster
 from pumice.controller.plan import DeleteObject, RequeueAfter, UpdateObject
-from pumice.controller.roster import Roster
 
 __all__ = ["Missing", "Removal", "Replicas", "leaving", "removal"]
 

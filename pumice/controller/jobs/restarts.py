@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.pods import Pod
-from pumice.controller.phases import (
+from pumice.controller.jobs.phases import (
     RESTART_JOB,
     RESTART_PARTITION,
     RESTART_POD,
@@ -22,8 +22,8 @@ from pumice.controller.phases import (
     RESUME_JOB,
     SOFT,
 )
-from pumice.controller.pods import partition_of
-from pumice.controller.podsets import Entries, Names, is_index, write_indexes
+from pumice.controller.jobs.pods import partition_of
+from pumice.controller.jobs.podsets import Entries, Names, is_index, write_indexes
 
 __all__ = ["NOTE", "RESUME", "WHOLE", "Restart", "parse", "restart_for", "together"]
 

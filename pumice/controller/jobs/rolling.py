@@ -13,8 +13,8 @@ import hashlib
 from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.pods import Pod
-from pumice.controller.phases import RUNNING
-from pumice.controller.situation import Situation
+from pumice.controller.jobs.phases import RUNNING
+from pumice.controller.jobs.situation import Situation
 
 __all__ = ["fingerprint", "outdated"]
 

@@ -14,7 +14,7 @@ from pumice.api.jobs import Job, Task
 from pumice.api.pods import PodSpec
 from pumice.api.quantities import QuantityError, format_milli
 from pumice.api.requests import Amounts, add, quota_usage
-from pumice.controller.subject import UnusableError
+from pumice.controller.jobs.subject import UnusableError
 
 __all__ = ["by_minimum", "by_priority", "by_walk", "min_resources", "needed_pods"]
 

@@ -26,9 +26,9 @@ from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
-from pumice.controller import podsets
-from pumice.controller.lifetimes import ended_by_itself
-from pumice.controller.podsets import Names
+from pumice.controller.jobs import podsets
+from pumice.controller.jobs.lifetimes import ended_by_itself
+from pumice.controller.jobs.podsets import Names
 
 __all__ = [
     "COMPLETED",

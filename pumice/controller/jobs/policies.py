@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job, LifecyclePolicy
-from pumice.controller.phases import SYNC_JOB
+from pumice.controller.jobs.phases import SYNC_JOB
 
 __all__ = [
     "ANY_EVENT",

@@ -11,9 +11,9 @@ from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name, pod_name
+from pumice.controller.jobs.rolling import fingerprint
+from pumice.controller.jobs.volumes import job_volumes, mounted
 from pumice.controller.owners import controller_reference
-from pumice.controller.rolling import fingerprint
-from pumice.controller.volumes import job_volumes, mounted
 
 __all__ = ["Wire", "build", "partition_of"]
 

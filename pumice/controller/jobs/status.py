@@ -16,8 +16,16 @@ from pumice.api.durations import format_duration
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw, format_time, parse_time
 from pumice.api.pods import Pod
-from pumice.controller.phases import ABORTED, FINISHED, PENDING, RUNNING, Facts, TaskFacts, Verdict
-from pumice.controller.subject import DEFAULT_MAX_RETRY, min_available
+from pumice.controller.jobs.phases import (
+    ABORTED,
+    FINISHED,
+    PENDING,
+    RUNNING,
+    Facts,
+    TaskFacts,
+    Verdict,
+)
+from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY, min_available
 
 __all__ = ["COMPLETION", "INVALID", "START", "Counts", "compose", "count", "facts", "refused"]
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pumice.api.jobs import Job
-from pumice.controller.podsets import Entries, Names, is_index, write_indexes
-from pumice.controller.restarts import Restart
+from pumice.controller.jobs.podsets import Entries, Names, is_index, write_indexes
+from pumice.controller.jobs.restarts import Restart
 
 __all__ = [
     "NOTE",

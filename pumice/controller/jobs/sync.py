@@ -12,14 +12,12 @@ from pumice.api import keys
 from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 from pumice.api.meta import controller_of
 from pumice.api.pods import Pod
-from pumice.controller import marks, objects, podgroups, rolling
-from pumice.controller.creations import creations
-from pumice.controller.depends import Held, held_tasks
-from pumice.controller.happenings import evicted
-from pumice.controller.key_secrets import settle_keys
-from pumice.controller.objects import Conflict, Settled
-from pumice.controller.owners import controls_raw, described
-from pumice.controller.phases import (
+from pumice.controller import objects, podgroups
+from pumice.controller.jobs import job_group, marks, rolling
+from pumice.controller.jobs.creations import creations
+from pumice.controller.jobs.depends import Held, held_tasks
+from pumice.controller.jobs.happenings import evicted
+from pumice.controller.jobs.phases import (
     FINISHED,
     PENDING,
     RUNNING,
@@ -30,6 +28,14 @@ from pumice.controller.phases import (
     judge,
     row,
 )
+from pumice.controller.jobs.policies import choose
+from pumice.controller.jobs.reasons import Waiting, arrival, why
+from pumice.controller.jobs.replicas import Replicas, leaving, removal
+from pumice.controller.jobs.situation import Situation
+from pumice.controller.jobs.volumes import foreign_claims
+from pumice.controller.key_secrets import settle_keys
+from pumice.controller.objects import Conflict, Settled
+from pumice.controller.owners import controls_raw, described
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -41,11 +47,6 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
-from pumice.controller.policies import choose
-from pumice.controller.reasons import Waiting, arrival, why
-from pumice.controller.replicas import Replicas, leaving, removal
-from pumice.controller.situation import Situation
-from pumice.controller.volumes import foreign_claims
 
 __all__ = ["CONFLICT_SECONDS", "Backoff", "sync"]
 
@@ -241,7 +242,7 @@ def _evicted(case: Situation) -> dict[str, float]:
 def _group(case: Situation, held: Sequence[Held], *, create: bool) -> _Group:
     stored = case.observed.group
     waiting = [each.task for each in held if not each.started]
-    target = podgroups.wanted(
+    target = job_group.wanted(
         case.job, case.observed.priorities, waiting, case.annotations, case.roster.lost_by_task
     )
     if stored is None:

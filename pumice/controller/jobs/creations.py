@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from pumice.api.kinds import POD
 from pumice.api.meta import Raw
-from pumice.controller import pods
+from pumice.controller.jobs import pods
+from pumice.controller.jobs.replicas import Missing
+from pumice.controller.jobs.situation import Situation, stumbled
 from pumice.controller.plan import CreateObject, UnbuildableError
-from pumice.controller.replicas import Missing
-from pumice.controller.situation import Situation, stumbled
 from pumice.plugins import PluginError
 
 __all__ = ["PodCreations", "creations"]

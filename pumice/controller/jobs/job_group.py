@@ -1,0 +1,110 @@
+"""The PodGroup of a Job: what the scheduler must place together.
+
+It is made before any pod: pods follow once the scheduler has let the group enqueue, so that a Job that
+cannot start costs the cluster one object and not a thousand.
+
+A task that waits for another (`dependsOn`) is not counted before it starts: the gang could never be
+complete, because the scheduler would wait for pods that wait for the scheduler.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pumice.api import keys
+from pumice.api.jobs import Job, NetworkTopology, Task
+from pumice.api.kinds import POD_GROUP
+from pumice.api.meta import Raw
+from pumice.api.names import pod_group_name
+from pumice.controller.jobs.minresources import min_resources
+from pumice.controller.jobs.subject import min_available
+from pumice.controller.owners import controller_reference
+from pumice.controller.podgroups import COPIED, LAST_APPLIED, note_of_copies
+
+__all__ = ["wanted"]
+
+
+def wanted(
+    job: Job,
+    priorities: Mapping[str, int],
+    waiting: Sequence[str] = (),
+    annotations: Mapping[str, str] | None = None,
+    lost: Mapping[str, int] | None = None,
+) -> Raw:
+    """The PodGroup of a Job.
+
+    Args:
+        job: The Job, complete as `subject.read` returns it.
+        priorities: PriorityClass values by name.
+        waiting: Names of tasks that must not start yet and have no pods.
+        annotations: Annotations that plugins add.
+        lost: Numbers of pods by task that succeeded and exist no longer: the gang needs as many fewer.
+
+    Raises:
+        UnusableError: A pod template asks for something that is no quantity.
+    """
+    meta = job.metadata
+    tasks = [task for task in job.tasks if task.name not in waiting]
+    minimum = min_available(job)
+    if waiting:
+        minimum = min(minimum, sum(task.minimum for task in tasks))
+    labels = dict(meta.labels or {})
+    copied = {
+        key: text
+        for key, text in (dict(meta.annotations or {}) | dict(annotations or {})).items()
+        if key not in (LAST_APPLIED, COPIED)
+    }
+    noted = note_of_copies(labels, copied)
+    succeeded = lost or {}
+    minimum = max(min(minimum, 1), minimum - sum(succeeded.values()))
+    spec: Raw = {
+        "minMember": minimum,
+        "minTaskMember": {
+            task.name: max(0, task.minimum - succeeded.get(task.name, 0)) for task in tasks
+        },
+        "queue": job.spec.queue or keys.DEFAULT_QUEUE,
+        "minResources": min_resources(job, tasks, minimum, priorities),
+    }
+    if job.spec.priority_class_name:
+        spec["priorityClassName"] = job.spec.priority_class_name
+    if topology := _topology(job.spec.network_topology):
+        spec["networkTopology"] = topology
+    if policies := [_sub_group(task) for task in job.tasks if task.partition_policy]:
+        spec["subGroupPolicy"] = policies
+    return {
+        "apiVersion": POD_GROUP.api_version,
+        "kind": POD_GROUP.kind,
+        "metadata": {
+            "name": pod_group_name(meta.name, meta.uid),
+            "namespace": meta.namespace,
+            "labels": labels,
+            "annotations": copied | noted | {keys.JOB_VERSION: str(job.status.version)},
+            "ownerReferences": [controller_reference(meta)],
+        },
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
+
+
+def _topology(topology: NetworkTopology | None) -> Raw | None:
+    if topology is None:
+        return None
+    found: Raw = {"mode": topology.mode or "hard"}
+    if topology.highest_tier_allowed is not None:
+        found["highestTierAllowed"] = topology.highest_tier_allowed
+    elif topology.highest_tier_name:
+        found["highestTierName"] = topology.highest_tier_name
+    return found
+
+
+def _sub_group(task: Task) -> Raw:
+    policy = task.partition_policy
+    assert policy is not None
+    found: Raw = {
+        "name": task.name,
+        "subGroupSize": policy.partition_size,
+        "minSubGroups": policy.min_partitions,
+        "labelSelector": {"matchLabels": {keys.TASK_SPEC: task.name}},
+        "matchLabelKeys": [keys.PARTITION_ID],
+    }
+    if topology := _topology(policy.network_topology):
+        found["networkTopology"] = topology
+    return found
