@@ -49,6 +49,7 @@ SLOW = (
     "tests/unit/cli/test_review_table.py",
     "tests/unit/cli/test_wild.py",
     "tests/unit/controller/test_stopped.py",
+    "tests/unit/scheduler/test_rules_over_time.py",
     "tests/unit/support/test_controlplane_builder.py",
     "tests/unit/support/test_fixtures.py",
     "tests/unit/testing/",

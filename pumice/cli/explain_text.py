@@ -60,7 +60,7 @@ def _parts(account: Mapping[str, Any]) -> Iterator[str]:
         ]
         yield "\n" + table(("flow", "job", "phase", "why"), rows)
     if runs := account.get("nextRuns"):
-        yield plain(f"\nNext runs: {', '.join(runs)} ({account['timeZone']})")
+        yield f"\nNext runs: {plain(', '.join(runs))} ({plain(account['timeZone'])})"
     if jobs := account.get("jobs"):
         yield "\n" + table(
             ("job", "phase"), [(each["name"], each["phase"] or "-") for each in jobs]

@@ -82,9 +82,7 @@ def decide(subject: Subject, timetable: Timetable, now: float, find: FindJob) ->
     policy = subject.spec.concurrency_policy
     if policy == "Forbid" and active:
         names = ", ".join(job["metadata"]["name"] for job in active)
-        message = (
-            f"the run of {shown} waits: {names} has not ended, and concurrencyPolicy is Forbid"
-        )
+        message = f"the run of {shown} waits for {names} to end, as concurrencyPolicy Forbid says"
         return _skipped("ForbidConcurrent", message, instant, following)
     events = []
     if due.count(now, since, MANY + 1) > MANY:
@@ -95,7 +93,7 @@ def decide(subject: Subject, timetable: Timetable, now: float, find: FindJob) ->
     replaced = tuple(job for job in active if policy == "Replace" and not is_leaving(job))
     if replaced:
         names = ", ".join(job["metadata"]["name"] for job in replaced)
-        message = f"{names} is replaced by the run of {shown}, as concurrencyPolicy says"
+        message = f"{names} goes for the run of {shown}, as concurrencyPolicy Replace says"
         events.append(RecordEvent("Warning", "ReplaceConcurrent", message))
     return Decision("create", following, instant, replaced, tuple(events))
 

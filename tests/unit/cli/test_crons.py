@@ -121,7 +121,7 @@ def job(instant: float, phase: str, *, owned: bool = True) -> Raw:
         (
             live("2026-03-27T11:00:00Z"),
             [job(NOW - 3600, "Running")],
-            "the run of 2026-03-27T12:00:00Z waits: retrain-29576820 has not ended, and concurrencyPolicy is Forbid",
+            "the run of 2026-03-27T12:00:00Z waits for retrain-29576820 to end, as concurrencyPolicy Forbid says",
             True,
         ),
         (

@@ -192,7 +192,7 @@ def _decided(result: CycleResult) -> Any:
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
-@examples(150)
+@examples(60)
 @given(
     cluster=crowds(),
     events=st.lists(st.tuples(EVENTS, st.integers(0, 30)), min_size=2, max_size=8),
