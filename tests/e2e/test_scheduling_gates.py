@@ -58,7 +58,7 @@ def test_gates_go_when_nothing_but_a_node_is_missing(
 ) -> None:
     cluster = Cluster(installation, namespace)
     make_queue("gated")
-    add_node("gated-1", "4")
+    add_node("gated-1", "64")  # so that what other tests have left does not keep gangs out
     since = cluster.revision(POD)
     _submit(cluster, "fits")
     cluster.until(
