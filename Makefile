@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick test-frameworks fuzz kill kubernetes-rules check format generate manifests controlplane frameworks bench image-files clean
+.PHONY: help demo dev test test-quick test-frameworks fuzz kill kubernetes-rules docs check format generate manifests controlplane frameworks bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -66,6 +66,9 @@ controlplane: ## Build the real kube-apiserver, kube-scheduler, etcd, kwok, kube
 
 frameworks: ## Build images with the real OpenSSH, Open MPI, MPICH and PyTorch (once, 1 min, 1.2 GiB)
 	@python3 -m tests.support.images build
+
+docs: | $(UV) ## Build the documentation as a site, into build/site (10 s)
+	$(UV) run --no-project --with mkdocs-material==9.8.1 python -m mkdocs build --quiet
 
 bench: $(READY_DEV) ## Run the benchmarks and write their JSON beside them
 	$(PY) -m benchmarks

@@ -14,6 +14,7 @@ BENCHMARKS = (
     "scheduling_memory",
     "hand_over",
     "restart",
+    "queues",
     "end_to_end",
 )
 

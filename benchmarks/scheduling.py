@@ -273,24 +273,40 @@ def provisioned_claims(state: ClusterState) -> None:
 
 def local_claims(state: ClusterState) -> None:
     """500 gangs of 20 pods, each with a claim to a volume that one node reaches."""
-    waiting_class(state, "local", "kubernetes.io/no-provisioner")
     nodes = list(state.nodes.records)
-    for number in range(2 * GANGS * SIZE):
+
+    def near(number: int) -> VolumeNodeAffinity:
         here = NodeSelectorRequirement("kubernetes.io/hostname", "In", [nodes[number % len(nodes)]])
-        near = VolumeNodeAffinity(NodeSelector([NodeSelectorTerm([here])]))
+        return VolumeNodeAffinity(NodeSelector([NodeSelectorTerm([here])]))
+
+    existing_volumes(state, "local", near)
+    gangs(state, GANGS, SIZE, lambda name, _, index: claiming_pod(state, "local", name, index))
+
+
+def shared_claims(state: ClusterState) -> None:
+    """500 gangs of 20 pods, each with a claim to a volume that every node reaches."""
+    existing_volumes(state, "shared", lambda _: None)
+    gangs(state, GANGS, SIZE, lambda name, _, index: claiming_pod(state, "shared", name, index))
+
+
+def existing_volumes(
+    state: ClusterState, name: str, near: Callable[[int], VolumeNodeAffinity | None]
+) -> None:
+    """Twice as many volumes of a class as there will be claims, which wait for their first consumer."""
+    waiting_class(state, name, "kubernetes.io/no-provisioner")
+    for number in range(2 * GANGS * SIZE):
         state.set_volume(
             PersistentVolume(
                 ObjectMeta(name=f"disk-{number}"),
                 PersistentVolumeSpec(
                     capacity={"storage": "10Gi"},
                     access_modes=["ReadWriteOnce"],
-                    storage_class_name="local",
-                    node_affinity=near,
+                    storage_class_name=name,
+                    node_affinity=near(number),
                 ),
                 PersistentVolumeStatus("Available"),
             )
         )
-    gangs(state, GANGS, SIZE, lambda name, _, index: claiming_pod(state, "local", name, index))
 
 
 def many_queues(state: ClusterState) -> None:
@@ -616,6 +632,7 @@ PLACING: tuple[tuple[str, Callable[[ClusterState], None]], ...] = (
     ("host ports", host_ports),
     ("claims that wait, provisioned", provisioned_claims),
     ("claims that wait, local volumes", local_claims),
+    ("claims that wait, shared volumes", shared_claims),
     ("1,000 queues", many_queues),
     ("unequal gangs", unequal_gangs),
     ("unequal pods", unequal_pods),

@@ -31,6 +31,7 @@ SLOW = (
     "tests/integration/certs/test_files.py",
     "tests/integration/certs/test_rotation.py",
     "tests/integration/cli/",
+    "tests/integration/controller/test_job_flows_stopped.py",
     "tests/integration/controller/test_stopped.py",
     "tests/integration/embedded/test_official_client.py",
     "tests/integration/webhook/test_broken_off.py",
@@ -60,13 +61,20 @@ ALONE = (
 """Tests on the control plane that measure a process, or whose certificates last for seconds."""
 
 
+REAL = ("tests/e2e/", "tests/frameworks/")
+"""Folders of which each test runs on the control plane or with real frameworks, as does each file `*_controlplane.py`."""
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave unread the files of slow tests where none of them is asked for: reading all takes each worker a second."""
+    """Leave unread the files of which no test is asked for: reading all takes each worker seconds."""
     asked = config.option.markexpr
-    if "not slow" not in asked or " or " in asked or config.rootpath not in collection_path.parents:
+    if " or " in asked or config.rootpath not in collection_path.parents:
         return None
     path = f"{collection_path.relative_to(config.rootpath).as_posix()}/"
-    return True if path.startswith(SLOW) else None
+    slow = "not slow" in asked and path.startswith(SLOW)
+    real = path.startswith(REAL) or path.endswith("_controlplane.py/")
+    unreal = "not controlplane and" in asked and "not frameworks" in asked
+    return True if slow or (real and unreal) else None
 
 
 @pytest.hookimpl(wrapper=True)

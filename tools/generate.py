@@ -13,6 +13,7 @@ GENERATORS: tuple[tuple[str, ...], ...] = (
     ("pumice.api.crds", "charts/pumice/crds"),
     ("tools.webhook_configurations", "charts/pumice/files/webhooks.yaml"),
     ("tools.scheduler_config", "charts/pumice/files/volcano-scheduler.conf"),
+    ("tools.dashboard", "charts/pumice/files/dashboard.json"),
     ("tools.values_schema", "charts/pumice"),
     ("tools.settings_page", "docs/settings.md"),
     ("tools.rules_page", "docs/rules.md"),

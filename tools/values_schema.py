@@ -122,7 +122,10 @@ def schema(values: tuple[Value, ...]) -> Schema:
 
 def _closed(values: tuple[Value, ...]) -> Schema:
     properties = {value.path[-1]: _schema_of(value) for value in values}
-    return {"type": "object", "additionalProperties": False, "properties": properties}
+    closed = {"type": "object", "additionalProperties": False, "properties": properties}
+    # Templates read the keys of these; `helm upgrade --reuse-values` leaves out those that a new version has added.
+    maps = [value.path[-1] for value in values if value.children]
+    return {**closed, "required": maps} if maps else closed
 
 
 def _schema_of(value: Value) -> Schema:

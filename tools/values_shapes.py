@@ -72,6 +72,21 @@ EXPRESSIONS = _array(
 SELECTOR = _object(matchLabels=LABELS, matchExpressions=EXPRESSIONS)
 
 
+WHOLE: Schema = {"type": "integer", "minimum": 0}
+FLAG: Schema = {"type": "boolean"}
+FREE: Schema = {"type": "object"}
+OF_PODS_AND_CONTAINERS: Schema = {
+    "runAsNonRoot": FLAG,
+    "runAsUser": WHOLE,
+    "runAsGroup": WHOLE,
+    "seccompProfile": FREE,
+    "appArmorProfile": FREE,
+    "seLinuxOptions": FREE,
+    "windowsOptions": FREE,
+}
+"""What the security contexts of pods and of containers both have."""
+
+
 def _resource_group() -> Schema:
     """A group as Volcano's admission configuration has it, in Volcano's or Kubernetes' spelling."""
     scalar: Schema = {"type": ["string", "number", "boolean"]}
@@ -184,6 +199,27 @@ SHAPES: dict[str, Callable[[], Schema]] = {
     "pluginNames": lambda: _array(KEY),
     "schedulerName": lambda: NAME,
     "schedulerNames": lambda: _array(NAME),
+    "texts": lambda: TEXTS,
+    "env": lambda: _array(
+        _object(("name",), name={**TEXT, "minLength": 1}, value=TEXT, valueFrom=FREE)
+    ),
+    "podSecurityContext": lambda: _object(
+        **OF_PODS_AND_CONTAINERS,
+        fsGroup=WHOLE,
+        fsGroupChangePolicy=_enum("Always", "OnRootMismatch"),
+        supplementalGroups=_array(WHOLE),
+        supplementalGroupsPolicy=_enum("Merge", "Strict"),
+        seLinuxChangePolicy=_enum("MountOption", "Recursive"),
+        sysctls=_array(_object(("name", "value"), name=TEXT, value=TEXT)),
+    ),
+    "securityContext": lambda: _object(
+        **OF_PODS_AND_CONTAINERS,
+        allowPrivilegeEscalation=FLAG,
+        readOnlyRootFilesystem=FLAG,
+        privileged=FLAG,
+        procMount=TEXT,
+        capabilities=_object(add=TEXTS, drop=TEXTS),
+    ),
     "labels": lambda: LABELS,
     "annotations": lambda: ANNOTATIONS,
     "resourceGroups": lambda: _array(_resource_group()),

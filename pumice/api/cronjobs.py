@@ -8,6 +8,7 @@ from typing import Annotated
 from pumice.api.jobs import JobSpec
 from pumice.api.markers import Marker
 from pumice.api.meta import ApiStruct, ObjectMeta
+from pumice.api.schedules import Calendar, Interval
 
 __all__ = [
     "CONCURRENCY_POLICIES",
@@ -62,7 +63,8 @@ class CronJobSpec(ApiStruct, frozen=True):
             descriptor such as `@daily` or `@every 90m`.
         time_zone: Time zone of the schedule, for example `Europe/Oslo`; that of the controller when
             left out.
-        starting_deadline_seconds: Seconds after which a Job that was due is not made any more.
+        starting_deadline_seconds: Seconds after which a Job that was due is not made any more; less than
+            one counts as one.
         concurrency_policy: What becomes of a Job that still runs when the next one is due: `Allow`
             lets both run, `Forbid` skips the next one, `Replace` deletes the one that runs.
         suspend: Makes no Jobs for the time being.
@@ -132,11 +134,16 @@ class CronJob(ApiStruct, frozen=True):
     status: CronJobStatus = CronJobStatus()
 
 
-def job_name(cron_job: str, moment: float) -> str:
-    """Name of the Job of a run: `<cron job>-<minutes since 1970>`, so that no run happens twice.
+def job_name(cron_job: str, schedule: Calendar | Interval | None, moment: float) -> str:
+    """Name of the Job of a run, which follows from its instant, so that no run happens twice.
+
+    It is `<cron job>-<minutes since 1970>`. Of intervals below a minute it is the seconds, since one minute has several runs.
 
     Args:
         cron_job: Name of the CronJob.
-        moment: UNIX seconds of the time at which the run was due.
+        schedule: Its schedule; None if that cannot be read.
+        moment: UNIX seconds of the instant at which the run was due.
     """
+    if isinstance(schedule, Interval) and schedule.seconds < 60:
+        return f"{cron_job}-{int(moment)}"
     return f"{cron_job}-{int(moment) // 60}"

@@ -75,7 +75,7 @@ def summary(errors: Iterable[FieldError]) -> str:
 def did_you_mean(found: str, candidates: Iterable[str]) -> str:
     """` (did you mean "x"?)` for the closest candidate, or an empty string when none is close.
 
-    For a name or two; whoever may meet many of them has a budget for all (`Suggestions`).
+    For a name or two; where there may be many, share one budget (`Suggestions`).
     """
     return Suggestions().did_you_mean(found, candidates)
 

@@ -76,10 +76,10 @@ class TcpSocket(ApiStruct, frozen=True):
 
 
 class TaskStatus(ApiStruct, frozen=True):
-    """A phase that a task's pods must be in.
+    """A phase that all pods of a task must be in.
 
     Attributes:
-        task_name: Task of the awaited Job.
+        task_name: Task of the target's Job; all of its tasks when left out.
         phase: The phase, for example `Running`.
     """
 
@@ -88,12 +88,12 @@ class TaskStatus(ApiStruct, frozen=True):
 
 
 class Probe(ApiStruct, frozen=True):
-    """What must be true of the awaited Jobs, besides that they completed.
+    """What must be true of the targets that have not completed.
 
     Attributes:
-        http_get_list: Addresses that must answer.
-        tcp_socket_list: Ports that must accept connections.
-        task_status_list: Phases that tasks must be in.
+        http_get_list: Addresses that must answer; not supported.
+        tcp_socket_list: Ports that must accept connections; not supported.
+        task_status_list: Phases that all pods of tasks must be in.
     """
 
     http_get_list: list[HttpGet] | None = None
@@ -106,7 +106,7 @@ class FlowDependsOn(ApiStruct, frozen=True):
 
     Attributes:
         targets: Names of the flows whose Jobs must have completed.
-        probe: What is waited for instead of completion.
+        probe: What is enough of targets that have not completed.
     """
 
     targets: list[str] | None = None
@@ -187,7 +187,7 @@ class FlowCondition(ApiStruct, frozen=True):
     """What was last seen of one of the Jobs.
 
     Attributes:
-        phase: Its phase.
+        phase: Its phase; why there is no Job if something is in its way.
         create_time: When it was made.
         running_duration: How long it has run.
         task_status_count: Its pods by task and pod phase.

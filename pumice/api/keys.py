@@ -18,6 +18,10 @@ PARTITION_ID = "volcano.sh/partition-id"
 QUEUE_NAME = "volcano.sh/queue-name"
 OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
 
+# Set on the Jobs of JobFlows, as labels and annotations: `<namespace>.<name>` of what they were made from.
+CREATED_BY_JOB_FLOW = "volcano.sh/createdByJobFlow"
+CREATED_BY_JOB_TEMPLATE = "volcano.sh/createdByJobTemplate"
+
 # Set on namespaces by the API server.
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
@@ -26,6 +30,9 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAME_VOLCANO = "scheduling.volcano.sh/group-name"
 GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 NAMESPACE_QUEUE = "scheduling.volcano.sh/queue-name"
+"""Annotation of a namespace, and of pods of other owners: the queue of their PodGroups."""
+NETWORK_TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
+NETWORK_TOPOLOGY_HIGHEST_TIER = "volcano.sh/network-topology-highest-tier"
 QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 # Task topology.
@@ -59,11 +66,14 @@ ROOT_QUEUE = "root"
 # Pods by resource group.
 RESOURCE_GROUP = "volcano.sh/resource-group"
 
+# Set on Jobs by the controller of CronJobs.
+CRON_JOB_SCHEDULED = "volcano.sh/cronjob-scheduled-timestamp"
+
 HCCL_RANK = "hccl/rankIndex"
 
 # Ours.
 WIRED = "pumice.dev/wired"
-"""On a pod: the plugins that have been applied, so that nobody applies them again."""
+"""On a pod: the plugins that have been applied, so that they are not applied again."""
 PLUGINS = "pumice.dev/plugins"
 """On a pod template of a foreign controller: the plugins that it wants."""
 TASKS = "pumice.dev/tasks"
@@ -78,6 +88,10 @@ ADMISSION = "pumice.dev/admission"
 """Label of a pod of a Job; see `ADMISSION_UNNEEDED`."""
 ADMISSION_UNNEEDED = "unneeded"
 """Its value on a pod without any annotation that our admission of pods could act on; it is not asked about such a pod."""
+ONCE_PER_LOCAL_DAY = "pumice.dev/once-per-local-day"
+"""On a CronJob: `true` makes up for local times that a change of the clock skips, and ignores those that it repeats."""
+SCHEDULE_SEEN = "pumice.dev/schedule-seen"
+"""On a CronJob, by the controller: a fingerprint of its schedule, and since when it is that one if it was edited."""
 RUN_DURATION = "pumice.dev/run-duration"
 """On a pod of a simulated node: how long it runs before it succeeds, for example `2s`."""
 EXIT_CODE = "pumice.dev/exit-code"

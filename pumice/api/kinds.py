@@ -95,6 +95,12 @@ JOB_SET = Kind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", True, (), Tru
 LEADER_WORKER_SET = Kind(
     "leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets", True, ("lws",), True
 )
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), True)
+STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets", True, ("sts",), True)
+DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets", True, ("ds",), True)
+REPLICATION_CONTROLLER = Kind(
+    "", "v1", "ReplicationController", "replicationcontrollers", True, ("rc",), True
+)
 PERSISTENT_VOLUME_CLAIM = Kind(
     "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("pvc",), True
 )

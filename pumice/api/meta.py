@@ -24,7 +24,7 @@ class ApiStruct(
 ):
     """Base of everything read from an API server: camelCase on the wire, unknown fields ignored.
 
-    These structs are a frozen *view*: they name what Pumice reads. Whoever changes an object works on its
+    These structs are a frozen *view*: they name what Pumice reads. Code that changes an object works on its
     raw JSON, so that fields younger than Pumice survive. What JSON says is a tree, which the garbage collector need
     not search for cycles: a cluster has millions of these objects.
     """

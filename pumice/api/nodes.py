@@ -54,7 +54,7 @@ class Node(ApiStruct, frozen=True):
 
 
 class PriorityClass(ApiStruct, frozen=True):
-    """A named priority; the one with `global_default` counts for whoever names none."""
+    """A named priority; the one with `global_default` applies to pods that name none."""
 
     api_version: str = ""
     kind: str = ""

@@ -1,6 +1,6 @@
 """The parts of a Pod that admission, controller and scheduler read.
 
-A 4 KB pod event decodes into these structs in a few microseconds; whoever builds or edits a pod
+A 4 KB pod event decodes into these structs in a few microseconds. Code that builds or edits a pod
 works on its raw JSON instead.
 """
 

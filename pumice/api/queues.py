@@ -61,7 +61,7 @@ class QueueAffinity(ApiStruct, frozen=True):
 
 
 class Guarantee(ApiStruct, frozen=True):
-    """Resources that nobody else may take.
+    """Resources that no other queue may take.
 
     Attributes:
         resource: The resources.
@@ -93,7 +93,7 @@ class QueueSpec(ApiStruct, frozen=True):
         deserved: Share that is given back when others claim it.
         reclaimable: Whether others may take back what exceeds the deserved share.
         extend_clusters: Other clusters that may take its Jobs.
-        guarantee: Resources that nobody else may take.
+        guarantee: Resources that no other queue may take.
         affinity: Node groups that its pods may run on.
         type: Free text.
         parent: Queue above it; `root` when left out.
@@ -131,6 +131,7 @@ class QueueStatus(ApiStruct, frozen=True):
 
     Attributes:
         state: `Open` takes PodGroups, the other states do not.
+        message: Why it is closed, or what is wrong with it.
         unknown: PodGroups in phase Unknown.
         pending: PodGroups in phase Pending.
         running: PodGroups in phase Running.
@@ -141,6 +142,7 @@ class QueueStatus(ApiStruct, frozen=True):
     """
 
     state: Annotated[str, Marker(enum=STATES)] = ""
+    message: str = ""
     unknown: int = 0
     pending: int = 0
     running: int = 0
@@ -166,7 +168,7 @@ class Queue(ApiStruct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes new PodGroups; a Queue that nobody has initialised yet counts as open."""
+        """Whether it takes new PodGroups; a Queue without a state counts as open."""
         return self.status.state in ("", "Open")
 
     @property

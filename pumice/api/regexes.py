@@ -1,7 +1,7 @@
 r"""Regular expressions as Go has them: RE2, which neither looks around nor back, and never takes long.
 
-To match never takes long; to compile takes as long as the program is that becomes of a pattern, and `\pL{400}`
-becomes one of half a million instructions. Whoever judges many patterns looks at their size.
+Matching is fast. Compiling takes time in proportion to the size of the compiled program, and `\pL{400}` compiles to half a
+million instructions. Callers that compile many patterns must limit their size.
 """
 
 import re

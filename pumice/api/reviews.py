@@ -45,8 +45,7 @@ ALL_WARNING_CHARACTERS = 4096 - 2 * WARNING_CHARACTERS
 rest without a word; the difference is left to other webhooks."""
 
 MOST_CAUSES = 1000
-"""Of a denial; more are not looked for. Whoever has so many will come again anyway, and kubectl prints a
-line for each."""
+"""Causes of a denial; further problems are not looked for. kubectl prints a line for each cause."""
 
 _PROBLEMS_SHOWN = 20
 """In the message of a denial; its causes hold the others."""

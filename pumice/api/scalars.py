@@ -81,7 +81,7 @@ def plain(text: str) -> Scalar:
     except ScalarError:
         raise
     except ValueError:
-        pass  # nothing but underscores, or more digits than anybody counts
+        pass  # nothing but underscores, or too many digits
     return text
 
 

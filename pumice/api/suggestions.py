@@ -1,9 +1,8 @@
 """Suggestions: which name was probably meant.
 
-To compare names takes time, and whoever writes a manifest decides how many there are, how long they are
-and with how many others each must be compared. So whoever makes suggestions has a budget of work; when it
-is spent, problems are told without a suggestion. Work is counted, not timed: the same names make the same
-suggestions on every machine.
+Comparing names takes time, and a manifest can hold any number of them. So suggestions have a budget of work; when it is
+spent, problems are reported without a suggestion. Work is counted, not timed: the same names give the same suggestions on
+every machine.
 """
 
 from collections.abc import Iterable

@@ -7,10 +7,11 @@ a manifest is judged the same at every desk and in every image.
 import re
 from functools import cache
 from importlib import resources
+from zoneinfo import ZoneInfo
 
 from pumice.api.fields import did_you_mean
 
-__all__ = ["time_zone_problem", "time_zones"]
+__all__ = ["time_zone", "time_zone_problem", "time_zones"]
 
 _PART = re.compile(r"[A-Za-z._0-9+-]{1,14}")
 
@@ -20,6 +21,20 @@ def time_zones() -> frozenset[str]:
     """Every name of a time zone, old names included."""
     listed = resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8")
     return frozenset(listed.split())
+
+
+@cache
+def time_zone(name: str) -> ZoneInfo:
+    """A time zone of the database that Pumice brings along; an empty name is UTC, as in Go.
+
+    Raises:
+        ValueError: There is none of that name; the message says why.
+    """
+    if name and (problem := time_zone_problem(name)):
+        raise ValueError(problem)
+    parts = (name or "UTC").split("/")
+    with resources.files("tzdata").joinpath("zoneinfo", *parts).open("rb") as data:
+        return ZoneInfo.from_file(data, key=name or "UTC")
 
 
 def time_zone_problem(name: str) -> str | None:

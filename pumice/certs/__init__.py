@@ -1,4 +1,4 @@
-"""Serving certificates of the webhook: made, trusted, served and renewed without anybody's help.
+"""Serving certificates of the webhook: created, trusted, served and renewed automatically.
 
 The API server trusts a webhook by the `caBundle` in the webhook's configuration. Pumice keeps two
 certificate authorities in one Secret, the one that signs now and the one that will sign next, has both

@@ -194,7 +194,7 @@ class Authority(_Pair):
         return Leaf(builder.sign(self.key, hashes.SHA256()), key)
 
     def _identifier(self) -> x509.SubjectKeyIdentifier:
-        """How leaves name the key that signed them; a CA that somebody else made may not say it."""
+        """How leaves name the key that signed them; a CA made by another tool may lack it."""
         try:
             found = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
         except x509.ExtensionNotFound:

@@ -1,8 +1,8 @@
 """Keeping `caBundle` right: what webhook configurations trust is what the Secret says.
 
 A bundle that was set once does not stay: an upgrade or a GitOps tool applies the manifest again and
-with it an empty `caBundle`. So the configurations are watched, and whoever injects is told of every
-change. It then reads the Secret again before it injects: two replicas that each insisted on the bundle
+with it an empty `caBundle`. So the configurations are watched, and every change is reported to
+the injector. It then reads the Secret again before it injects: two replicas that each insisted on the bundle
 they knew would undo each other's work while a rotation is on its way.
 
 Only the named configurations are read and written. Watching one object by its name

@@ -10,12 +10,12 @@ timers.
 
 Each process signs a short-lived leaf of its own with the CA that all share, and keeps it in memory: a
 leaf is never written anywhere, and two replicas need to agree on the authorities only. They agree by
-the Secret's resourceVersion: when two write at once, one is told of the conflict, reads again and takes
+the Secret's resourceVersion: when two write at once, one gets a conflict, reads again and takes
 what the other wrote.
 
 A Secret that is deleted while a process runs is put back as that process remembers it, so that neither
 the leaves in use nor the bundle change. A process that remembers nothing makes new authorities. Of a
-Secret that is spoilt in part, what is sound is used. Whatever happened to it, every CA of ours that the
+Secret that is damaged in part, the valid part is used. Whatever happened to it, every CA of ours that the
 configurations trust stays trusted, because another process may be serving a leaf of it.
 
 While the Secret can be neither read nor written (rights taken away, `immutable: true`), leaves are
@@ -158,7 +158,7 @@ class Keeper:
             changing.cancel()
 
     def _serve(self, bundle: Bundle, moment: float) -> None:
-        """Serve another leaf if it is time and nobody would refuse it."""
+        """Serve another leaf if it is time and every client would accept it."""
         settled = self._settled(bundle, moment)
         if not leaf_is_due(self._leaf, bundle, self._settings, moment):
             return
@@ -227,7 +227,7 @@ class Keeper:
         if reading.problems or reading.bundle is None or bundle.trust != reading.bundle.trust:
             await self._write(secret, bundle)
         for problem in reading.problems:
-            logger.warning("Secret %s was spoilt: %s", name, problem)
+            logger.warning("Secret %s was damaged: %s", name, problem)
         if restored:
             logger.warning("Secret %s had lost its authorities; they are put back", name)
         for step in steps:
@@ -245,7 +245,7 @@ class Keeper:
         )
 
     async def _in_use(self, moment: float) -> tuple[x509.Certificate, ...]:
-        """CAs of ours, beside the Secret's, whose leaves somebody may be serving.
+        """CAs of ours, beside the Secret's, whose leaves another replica may be serving.
 
         They are those that this process remembers and those that the configurations trust.
         """

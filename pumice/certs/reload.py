@@ -1,7 +1,7 @@
 """The certificate that is served, replaceable while serving.
 
 `ssl.SSLContext.load_cert_chain` on a live context changes what the next handshake presents and leaves
-open connections alone. A pair is first tried on a context that nobody uses: a certificate with the
+open connections alone. A pair is first tried on an unused context: a certificate with the
 wrong key would otherwise leave the live one with half of each. The last good pair stays when a new one
 cannot be read.
 
@@ -123,7 +123,7 @@ class ServingCertificate:
 
 
 class FileReloader:
-    """Serves a pair of files that somebody else renews (cert-manager, `--tls-cert-file`).
+    """Serves a pair of files that another tool renews (cert-manager, `--tls-cert-file`).
 
     Files are read every few seconds and compared: kubelet swaps whole folders under a mounted Secret,
     which defeats watching the files themselves. Two replicas need no leader for it.

@@ -2,7 +2,7 @@
 
 Two judges. For certificates of our own, a whole path validation by the cryptography library (signatures,
 key identifiers, validity, usage, name), stricter than what Go and OpenSSL ask for, at a moment that is an
-argument. For certificates that somebody else makes, and may make as loosely as Go allows, a handshake
+argument. For certificates made by other tools, possibly as loosely as Go allows, a handshake
 in memory with OpenSSL.
 """
 

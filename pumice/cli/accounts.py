@@ -21,7 +21,7 @@ from pumice.scheduler import Config
 from pumice.scheduler.advice import advise
 from pumice.scheduler.simulate import Simulation, WorldError
 
-__all__ = ["of_job", "of_pod", "of_queue", "waiting_gangs"]
+__all__ = ["events_about", "of_job", "of_pod", "of_queue", "waiting_gangs"]
 
 _NOT_STARTED = ("", "Pending", "Inqueue")
 _SCHEDULER = ("volcano",)
@@ -51,7 +51,7 @@ def of_job(job: Job, seen: Observed, config: Config, now: float) -> Account:
         "podGroup": _podgroup(group),
         **_gang(group, pods, seen, config, now),
         "pods": [_pod(pod) for pod in pods],
-        "events": _told(seen.events, uids),
+        "events": events_about(seen.events, uids),
         "notAllowed": seen.forbidden,
     }
 
@@ -88,7 +88,7 @@ def of_pod(pod: Pod, seen: Observed, config: Config, now: float) -> Account:
         "nominatedNode": pod.status.nominated_node_name,
         "podGroup": _podgroup(group),
         **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
-        "events": _told(seen.events, {pod.metadata.uid}),
+        "events": events_about(seen.events, {pod.metadata.uid}),
         "notAllowed": seen.forbidden,
     }
 
@@ -260,7 +260,7 @@ def _position(pod: Pod) -> tuple[str, int, str]:
     return task, number_in(index) or 0, pod.metadata.name
 
 
-def _told(events: Sequence[Account], uids: set[str]) -> list[Account]:
+def events_about(events: Sequence[Account], uids: set[str]) -> list[Account]:
     """Events about objects, oldest first."""
     told = []
     for event in events:

@@ -34,7 +34,7 @@ class AdmissionServer:
         admission: How strict to be.
         plugin_settings: What the cluster's operator has decided about job plugins.
         paths: Where reviews are answered; everywhere when None.
-        files: Certificate and key that somebody else renews.
+        files: Certificate and key that another tool renews.
         listening: Where to listen and how to end.
         conf: File of resource groups.
         view: Objects from files; None where there is a cluster.

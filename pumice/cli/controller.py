@@ -1,11 +1,15 @@
 """`pumice controller`: the Job controller as a process."""
 
+import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pumice.api.jobs import DEFAULT_MAX_PODS
+from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cli.components import identity, read_lease_times, report_ignored, run_worker
+from pumice.cli.exits import UserError
 from pumice.cli.logs import Level
 from pumice.cli.options import (
     Kubeconfig,
@@ -23,11 +27,12 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.controller.loop import ControllerWorker
 
-__all__ = ["EXAMPLES", "controller"]
+__all__ = ["EXAMPLES", "controller", "discovery_of"]
 
 EXAMPLES = (
     "pumice controller --kubeconfig ~/.kube/config --no-leader-elect",
     "pumice controller --metrics-port 8081",
+    "pumice controller --controllers '*,-gc-controller'",
     "pumice controller --set wait-image=registry.example/busybox:1.36",
 )
 
@@ -49,7 +54,7 @@ Secrets = Annotated[
     ),
 ]
 Workers = Annotated[
-    int, typer.Option("--worker-threads", min=1, help="Jobs that are worked on at once.")
+    int, typer.Option("--worker-threads", min=1, help="Objects that a controller works on at once.")
 ]
 MaxPodsPerJob = Annotated[
     int,
@@ -57,6 +62,27 @@ MaxPodsPerJob = Annotated[
         min=1,
         help="Pods that a Job may ask for, and an object of another controller whose pods plugins wire; "
         "nothing is made of one that asks for more.",
+    ),
+]
+Controllers = Annotated[
+    str,
+    typer.Option(
+        help="Controllers that run, separated by commas: a name, -name for all but this one, * for all.",
+    ),
+]
+SchedulerName = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheduler-name",
+        help="Schedulers whose pods get PodGroups if other controllers made them (volcano). Repeat it for several.",
+        show_default=False,
+    ),
+]
+Inherit = Annotated[
+    bool,
+    typer.Option(
+        "--inherit-owner-annotations/--no-inherit-owner-annotations",
+        help="Let these PodGroups follow annotations of the pods' owners, too.",
     ),
 ]
 CheckJobs = Annotated[
@@ -84,7 +110,10 @@ def controller(
     server: Server = None,
     namespace: Namespace = None,
     secrets: Secrets = True,
+    controllers: Controllers = "*",
     workers: Workers = 8,
+    scheduler_name: SchedulerName = None,
+    inherit_owner_annotations: Inherit = True,
     max_pods_per_job: MaxPodsPerJob = DEFAULT_MAX_PODS,
     check_jobs: CheckJobs = False,
     leader_elect: LeaderElect = True,
@@ -96,9 +125,11 @@ def controller(
     log_level: LogLevel = Level.INFO,
     settings: PluginSettings = None,
 ) -> None:
-    """Run the controller: Jobs become PodGroups and pods.
+    """Run the controllers: Jobs become PodGroups and pods.
 
-    Any number of these processes may run; one of them leads.
+    Any number of these processes may run; one of them leads. HyperNodes are discovered as the ConfigMap
+    HELM_RELEASE_NAME-controller-configmap in KUBE_POD_NAMESPACE says (volcano-controller-configmap in volcano-system
+    without these variables).
     """
     from pumice.cli import lean
 
@@ -106,7 +137,12 @@ def controller(
         from pumice.cli import logs
         from pumice.cli.court import job_check, read_plugin_settings, registry
         from pumice.controller.loop import ControllerSettings, ControllerWorker
+        from pumice.controller.loop.selection import SelectionError, selected
 
+    try:
+        running = selected(each.strip() for each in controllers.split(","))
+    except SelectionError as error:
+        raise UserError(f"--controllers: {error}") from None
     chosen = read_plugin_settings(settings, "--set")
     level, ignored = logs.verbosity(log_level, context.args)
     logs.configure(level=level)
@@ -117,6 +153,7 @@ def controller(
 
     def make(client: "Client") -> "ControllerWorker":
         process = ControllerSettings(
+            controllers=running,
             workers=workers,
             namespace=namespace,
             secrets=secrets,
@@ -126,8 +163,18 @@ def controller(
             identity=identity(),
             plugins=chosen,
             check=check,
+            scheduler_names=tuple(scheduler_name or (DEFAULT_SCHEDULER,)),
+            inherit_owner_annotations=inherit_owner_annotations,
+            discovery=discovery_of(os.environ),
             max_pods_per_job=max_pods_per_job,
         )
         return ControllerWorker(client, plugins, process)
 
     run_worker(kubeconfig, server, metrics_port, make)
+
+
+def discovery_of(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Namespace and name of the ConfigMap about HyperNodes, which Volcano's chart tells its controller in this way."""
+    release = environment.get("HELM_RELEASE_NAME") or "volcano"
+    namespace = environment.get("KUBE_POD_NAMESPACE") or "volcano-system"
+    return namespace, f"{release}-controller-configmap"

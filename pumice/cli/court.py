@@ -111,7 +111,7 @@ def read_groups(file: str | None) -> "ResourceGroups":
 def snapshot(state: Iterable[Raw], *, whole: bool = False) -> "Snapshot":
     """A state as admission sees it; queues `root` and `default` are there without being given.
 
-    Where no queue is given at all, nobody can tell which exist: naming one is then a warning.
+    Where no queue is given at all, it is unknown which exist: naming one is then a warning.
 
     Args:
         state: The objects.

@@ -108,6 +108,7 @@ async def dev_cluster(
         registrations=REGISTRATIONS,
         port=port,
         timings=timings,
+        workloads=True,
         security=security,
     )
     view.store = cluster.store

@@ -17,7 +17,7 @@ tenth of the start. Pumice's connections have contexts of their own; without aut
 
 _YOUNG_OBJECTS = 10_000
 """How many more objects than before there must be for the collector to look for circles among them. One
-request makes a thousand and leaves none, so that a look at the usual 700 would be in vain every time."""
+request makes a thousand and leaves none, so that a collection at the usual 700 would find nothing every time."""
 
 
 @contextmanager

@@ -151,7 +151,7 @@ def _need_hypothesis(folder: str) -> None:
     try:
         import hypothesis  # noqa: F401
     except ImportError:
-        raise UserError("check needs hypothesis: pip install 'pumice[check]'") from None
+        raise UserError("check needs hypothesis: pip install hypothesis") from None
 
 
 def _as_json(name: str, results: list["Result"]) -> dict[str, Any]:

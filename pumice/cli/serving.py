@@ -93,7 +93,7 @@ def _settings(client: Client, names: Names) -> "CertSettings":
 
 
 def from_files(certificate: Path | None, key: Path | None) -> FileCertificates | None:
-    """Certificates that somebody else renews; None where no files are given.
+    """Certificates that another tool renews; None where no files are given.
 
     Raises:
         UserError: There is no usable pair.

@@ -36,7 +36,7 @@ TlsCertificate = Annotated[
     typer.Option(
         "--tls-cert-file",
         metavar="FILE",
-        help="Certificate to serve, renewed by somebody else.",
+        help="Certificate to serve, renewed by another tool.",
         show_default=False,
     ),
 ]

@@ -1,6 +1,6 @@
 """Who we are to an API server: the headers that sign a request in.
 
-`headers()` is asked before every request and must be cheap; `refused()` is told of a 401 and says
+`headers()` is asked before every request and must be cheap; `refused()` is called after a 401 and says
 whether other credentials may be had, so that the request is worth one more try.
 """
 
@@ -70,7 +70,7 @@ class StaticCredentials:
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else keeps fresh, as in a pod."""
+    """A bearer token in a file that is kept fresh from outside, as in a pod."""
 
     def __init__(
         self,

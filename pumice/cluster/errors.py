@@ -1,7 +1,7 @@
 """What an API server answers when it does not do as asked.
 
-One class a reaction: whoever catches `Conflict` reads again and repeats, `AlreadyExists` adopts,
-`Gone` lists anew, and so on. Everything else is a plain `ApiError`. The text names the verb, the path
+One class for each reaction of a caller: `Conflict` means to read again and repeat, `AlreadyExists` to adopt,
+`Gone` to list anew, and so on. Everything else is a plain `ApiError`. The text names the verb, the path
 and the server's own words, so that a log line suffices.
 """
 

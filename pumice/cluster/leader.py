@@ -1,6 +1,6 @@
 """One of several processes leads, by holding a Lease.
 
-The rules are client-go's. A candidate takes a Lease that nobody holds, or whose holder has not renewed
+The rules are client-go's. A candidate takes a Lease that has no holder, or whose holder has not renewed
 it for a lease duration *as seen by the candidate's own clock* (clocks of machines differ, so the
 times written in the Lease are for people). The holder renews every retry period; when it has not
 managed to for the renew deadline it stops leading, while others still believe in its lease:
@@ -126,7 +126,7 @@ class LeaderElection:
 
     @property
     def leader(self) -> str:
-        """Who held the Lease when it was last seen; empty for nobody."""
+        """Holder of the Lease when it was last seen; empty if there was none."""
         return _holder(self._lease)
 
     async def run(self, while_leading: Callable[[], Awaitable[None]]) -> None:
@@ -215,7 +215,7 @@ class LeaderElection:
                 logger.error("%s: not renewed for %.0f s", self._name, self._times.renew_deadline)
                 self._renewed_at = None
             elif not await self._try(remaining) and self.leader not in ("", self.identity):
-                self._renewed_at = None  # somebody else holds it: there is nothing to wait for
+                self._renewed_at = None  # another process holds it: there is nothing to wait for
 
     async def _try(self, patience: float | None = None) -> bool:
         """Take or renew the Lease once; True when this process holds it afterwards."""

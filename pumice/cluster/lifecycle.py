@@ -80,7 +80,7 @@ async def run_until_stopped(
     Args:
         tasks: In the order of starting; they are stopped in the reverse order.
         stop: Stops everything when set; signals set it too.
-        signals: Which signals stop; none where somebody else handles them.
+        signals: Which signals stop; none where the caller handles them.
 
     Raises:
         TaskEndedError: When a task returned.

@@ -113,7 +113,7 @@ class ObjectStore(Generic[T]):
         return [self._objects[each] for each in self._indexes[name].find(key)]
 
     def subscribe(self, callback: Subscriber[T]) -> Callable[[], None]:
-        """Be told of every change; what is known already is told at once, as ADDED.
+        """Report every change to a callback; what is known already is reported at once, as ADDED.
 
         Callbacks run inside the cache's task, one after the other: they must be quick. One that
         raises is logged and stays subscribed. Where much may be known, use `replay`.

@@ -1,7 +1,7 @@
 """HTTP with one API server: a session of kept connections, credentials, time limits, repetition.
 
 Reads are repeated when the connection breaks or the server asks for patience (429, 500 to 504).
-Writes are not: whoever writes knows whether doing it twice is harmless. Every failure is an
+Writes are not: only the caller knows whether sending one twice is harmless. Every failure is an
 `ApiError`, chained to what caused it.
 
 Writes that only a leader may send are asked about at the last moment, by `may_write`. A request may wait for a

@@ -1,6 +1,6 @@
 """Events, read off what exists.
 
-Volcano raises an event at the moment at which it sees a change, and what happens while nobody looks is
+Volcano raises an event at the moment at which it sees a change, and what happens while no controller runs is
 lost. Here an event is a fact about the present: a pod *is* failed, a task *is* complete. It stays true
 until something was done about it, also over a restart of the controller, and it says since when, so that
 policies with a timeout need no timer.

@@ -52,7 +52,7 @@ def settle_keys(
     Args:
         job: The Job's metadata.
         secrets: What is wanted.
-        present: Objects of the Job's namespace, whoever owns them.
+        present: Objects of the Job's namespace, of any owner.
         pods: Whether the Job has pods, which may hold the keys.
         kind: The Job's kind.
 

@@ -3,7 +3,7 @@
 What must be removed follows from the phase, which was written before anything is removed, and in a
 restart from the note that was written with it. A pass therefore only looks at what is still there.
 
-A Job that has ended keeps its finished pods, whose logs somebody may want, and its claims. Its PodGroup
+A Job that has ended keeps its finished pods, whose logs may still be wanted, and its claims. Its PodGroup
 and what its plugins wanted are removed once nothing runs any more; a Job that is resumed gets them anew.
 """
 
@@ -35,6 +35,9 @@ from pumice.controller.situation import Situation
 from pumice.controller.status import INVALID
 
 __all__ = ["judged", "kill", "restart"]
+
+AWAITED_SECONDS = 1.0
+"""How long until it is seen whether a JobFlow has noted the end of a Job."""
 
 
 def kill(case: Situation) -> Plan:
@@ -133,14 +136,15 @@ def _expiry(case: Situation) -> RequeueAfter | None:
     """When `ttlSecondsAfterFinished` is over; None when that is never."""
     ttl = case.job.spec.ttl_seconds_after_finished
     finished = parse_time(case.job.status.state.last_transition_time)
-    if ttl is None or finished is None or case.phase not in FINISHED:
+    if not case.limits.expire or ttl is None or finished is None or case.phase not in FINISHED:
         return None
-    return RequeueAfter(max(0.0, finished + ttl - case.now))
+    earliest = AWAITED_SECONDS if case.observed.awaited else 0.0
+    return RequeueAfter(max(earliest, finished + ttl - case.now))
 
 
 def _forget(case: Situation) -> DeleteObject:
     meta = case.job.metadata
-    # The resourceVersion makes sure that nobody has changed the time to live meanwhile.
+    # The resourceVersion makes sure that the time to live has not changed meanwhile.
     return DeleteObject(
         JOB,
         meta.namespace,

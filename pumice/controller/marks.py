@@ -24,7 +24,7 @@ DOUBTS = "pumice.dev/plugin-warnings"
 """Key of the note of what is doubtful about plugins."""
 
 _LONGEST = 1000
-"""Characters of that note; whoever reads more would rather ask `pumice lint`."""
+"""Characters of that note; `pumice lint` shows all of it."""
 
 _LASTING = (commands.NOTE, DOUBTS, START, COMPLETION)
 _LIVING = (

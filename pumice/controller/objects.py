@@ -1,7 +1,7 @@
 """Objects that a Job's plugins and volumes want, next to its pods: Services, ConfigMaps, claims.
 
 They are kept as wanted on every pass while the Job lives, survive restarts, and go when the Job has
-ended. An object of the same name that is not the Job's is somebody's: it is never changed, never
+ended. An object of the same name that is not the Job's is never changed, never
 removed, and the Job waits and says so.
 """
 
@@ -29,7 +29,7 @@ class UnknownKindError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A name that the Job needs and somebody else has.
+    """A name that the Job needs and that an object of another owner has.
 
     Attributes:
         kind: Kind of the object.
@@ -57,7 +57,7 @@ class Settled:
     Attributes:
         creates: Objects that are missing.
         updates: Objects that differ.
-        conflicts: Names that somebody else has.
+        conflicts: Names that objects of other owners have.
     """
 
     creates: tuple[CreateObject, ...]
@@ -102,7 +102,7 @@ def settle(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> Se
     Args:
         job: The Job's metadata.
         wanted: Manifests as `owned` returns them, of kinds that Pumice knows.
-        present: Objects of the Job's namespace, whoever owns them.
+        present: Objects of the Job's namespace, of any owner.
     """
     found = _by_identity(present)
     creates: list[CreateObject] = []

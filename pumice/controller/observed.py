@@ -28,7 +28,7 @@ class Trouble:
 class Observed:
     """A Job and everything around it.
 
-    Whatever is listed may belong to somebody else; `reconcile` looks at the owners itself.
+    Listed objects may have other owners; `reconcile` looks at the owners itself.
 
     Attributes:
         job: The Job as stored.
@@ -41,6 +41,7 @@ class Observed:
         queue: The Job's queue, when it exists.
         priorities: PriorityClass values by name.
         trouble: Why the last plan could not be carried out.
+        awaited: Whether the Job's JobFlow has not noted its end yet; it would run a Job again that is gone before.
     """
 
     job: Raw
@@ -52,3 +53,4 @@ class Observed:
     queue: Queue | None = None
     priorities: Mapping[str, int] = field(default_factory=dict)
     trouble: Trouble | None = None
+    awaited: bool = False

@@ -10,7 +10,7 @@ from typing import Any
 from pumice.api.kinds import JOB, Kind
 from pumice.api.meta import ObjectMeta, Raw, controller_of
 
-__all__ = ["controller_reference", "controls", "controls_raw", "described"]
+__all__ = ["controller_raw", "controller_reference", "controls", "controls_raw", "described"]
 
 
 def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
@@ -38,16 +38,17 @@ def controls(job: ObjectMeta, meta: ObjectMeta) -> bool:
 
 def controls_raw(job: ObjectMeta, obj: Raw) -> bool:
     """The same for an object that is raw JSON."""
-    return bool(job.uid) and _controller(obj).get("uid") == job.uid
+    return bool(job.uid) and controller_raw(obj).get("uid") == job.uid
 
 
 def described(obj: Raw) -> str:
-    """Who controls an object, for a message: `Deployment web`, or `nobody`."""
-    owner = _controller(obj)
-    return f"{owner.get('kind')} {owner.get('name')}" if owner else "nobody"
+    """Who controls an object, for a message: `Deployment web`, or `no controller`."""
+    owner = controller_raw(obj)
+    return f"{owner.get('kind')} {owner.get('name')}" if owner else "no controller"
 
 
-def _controller(obj: Raw) -> dict[str, Any]:
+def controller_raw(obj: Raw) -> dict[str, Any]:
+    """The owner reference of an object's controller; empty if it has none."""
     for owner in (obj.get("metadata") or {}).get("ownerReferences") or ():
         if isinstance(owner, dict) and owner.get("controller"):
             return owner

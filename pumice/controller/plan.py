@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CreateObject:
-    """Create an object; its name is taken already when somebody else was faster.
+    """Create an object; an object of that name may exist by then.
 
     Attributes:
         kind: Its kind.
@@ -55,7 +55,7 @@ class UpdateObject:
 
     Attributes:
         kind: Its kind.
-        namespace: Its namespace.
+        namespace: Its namespace; empty for kinds that have none.
         name: Its name.
         patch: The patch; `metadata.uid`, and where it matters `metadata.resourceVersion`, guard it.
     """
@@ -72,7 +72,7 @@ class DeleteObject:
 
     Attributes:
         kind: Its kind.
-        namespace: Its namespace.
+        namespace: Its namespace; empty for kinds that have none.
         name: Its name.
         uid: Which incarnation.
         propagation: What becomes of its dependents, the kind's default when None.
@@ -89,11 +89,11 @@ class DeleteObject:
 
 @dataclass(frozen=True, slots=True)
 class RequireObject:
-    """Go on only if an object exists that the Job needs and somebody else makes.
+    """Go on only if an object exists that is needed and that others make.
 
     Attributes:
         kind: Its kind.
-        namespace: Its namespace.
+        namespace: Its namespace; empty for kinds that have none.
         name: Its name.
         reason: One word to tell the user when it does not exist.
         message: One sentence.
@@ -108,13 +108,13 @@ class RequireObject:
 
 @dataclass(frozen=True, slots=True)
 class RequireAbsent:
-    """Go on only if an object of the Job, which the caches do not show, does not exist.
+    """Go on only if an owned object, which the caches do not show, does not exist.
 
-    A cache that was filled a moment ago may be older than the Job.
+    A cache that was filled a moment ago may be older than the owner.
 
     Attributes:
         kind: Its kind.
-        namespace: Its namespace.
+        namespace: Its namespace; empty for kinds that have none.
         name: Its name.
     """
 
@@ -125,7 +125,9 @@ class RequireAbsent:
 
 @dataclass(frozen=True, slots=True)
 class PatchStatus:
-    """Replace the Job's status, unless the Job changed since it was observed.
+    """Replace the status of the object that the plan is for, unless that changed since it was observed.
+
+    A merge patch of what differs is sent, with the resourceVersion.
 
     Attributes:
         status: All of the new status.
@@ -136,7 +138,7 @@ class PatchStatus:
 
 @dataclass(frozen=True, slots=True)
 class RecordEvent:
-    """Tell the Job's user that something happened.
+    """Record an event about the object that the plan is for.
 
     Attributes:
         type: `Normal` or `Warning`.
@@ -151,7 +153,7 @@ class RecordEvent:
 
 @dataclass(frozen=True, slots=True)
 class RequeueAfter:
-    """Look at the Job again, even if nothing changes.
+    """Look at the object that the plan is for again, even if nothing changes.
 
     Attributes:
         seconds: When.

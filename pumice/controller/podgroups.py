@@ -35,6 +35,7 @@ __all__ = [
     "LAST_APPLIED",
     "condition_of",
     "is_current",
+    "note_of_copies",
     "phase_of",
     "queue_of",
     "update",
@@ -84,7 +85,7 @@ def wanted(
         for key, text in (dict(meta.annotations or {}) | dict(annotations or {})).items()
         if key not in (LAST_APPLIED, COPIED)
     }
-    noted = {COPIED: _listed(labels, copied)} if labels or copied else {}
+    noted = note_of_copies(labels, copied)
     succeeded = lost or {}
     minimum = max(min(minimum, 1), minimum - sum(succeeded.values()))
     spec: Raw = {
@@ -139,6 +140,12 @@ def update(stored: Raw, target: Raw) -> Raw:
     return patch
 
 
+def note_of_copies(labels: Iterable[str], annotations: Iterable[str]) -> dict[str, str]:
+    """The annotation that lists what a group has from its owner; none when that is nothing."""
+    listed = f"{','.join(sorted(labels))};{','.join(sorted(annotations))}"
+    return {COPIED: listed} if listed != ";" else {}
+
+
 def is_current(stored: Raw, target: Raw) -> bool:
     """Whether a stored group speaks of the Job's present incarnation."""
     return _version(stored) == _version(target)
@@ -173,10 +180,6 @@ def condition_of(group: Raw) -> tuple[str, str] | None:
     if newest.get("type") == "Scheduled":
         return None
     return str(newest.get("reason") or newest.get("type")), str(newest.get("message") or "")
-
-
-def _listed(labels: Iterable[str], annotations: Iterable[str]) -> str:
-    return f"{','.join(sorted(labels))};{','.join(sorted(annotations))}"
 
 
 def _no_longer_copied(stored: Raw, target: Raw) -> Iterator[tuple[str, list[str]]]:

@@ -1,6 +1,6 @@
 """Why a Job waits, in one word and one sentence, for its status and its events.
 
-The reasons are asked in the order in which they have to be mended: a name that is taken, a write that
+Reasons are checked in the order in which they have to be solved: a name that is taken, a write that
 the API server refuses, a plugin that cannot work, then the scheduler, then the Job's own launch order,
 then the pods. The scheduler's sentence is passed on as it is; it knows best.
 
@@ -27,7 +27,7 @@ class Waiting:
     """What a living Job waits for.
 
     Attributes:
-        conflicts: Names that somebody else has.
+        conflicts: Names that objects of other owners have.
         problem: What is wrong with its plugins.
         admitted: Whether the scheduler has let its PodGroup enqueue.
         held: Tasks that lack pods because other tasks are not ready.

@@ -1,7 +1,7 @@
 """Which pods are missing and which are too many.
 
 The pods of a task are numbered from 0, so a Job that grows gets the next numbers and one that shrinks
-loses the highest. A pod that is removed because it is too many is marked first: whoever sees it go, a
+loses the highest. A pod that is removed because it is too many is marked first: what sees it go, a
 policy for evicted pods above all, can tell that nothing went wrong.
 
 Missing pods are counted by arithmetic and listed a window at a time: the cost of a pass follows from

@@ -41,10 +41,12 @@ class Limits:
     Attributes:
         max_pods: Pods that a Job may ask for.
         window: Pods that one pass creates at most, and marks or removes at most.
+        expire: Whether Jobs are removed when their `ttlSecondsAfterFinished` is over.
     """
 
     max_pods: int = DEFAULT_MAX_PODS
     window: int = 500
+    expire: bool = True
 
 
 LIMITS = Limits()
@@ -60,7 +62,7 @@ class Situation:
         job: The Job, complete.
         now: The moment, in UNIX seconds.
         pods: The Job's own pods, in the order of its tasks and of their indexes.
-        strangers: Pods that carry the Job's name in a label and belong to somebody else.
+        strangers: Pods that carry the Job's name in a label and have another owner.
         roster: Which pods the Job has had, also those that exist no longer.
         counts: The Job's own pods by what has become of them.
         facts: The numbers for the state machine.
@@ -212,7 +214,7 @@ def _doubts(job: Job, registry: Registry, settings: PluginSettings) -> tuple[str
 
 
 def stumbled(error: Exception) -> str:
-    """What to say of a plugin that raised what it should not: it is somebody else's code."""
+    """What to report of a plugin that raised what it should not."""
     return f"a plugin failed with {type(error).__name__}: {error}"
 
 

@@ -50,7 +50,7 @@ from pumice.controller.volumes import foreign_claims
 __all__ = ["CONFLICT_SECONDS", "Backoff", "sync"]
 
 CONFLICT_SECONDS = 30.0
-"""How long until a name that somebody else has is looked at again; nobody tells us when it is free."""
+"""How long until a name that is taken is tried again; no event says when it is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _forwarding(case: Situation) -> list[UpdateObject]:
 
 
 def _lost_keys(case: Situation, settled: Settled) -> list[RecordEvent]:
-    """Say that pods which run have keys that no later pod will know: somebody removed their Secret."""
+    """Report that running pods have keys that no later pod will know, because their Secret was removed."""
     running = case.counts.running
     names = [each.name for each in settled.creates if each.keys is not None] if running else []
     return [
@@ -270,7 +270,7 @@ def _names(case: Situation, replicas: Replicas) -> tuple[frozenset[str], list[Co
         owner = controller_of(stranger.metadata)
         leaves = stranger.metadata.deletion_timestamp is not None
         holders[stranger.metadata.name] = (
-            None if leaves else f"{owner.kind} {owner.name}" if owner else "nobody"
+            None if leaves else f"{owner.kind} {owner.name}" if owner else "no controller"
         )
     for each in case.observed.objects:
         if each.get("kind") == POD.kind:

@@ -71,7 +71,7 @@ def wanted_claims(job: Job) -> list[Raw]:
 
 
 def foreign_claims(job: Job) -> list[str]:
-    """Names of claims that the Job mounts and does not bring along: somebody else makes them."""
+    """Names of claims that the Job mounts and does not create."""
     own = {claim["metadata"]["name"] for claim in wanted_claims(job)}
     named = [volume.volume_claim_name for volume in job.spec.volumes or ()]
     return [name for name in dict.fromkeys(named) if name and name not in own]

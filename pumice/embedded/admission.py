@@ -62,7 +62,7 @@ class AdmissionChain:
         admission: Who answers; None admits everything.
         registrations: Which endpoints are asked about what, in the order of asking.
         identities: Makes the uid of a review.
-        exempt_namespaces: Namespaces whose objects nobody is asked about.
+        exempt_namespaces: Namespaces whose objects no webhook is asked about.
     """
 
     def __init__(

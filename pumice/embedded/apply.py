@@ -123,7 +123,7 @@ def _prune(
     managers: Managers,
     key: ManagerKey,
 ) -> None:
-    """Remove what the manager has owned, no longer mentions and nobody else owns."""
+    """Remove what the manager has owned and no longer mentions, unless another manager owns it."""
     others = {path for other, owned in managers.items() if other != key for path in owned.fields}
     # An item goes before its fields: without its keys it could not be found any more.
     for path in sorted(dropped):

@@ -148,6 +148,15 @@ def _kept() -> list[Resource]:
         _plain("", "v1", "ResourceQuota", "resourcequotas", "quota", status=True),
         _plain("", "v1", "LimitRange", "limitranges", "limits"),
         _plain("", "v1", "Endpoints", "endpoints", "ep"),
+        _plain(
+            "",
+            "v1",
+            "ReplicationController",
+            "replicationcontrollers",
+            "rc",
+            status=True,
+            categories=("all",),
+        ),
         *(
             _plain("apps", "v1", kind, plural, *short, status=True, categories=("all",))
             for kind, plural, *short in (
@@ -167,7 +176,7 @@ def _kept() -> list[Resource]:
 
 
 def _access() -> list[Resource]:
-    """Kinds of access control, which nobody here asks; their names may hold colons."""
+    """Kinds of access control, which has no effect here; their names may hold colons."""
     return [
         _plain("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced, rbac=True)
         for kind, plural, namespaced in (

@@ -9,7 +9,7 @@ __all__ = ["DEFAULT_USER", "Call", "FieldValidation"]
 
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 DEFAULT_USER = "kubernetes-admin"
-"""Nobody is authenticated here: the server is a loopback one for one user."""
+"""There is no authentication: the server listens on loopback for one user."""
 
 
 @dataclass(slots=True)

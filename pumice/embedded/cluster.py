@@ -33,6 +33,7 @@ from pumice.embedded.server import ApiServer, make_request
 from pumice.embedded.storage import Change, Obj, Storage
 from pumice.embedded.store import Store
 from pumice.embedded.tables import Tables
+from pumice.embedded.workloads import SimulatedWorkloads
 
 __all__ = ["EmbeddedCluster", "Security"]
 
@@ -81,6 +82,7 @@ class EmbeddedCluster:
         history: Changes of a resource that a watch can go back.
         bookmark_interval: Seconds between bookmarks.
         timings: How long simulated nodes take.
+        workloads: Whether pods are made of ReplicaSets and batch Jobs, as a controller manager does.
         seed: Makes uids and generated names the same in every run.
         security: What clients must show, and how they know the server; when None everyone is answered, over plain HTTP.
     """
@@ -98,6 +100,7 @@ class EmbeddedCluster:
         history: int = 20_000,
         bookmark_interval: float = 60.0,
         timings: NodeTimings | None = None,
+        workloads: bool = False,
         seed: int = 0,
         security: Security | None = None,
     ) -> None:
@@ -128,6 +131,7 @@ class EmbeddedCluster:
         self.store = Store(self._registry, objects, deletion)
         self._nodes = SimulatedNodes(self.store, clock, timings or NodeTimings())
         self._volumes = SimulatedStorage(self.store)
+        self._workloads = SimulatedWorkloads(self.store, clock) if workloads else None
         self._seed(crds)
 
     def _seed(self, crds: Sequence[Obj]) -> None:
@@ -176,6 +180,8 @@ class EmbeddedCluster:
         self._work = asyncio.create_task(self._collect(), name="embedded garbage collector")
         self._nodes.start()
         self._volumes.start()
+        if self._workloads is not None:
+            self._workloads.start()
         return self
 
     async def __aexit__(
@@ -184,6 +190,8 @@ class EmbeddedCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._workloads is not None:
+            self._workloads.stop()
         self._volumes.stop()
         await self._nodes.stop()
         if self._work is not None:

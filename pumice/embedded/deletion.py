@@ -1,6 +1,6 @@
 """Deletion: preconditions, grace, propagation, finalizers.
 
-An object for which nobody waits goes at once. Otherwise it gets a `deletionTimestamp` and stays
+An object without finalizers and grace period goes at once. Otherwise it gets a `deletionTimestamp` and stays
 until its finalizers are taken off and, for a pod on a node, until the node has wound it up.
 """
 
@@ -91,7 +91,7 @@ class Deletion:
         self._objects = objects
 
     def delete(self, call: Call, options: DeleteOptions) -> Deleted:
-        """Delete an object, or mark it as deleted while somebody has to act first.
+        """Delete an object, or mark it as deleted while finalizers or a grace period hold it.
 
         Raises:
             ApiStatusError: 404, 409 for preconditions, or what admission answers.

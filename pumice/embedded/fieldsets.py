@@ -35,7 +35,7 @@ _SERVER_METADATA = frozenset(
 
 
 def leaves(obj: Obj, type_: FieldType) -> set[Path]:
-    """All fields of an object that somebody may own."""
+    """All fields of an object that a manager may own."""
     found: set[Path] = set()
     for name, value in _owned_parts(obj):
         if name == "metadata":

@@ -239,7 +239,7 @@ class GarbageCollector:
             self._drop_finalizer(call, CLEANUP)
 
     def _edit(self, call: Call, *, spec: Obj | None = None, **metadata: list[Any]) -> None:
-        """Replace lists of the metadata directly: the collector's own writes ask nobody."""
+        """Replace lists of the metadata directly: the collector's own writes go through no admission."""
         version = self._objects.storage.get(call.resource.key, call.namespace, call.name)
         if version is None:
             return

@@ -254,7 +254,7 @@ def _check_name(call: Call, obj: Obj) -> None:
 
 
 def is_finished(obj: Obj) -> bool:
-    """Whether a deleted object has nobody left to wait for."""
+    """Whether a deleted object can be removed: no finalizer and no grace period is left."""
     metadata = obj["metadata"]
     if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
         return False

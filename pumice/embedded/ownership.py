@@ -1,8 +1,8 @@
 """Who set which field: `metadata.managedFields`.
 
 Kubernetes records every write. Here the record begins with the first server-side apply to an object:
-until then nobody can conflict, and Kubernetes itself treats an object without a record as owned by
-`before-first-apply`. The many writes to pods that nobody applies cost nothing this way.
+until then there can be no conflict, and Kubernetes itself treats an object without a record as owned by
+`before-first-apply`. The many writes to pods that are never applied cost nothing this way.
 """
 
 from collections.abc import Callable, Set
@@ -91,7 +91,7 @@ class Ownership:
         return Owned(fields, api_version, self._now())
 
     def first(self, call: Call, obj: Obj) -> Managers:
-        """The record of an object that has none: all of it belongs to whoever came before."""
+        """The record of an object that has none: all of it belongs to `before-first-apply`."""
         fields = fieldsets.leaves(obj, field_type(call.resource))
         return {ManagerKey("Update", FIRST): self.owned(call, fields, None)}
 

@@ -152,6 +152,26 @@ def _event_source(event: Obj) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def _job_status(job: Obj) -> str:
+    """As the API server words it, without what is never here: a Job that is about to end."""
+    if job["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    ended = [each["type"] for each in conditions if each.get("status") == "True"]
+    if ended:
+        return str(ended[0])
+    return "Suspended" if job["spec"].get("suspend") else "Running"
+
+
+def _job_completions(job: Obj) -> str:
+    done = (job.get("status") or {}).get("succeeded") or 0
+    spec = job["spec"]
+    if spec.get("completions") is not None:
+        return f"{done}/{spec['completions']}"
+    parallel = spec.get("parallelism", 1)
+    return f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
+
+
 def _count(field: str) -> Callable[[Obj], int]:
     return lambda obj: len(obj.get(field) or ())
 
@@ -217,6 +237,19 @@ PRINTERS: dict[ResourceKey, Printer] = {
         NAME,
         _column("Type", _at("type")),
         _column("Data", _count("data"), "string"),
+        AGE,
+    ),
+    ("apps", "replicasets"): (
+        NAME,
+        _column("Desired", _at("spec", "replicas", missing="1"), "integer"),
+        _column("Current", _at("status", "replicas", missing="0"), "integer"),
+        _column("Ready", _at("status", "readyReplicas", missing="0"), "integer"),
+        AGE,
+    ),
+    ("batch", "jobs"): (
+        NAME,
+        _column("Status", _job_status),
+        _column("Completions", _job_completions),
         AGE,
     ),
     ("coordination.k8s.io", "leases"): (

@@ -38,7 +38,7 @@ class Strategy:
         has_status: Whether `status` is written through its subresource only.
         has_generation: Whether `metadata.generation` counts changes of what is wanted.
         unconditional_update: Whether an update may leave `resourceVersion` out.
-        graceful: Whether somebody winds a deleted object up before it goes.
+        graceful: Whether a deleted object has a grace period.
         returns_deleted: Whether a deletion answers with the object instead of a Status.
     """
 
@@ -111,7 +111,7 @@ class Strategy:
         return []
 
     def grace(self, _obj: Obj, /) -> int:
-        """Seconds for which a deleted object stays for somebody to wind it up."""
+        """Seconds for which a deleted object stays: its grace period."""
         return 0
 
 

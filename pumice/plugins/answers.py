@@ -1,6 +1,6 @@
 """Whether what a plugin answers is what it was asked for.
 
-A plugin may be anybody's, and nothing holds its methods to their annotations. What is wrong is said
+Plugins may come from other packages, and nothing holds their methods to their annotations. What is wrong is said
 here, before it is far from the plugin that it came from.
 """
 

@@ -1,6 +1,6 @@
 """The plugins that a Job names, found, with their arguments read, and asked with care.
 
-A plugin may be anybody's, and one that fails must neither take its process along nor let others look
+Plugins may come from other packages, and one that fails must neither take its process along nor let others look
 guilty: whatever it raises, `SystemExit` too, becomes a `PluginError` that names it and its package.
 """
 

@@ -6,7 +6,7 @@ problems. A word that cannot be read never stops anything: the argument keeps wh
 words after it still count, and a problem says what was found and what is used instead.
 
 Volcano stops at the first word that it cannot read, sets a bad boolean to false and a bad integer
-to 0, and tells nobody. `strict_upstream` reproduces that to the letter (`upstream_arguments`), for
+to 0, without a message. `strict_upstream` reproduces that to the letter (`upstream_arguments`), for
 those who depend on it; the problems are listed all the same.
 """
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
-from pumice.plugins.cast import Cast
 from pumice.plugins.foreign import ForeignJob
+from pumice.plugins.role_members import RoleMembers
 
 __all__ = ["Nodes", "elastic_warnings", "read_nodes"]
 
@@ -41,21 +41,21 @@ def read_nodes(word: str) -> Nodes:
     raise ValueError("expected least:most, for example 2:8")
 
 
-def elastic_warnings(job: Job, cast: Cast, nodes: Nodes) -> list[FieldError]:
+def elastic_warnings(job: Job, members: RoleMembers, nodes: Nodes) -> list[FieldError]:
     """Warn about a range for which the Job has too few pods, or of which its gang leaves nothing.
 
     Args:
         job: The Job.
-        cast: Who plays which role.
+        members: Who plays which role.
         nodes: The range.
     """
     warnings = []
-    if nodes.most > cast.size > 0:
-        text = f"--elastic={nodes} reaches beyond the {cast.size} pods of master and workers"
+    if nodes.most > members.size > 0:
+        text = f"--elastic={nodes} reaches beyond the {members.size} pods of master and workers"
         warnings.append(FieldError("spec.plugins.pytorch", text, "JOB-PLUGIN-ROLE"))
     if isinstance(job, ForeignJob):
         return warnings  # its pods are no gang
-    others = sum(task.minimum for task in job.tasks if not cast.role(task))
+    others = sum(task.minimum for task in job.tasks if not members.role(task))
     minimum = job.spec.min_available or sum(task.minimum for task in job.tasks)
     if minimum > nodes.least + others:
         text = (

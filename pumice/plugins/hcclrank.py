@@ -3,10 +3,10 @@
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import TEXT, Argument, ArgumentSpec, Values
-from pumice.plugins.cast import Cast, role_warnings
 from pumice.plugins.edits import PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.pytorch import PyTorch, pytorch_ranks
+from pumice.plugins.role_members import RoleMembers, role_warnings
 
 __all__ = ["HcclRank"]
 
@@ -25,18 +25,18 @@ class HcclRank(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Warn about roles that nobody plays."""
+        """Warn about roles that no task has."""
         return Findings(warnings=role_warnings(job, self.name, values, ("master", "worker")))
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The annotation: variable RANK of the pod if it has one, else its place among the roles."""
-        cast = Cast(job, {"master": values["master"], "worker": values["worker"]})
+        members = RoleMembers(job, {"master": values["master"], "worker": values["worker"]})
         written = pytorch_ranks(job, strict_upstream=values.strict_upstream)
 
         def edit(task: Task, index: int) -> PodEdits:
             rank = _own(task, written(task, index))
             if not rank:
-                place = cast.rank(task, index)
+                place = members.rank(task, index)
                 rank = "" if place is None else str(place)
             return PodEdits(annotations={keys.HCCL_RANK: rank}) if rank else PodEdits()
 

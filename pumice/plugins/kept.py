@@ -1,7 +1,7 @@
 """Variables that a template sets itself and that a plugin would set too.
 
-The template's stay, where Volcano's second entry of the name wins in the running container. Whoever
-moves here and relies on the plugin's value learns of it.
+The template's stay, where Volcano's second entry of the name wins in the running container. A
+warning says so, for users who come from Volcano and rely on the plugin's value.
 """
 
 from collections.abc import Collection

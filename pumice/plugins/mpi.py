@@ -19,12 +19,12 @@ from pumice.plugins.arguments import (
     between,
     parse,
 )
-from pumice.plugins.cast import Cast, empty_warnings, missing_task, role_warnings
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.pod_sizes import pod_size_errors
+from pumice.plugins.role_members import RoleMembers, empty_warnings, missing_task, role_warnings
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
@@ -115,13 +115,13 @@ class Mpi(JobPlugin):
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The port on every container; the workers' addresses on the master."""
-        cast = Cast(job, {"master": values["master"], "worker": values["worker"]})
+        members = RoleMembers(job, {"master": values["master"], "worker": values["worker"]})
         port = (Port("mpijob-port", values["port"], init_containers=True),)
         others = PodEdits(ports=port)
         master = _master(job, values, port)
 
         def edit(task: Task, index: int) -> PodEdits:  # noqa: ARG001
-            return master if cast.role(task) == "master" else others
+            return master if members.role(task) == "master" else others
 
         return edit
 

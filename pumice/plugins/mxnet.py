@@ -5,16 +5,16 @@ Volcano never had this plugin; the variables are those of its example for MXNet.
 
 from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
-from pumice.plugins.cast import (
-    Cast,
+from pumice.plugins.edits import PodEdits, Port
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor
+from pumice.plugins.kept import kept_warnings
+from pumice.plugins.role_members import (
+    RoleMembers,
     empty_warnings,
     missing_task,
     role_warnings,
     single_warnings,
 )
-from pumice.plugins.edits import PodEdits, Port
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor
-from pumice.plugins.kept import kept_warnings
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.variables import Variable, prepared
 
@@ -51,7 +51,7 @@ class MXNet(JobPlugin):
         if _is_single(job):
             return Findings()
         warnings = role_warnings(job, self.name, values, ("server", "worker"))
-        if "scheduler" not in _cast(job, values):
+        if "scheduler" not in _members(job, values):
             return Findings((missing_task(job, self.name, values, "scheduler"),), warnings)
         kept = kept_warnings(job, values, [each.name for each in _VARIABLES])
         number = (
@@ -63,21 +63,21 @@ class MXNet(JobPlugin):
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The variables, and the scheduler's port on the scheduler."""
-        cast = _cast(job, values)
-        if _is_single(job) or "scheduler" not in cast:
+        members = _members(job, values)
+        if _is_single(job) or "scheduler" not in members:
             return lambda _task, _index: PodEdits()
-        variables = prepared(_VARIABLES, cast, values["port"])
+        variables = prepared(_VARIABLES, members, values["port"])
         port = (Port("mxnetjob-port", values["port"]),)
 
         def edit(task: Task, index: int) -> PodEdits:
-            ports = port if cast.role(task) == "scheduler" else ()
+            ports = port if members.role(task) == "scheduler" else ()
             return PodEdits(env=variables(task, index), ports=ports)
 
         return edit
 
 
-def _cast(job: Job, values: Values) -> Cast:
-    return Cast(job, {role: values[role] for role in _ROLES})
+def _members(job: Job, values: Values) -> RoleMembers:
+    return RoleMembers(job, {role: values[role] for role in _ROLES})
 
 
 def _is_single(job: Job) -> bool:

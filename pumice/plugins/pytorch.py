@@ -25,11 +25,11 @@ from pumice.plugins.arguments import (
     between,
     parse,
 )
-from pumice.plugins.cast import Cast, empty_warnings, role_warnings
 from pumice.plugins.edits import EnvVar, PodEdits, Port
 from pumice.plugins.elastic import elastic_warnings, read_nodes
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
+from pumice.plugins.role_members import RoleMembers, empty_warnings, role_warnings
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.upstream_arguments import parse_upstream
 from pumice.plugins.variables import Variable, prepared
@@ -120,9 +120,9 @@ class PyTorch(JobPlugin):
     def check(self, job: Job, values: Values) -> Findings:
         """Refuse a master of which there are several, warn where roles are not played or a user's variable stands."""
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
-        cast = _cast(job, values)
+        members = _members(job, values)
         path = "spec.plugins.pytorch"
-        if "master" not in cast:
+        if "master" not in members:
             hint = did_you_mean(values["master"], [task.name for task in job.tasks])
             text = (
                 f'no task is named "{values["master"]}"{hint}, so no pod is wired; name one so, or say '
@@ -131,11 +131,11 @@ class PyTorch(JobPlugin):
             warnings.append(FieldError(path, text, "JOB-PLUGIN-ROLE"))
         elastic = values["elastic"]
         if elastic:
-            warnings += elastic_warnings(job, cast, elastic)
+            warnings += elastic_warnings(job, members, elastic)
         warnings += empty_warnings(job, values, "master")
         warnings += wait_warnings(job, self.name, "master", values, values["worker"])
-        if "master" in cast:
-            warnings += _variable_warnings(job, cast, values)
+        if "master" in members:
+            warnings += _variable_warnings(job, members, values)
         # The others connect to the master alone; in an elastic group any pod may become that.
         addressed = (values["master"], values["worker"] if elastic else "")
         errors = shared_hostname_errors(job, self.name, addressed)
@@ -143,20 +143,20 @@ class PyTorch(JobPlugin):
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The port, both sets of variables, and the wait step of workers."""
-        cast = _cast(job, values)
-        if "master" not in cast:
+        members = _members(job, values)
+        if "master" not in members:
             return lambda _task, _index: PodEdits()
         strict = values.strict_upstream
-        variables = prepared(_VARIABLES, cast, values["port"], init_containers=not strict)
-        torchrun = prepared(_torchrun(job, cast, values), cast, values["port"])
+        variables = prepared(_VARIABLES, members, values["port"], init_containers=not strict)
+        torchrun = prepared(_torchrun(job, members, values), members, values["port"])
         ports = (Port(_PORT_NAME, values["port"]),)
         image = values["wait-master-image"]
-        hosts, held = [cast.address("master")], cast.task("worker")
+        hosts, held = [members.address("master")], members.task("worker")
         waiting = wait_step("master", hosts, values["port"], values, held, image=image)
 
         def edit(task: Task, index: int) -> PodEdits:
             env = variables(task, index)
-            role = cast.role(task)
+            role = members.role(task)
             if strict:
                 env = tuple(_upstream_rank(each, role, index) for each in env)
             elif role:
@@ -185,20 +185,20 @@ def pytorch_ranks(job: Job, *, strict_upstream: bool) -> Callable[[Task, int], s
     return rank
 
 
-def _cast(job: Job, values: Values) -> Cast:
-    return Cast(job, {"master": values["master"], "worker": values["worker"]})
+def _members(job: Job, values: Values) -> RoleMembers:
+    return RoleMembers(job, {"master": values["master"], "worker": values["worker"]})
 
 
-def _variable_warnings(job: Job, cast: Cast, values: Values) -> list[FieldError]:
+def _variable_warnings(job: Job, members: RoleMembers, values: Values) -> list[FieldError]:
     """Warn about variables that a template sets itself, and about devices that none of them counts."""
-    torchrun = [each.name for each in _torchrun(job, cast, values)]
+    torchrun = [each.name for each in _torchrun(job, members, values)]
     if values["elastic"]:
         torchrun.append(_STORE)
     warnings = kept_warnings(job, values, [each.name for each in _VARIABLES])
-    warnings += kept_warnings(job, values, torchrun, tasks=cast.roles.values())
+    warnings += kept_warnings(job, values, torchrun, tasks=members.roles.values())
     if values["nproc-per-node"] == "auto" and not values.strict_upstream:
         missing = "torchrun starts one process in each pod; say how many with --nproc-per-node"
-        warnings += claim_warnings(job, cast.roles.values(), missing)
+        warnings += claim_warnings(job, members.roles.values(), missing)
     return warnings
 
 
@@ -210,7 +210,7 @@ def _upstream_rank(variable: EnvVar, role: str, index: int) -> EnvVar:
     return EnvVar("RANK", str(rank), init_containers=variable.init_containers)
 
 
-def _torchrun(job: Job, cast: Cast, values: Values) -> tuple[Variable, ...]:
+def _torchrun(job: Job, members: RoleMembers, values: Values) -> tuple[Variable, ...]:
     """What torchrun wants to know of a node and of all of them."""
     processes, elastic = values["nproc-per-node"], values["elastic"]
     variables = [
@@ -221,7 +221,7 @@ def _torchrun(job: Job, cast: Cast, values: Values) -> tuple[Variable, ...]:
     if elastic:
         variables += [
             Variable("PET_RDZV_BACKEND", "c10d"),
-            Variable("PET_RDZV_ENDPOINT", f"{cast.address('master')}:{values['port']}"),
+            Variable("PET_RDZV_ENDPOINT", f"{members.address('master')}:{values['port']}"),
             Variable("PET_RDZV_ID", job.metadata.name),
         ]
     if values["max-restarts"]:
@@ -230,9 +230,9 @@ def _torchrun(job: Job, cast: Cast, values: Values) -> tuple[Variable, ...]:
 
 
 def _store(*, is_host: bool) -> EnvVar:
-    """Say who keeps the rendezvous.
+    """Say which pod keeps the rendezvous.
 
-    Otherwise each pod looks its own name up, and the master believes to be somebody else for as long
-    as its name does not resolve.
+    Otherwise each pod resolves the master's name to find out, and the master does not know that it is the master for as
+    long as its own name does not resolve.
     """
     return EnvVar(_STORE, f"is_host={int(is_host)}")

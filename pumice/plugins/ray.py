@@ -2,7 +2,7 @@
 
 The Service's targets are numbers, so that a port which the container declares under another name is
 reached too; and the policy of plugin `svc`,
-which lets only the Job's own pods in, gets an exception for the ports of that Service. Ray asks nobody
+which lets only the Job's own pods in, gets an exception for the ports of that Service. Ray authenticates no client
 who he is, so the exception is for the Job's namespace unless the Job says otherwise.
 """
 
@@ -23,16 +23,16 @@ from pumice.plugins.arguments import (
     one_of,
     parse,
 )
-from pumice.plugins.cast import (
-    Cast,
+from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.manifests import manifest, name_errors
+from pumice.plugins.role_members import (
+    RoleMembers,
     empty_warnings,
     missing_task,
     role_warnings,
     single_warnings,
 )
-from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
-from pumice.plugins.manifests import manifest, name_errors
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import Svc
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
@@ -102,8 +102,8 @@ class Ray(JobPlugin):
 
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """Command and ports of the container that runs Ray."""
-        cast = Cast(job, {"head": values["head"], "worker": values["worker"]})
-        if "head" not in cast:
+        members = RoleMembers(job, {"head": values["head"], "worker": values["worker"]})
+        if "head" not in members:
             return lambda _task, _index: PodEdits()
         head = ContainerEdits(
             values["headContainer"],
@@ -111,17 +111,17 @@ class Ray(JobPlugin):
             tuple(Port(name, number) for name, number in _numbers(values)),
             by_name_only=values.strict_upstream,
         )
-        start = f"ray start --block --address={cast.address('head')}:{values['port']}"
+        start = f"ray start --block --address={members.address('head')}:{values['port']}"
         worker = ContainerEdits(
             values["workerContainer"], ("sh", "-c", start), by_name_only=values.strict_upstream
         )
-        hosts, held = [cast.address("head")], cast.task("worker")
+        hosts, held = [members.address("head")], members.task("worker")
         waiting = wait_step("head", hosts, values["port"], values, held)
         edits = {
             "head": PodEdits(containers=(head,)),
             "worker": PodEdits(containers=(worker,), init_containers=waiting),
         }
-        return lambda task, _index: edits.get(cast.role(task)) or PodEdits()
+        return lambda task, _index: edits.get(members.role(task)) or PodEdits()
 
 
 def _service(job: Job) -> str:

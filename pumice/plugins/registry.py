@@ -1,6 +1,6 @@
 """Which plugins there are: an explicit list, widened by what is installed.
 
-A registry is a value that is passed to whoever needs one; there is no global one, and importing a
+A registry is a value that is passed to its users; there is no global one, and importing a
 plugin registers nothing. Every plugin is looked over when it is registered, so that a broken one is
 reported with its origin at start-up and not with the first Job that names it.
 """
@@ -95,7 +95,7 @@ class Registry:
 
         Args:
             name: What is no plugin.
-            suggestions: Finds it, for whoever asks of many names.
+            suggestions: Finds it; shared where many names are looked up.
         """
         hint = (suggestions or Suggestions()).did_you_mean(name, self.names)
         return f'unknown plugin "{name}"{hint or "; known are " + ", ".join(self.names)}'

@@ -16,12 +16,12 @@ from pumice.api.jobs import Job, Task
 from pumice.api.names import env_name_problem
 from pumice.api.suggestions import Suggestions
 from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Kind, Values
-from pumice.plugins.cast import Cast
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.env import VARIABLES, Env
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept import kept_warnings
 from pumice.plugins.pod_sizes import pod_size_errors
+from pumice.plugins.role_members import RoleMembers
 from pumice.plugins.shared_hostnames import shared_hostname_errors
 from pumice.plugins.svc import MOUNT_PATH, variables_of
 from pumice.plugins.variables import (
@@ -88,16 +88,16 @@ class Roles(JobPlugin):
     )
 
     def check(self, job: Job, values: Values) -> Findings:
-        """Refuse variables that refer to nothing or are too large, warn about roles that nobody plays."""
-        cast = _cast(job, values)
+        """Refuse variables that refer to nothing or are too large, warn about roles that no task has."""
+        members = _members(job, values)
         errors = [
             error
             for variable in values["env"]
-            if (error := _variable_error(job, variable, cast, values["port"])) is not None
+            if (error := _variable_error(job, variable, members, values["port"])) is not None
         ]
-        sizes = (size(each, cast, values["port"]) for each in values["env"])
+        sizes = (size(each, members, values["port"]) for each in values["env"])
         errors += pod_size_errors(job, self.name, sum(sizes))
-        addresses = {task for each in values["env"] for task in addressed(each, cast)}
+        addresses = {task for each in values["env"] for task in addressed(each, members)}
         errors += shared_hostname_errors(job, self.name, addresses)
         tasks, suggestions = {task.name: task for task in job.tasks}, Suggestions()
         warnings = [
@@ -117,7 +117,7 @@ class Roles(JobPlugin):
     def for_job(self, job: Job, values: Values) -> PodEditor:
         """The variables and the port."""
         try:
-            variables = prepared(values["env"], _cast(job, values), values["port"])
+            variables = prepared(values["env"], _members(job, values), values["port"])
         except VariableError:
             return lambda _task, _index: PodEdits()
         ports = (Port("rolesjob-port", values["port"]),) if "port" in values.given else ()
@@ -128,11 +128,13 @@ class Roles(JobPlugin):
         return edit
 
 
-def _variable_error(job: Job, variable: Variable, cast: Cast, port: int) -> FieldError | None:
-    found = fault(variable, cast)
+def _variable_error(
+    job: Job, variable: Variable, members: RoleMembers, port: int
+) -> FieldError | None:
+    found = fault(variable, members)
     if found:
         return FieldError("spec.plugins.roles", found, "JOB-PLUGIN-VARIABLE")
-    length = size(variable, cast, port)
+    length = size(variable, members, port)
     if length < VARIABLE_LIMIT:
         return None
     text = (
@@ -156,5 +158,5 @@ def _hidden_warnings(job: Job, values: Values) -> list[FieldError]:
     return warnings
 
 
-def _cast(job: Job, values: Values) -> Cast:
-    return Cast(job, dict(values["roles"]))
+def _members(job: Job, values: Values) -> RoleMembers:
+    return RoleMembers(job, dict(values["roles"]))

@@ -1,7 +1,7 @@
 """Secrets that hold a key pair: what a plugin wants, without the keys themselves.
 
-A plugin is pure and cannot make keys. It says which pair it wants and under which names; whoever
-writes the Secret makes the pair once, and keeps it for as long as the Secret lives, whatever else of it
+A plugin is pure and cannot make keys. It says which pair it wants and under which names; the
+controller makes the pair when it writes the Secret, and keeps it for as long as the Secret lives, whatever else of it
 changes.
 """
 

@@ -231,7 +231,7 @@ def _path_warnings(values: Values) -> list[FieldError]:
 
 
 def _address_warnings(job: Job) -> list[FieldError]:
-    """Warn where nobody makes the pods' names resolve."""
+    """Warn where nothing makes the pods' names resolve."""
     plugins = job.spec.plugins or {}
     served = "svc" in plugins or (isinstance(job, ForeignJob) and job.has_service)
     if served or job.replicas < 2 or all("subdomain" in task.pod_spec() for task in job.tasks):

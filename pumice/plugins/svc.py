@@ -220,7 +220,7 @@ def _holds_once(job: Job) -> frozenset[str]:
     """Tasks whose addresses are a file only, because two copies of all would be too much.
 
     New pods do not refer to the key that is left out. Pods from before the task grew so large do, but
-    a ConfigMap that cannot be written at all would serve nobody.
+    a ConfigMap that cannot be written at all would be of no use.
     """
     if _size(job, frozenset()) <= CONFIG_MAP_LIMIT:
         return frozenset()

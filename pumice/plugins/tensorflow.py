@@ -181,7 +181,7 @@ def _role_warnings(job: Job, values: Values, roles: Mapping[str, str]) -> list[F
     if not played:
         wanted = ", ".join(f'"{task}"' for task in roles.values())
         unplayed.append(
-            f"no task plays a role, so {VARIABLE} lists nobody: expected one of {wanted}; "
+            f"no task plays a role, so {VARIABLE} lists no pod: expected one of {wanted}; "
             "name a task so, or say which it is with --worker=<task>"
         )
     texts = (*unplayed, *shared)

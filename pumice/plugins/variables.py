@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pumice.api.fields import did_you_mean
 from pumice.api.jobs import Task
 from pumice.plugins.accelerators import accelerators
-from pumice.plugins.cast import Cast
 from pumice.plugins.edits import EnvVar
+from pumice.plugins.role_members import RoleMembers
 
 __all__ = [
     "FIELDS",
@@ -70,20 +70,20 @@ class Variable:
 
 
 def prepared(
-    variables: Sequence[Variable], cast: Cast, port: int, *, init_containers: bool = True
+    variables: Sequence[Variable], members: RoleMembers, port: int, *, init_containers: bool = True
 ) -> Callable[[Task, int], tuple[EnvVar, ...]]:
     """Fill in what all pods share and return the function that fills in the rest.
 
     Args:
         variables: The table.
-        cast: Who plays which role.
+        members: Who plays which role.
         port: The plugin's port.
         init_containers: Whether init containers get the variables too.
 
     Raises:
         VariableError: A text refers to an unknown field or role.
     """
-    values = [(each.name, _value(each, cast, port)) for each in variables]
+    values = [(each.name, _value(each, members, port)) for each in variables]
 
     def of_pod(task: Task, index: int) -> tuple[EnvVar, ...]:
         filled = ((name, value(task, index)) for name, value in values)
@@ -96,27 +96,27 @@ def prepared(
     return of_pod
 
 
-def fault(variable: Variable, cast: Cast) -> str:
+def fault(variable: Variable, members: RoleMembers) -> str:
     """What is wrong with a text; empty when nothing is."""
     for match in _FIELD.finditer(variable.text):
-        found = _fault(variable, match[1], match[2], cast)
+        found = _fault(variable, match[1], match[2], members)
         if found:
             return found
     return ""
 
 
-def addressed(variable: Variable, cast: Cast) -> set[str]:
+def addressed(variable: Variable, members: RoleMembers) -> set[str]:
     """Tasks of which a text gives the addresses of single pods."""
     found: set[str] = set()
     for field, role in _FIELD.findall(variable.text):
         if field == "self":
-            found.update(cast.roles.values())
-        elif field in ("address", "addresses", "endpoints") and role in cast.roles:
-            found.add(cast.roles[role])
+            found.update(members.roles.values())
+        elif field in ("address", "addresses", "endpoints") and role in members.roles:
+            found.add(members.roles[role])
     return found
 
 
-def size(variable: Variable, cast: Cast, port: int) -> int:
+def size(variable: Variable, members: RoleMembers, port: int) -> int:
     """Bytes that a variable has at least, name and `=` included, without making the addresses.
 
     Admission asks this of Jobs of any size. What differs between pods counts as nothing.
@@ -127,17 +127,17 @@ def size(variable: Variable, cast: Cast, port: int) -> int:
         total += len(variable.text[end : match.start()].encode())
         if match[1] in ("addresses", "endpoints"):
             each = len(f":{port}") if match[1] == "endpoints" else 0
-            total += cast.joined_size(match[2] or "", each)
+            total += members.joined_size(match[2] or "", each)
         end = match.end()
     return total + len(variable.text[end:].encode())
 
 
-def _value(variable: Variable, cast: Cast, port: int) -> Value:
+def _value(variable: Variable, members: RoleMembers, port: int) -> Value:
     parts: list[str | Value] = []
     end = 0
     for match in _FIELD.finditer(variable.text):
         parts.append(variable.text[end : match.start()])
-        parts.append(_part(variable, match[1], match[2], cast, port))
+        parts.append(_part(variable, match[1], match[2], members, port))
         end = match.end()
     parts.append(variable.text[end:])
     if all(isinstance(part, str) for part in parts):
@@ -151,11 +151,11 @@ def _value(variable: Variable, cast: Cast, port: int) -> Value:
     return joined
 
 
-def _fault(variable: Variable, field: str, role: str | None, cast: Cast) -> str:
+def _fault(variable: Variable, field: str, role: str | None, members: RoleMembers) -> str:
     if field in (_OF_POD + _OF_JOB if role is None else _OF_ROLE):
-        if role is None or role in cast.roles:
+        if role is None or role in members.roles:
             return ""
-        known = ", ".join(cast.roles) or "none"
+        known = ", ".join(members.roles) or "none"
         return f'{variable.name}: there is no role "{role}", known are {known}'
     found = field if role is None else f"{field}:{role}"
     hint = did_you_mean(field, _OF_POD + _OF_JOB + _OF_ROLE) if field not in _OF_ROLE else ""
@@ -163,27 +163,31 @@ def _fault(variable: Variable, field: str, role: str | None, cast: Cast) -> str:
     return f"{variable.name}: there is no {{{found}}}{hint}, known are {known}"
 
 
-def _part(variable: Variable, field: str, role: str | None, cast: Cast, port: int) -> str | Value:
-    found = _fault(variable, field, role, cast)
+def _part(
+    variable: Variable, field: str, role: str | None, members: RoleMembers, port: int
+) -> str | Value:
+    found = _fault(variable, field, role, members)
     if found:
         raise VariableError(found)
     if role is not None:
-        return _of_role(field, role, cast, port)
+        return _of_role(field, role, members, port)
     if field in _OF_JOB:
-        return str(cast.size if field == "size" else port)
-    return _of_pod(field, cast)
+        return str(members.size if field == "size" else port)
+    return _of_pod(field, members)
 
 
-def _of_pod(field: str, cast: Cast) -> Value:
+def _of_pod(field: str, members: RoleMembers) -> Value:
     if field == "rank":
-        return lambda task, index: None if (rank := cast.rank(task, index)) is None else str(rank)
+        return lambda task, index: (
+            None if (rank := members.rank(task, index)) is None else str(rank)
+        )
     if field == "role":
-        return lambda task, _index: cast.role(task) or None
+        return lambda task, _index: members.role(task) or None
     if field == "index":
         return lambda _task, index: str(index)
     if field == "processes":
         return _processes()
-    return cast.own_address
+    return members.own_address
 
 
 def _processes() -> Value:
@@ -199,11 +203,11 @@ def _processes() -> Value:
     return of_pod
 
 
-def _of_role(field: str, role: str, cast: Cast, port: int) -> str:
+def _of_role(field: str, role: str, members: RoleMembers, port: int) -> str:
     if field == "count":
-        return str(cast.count(role))
+        return str(members.count(role))
     if field == "address":
-        return cast.address(role)
+        return members.address(role)
     return ",".join(
-        each if field == "addresses" else f"{each}:{port}" for each in cast.addresses(role)
+        each if field == "addresses" else f"{each}:{port}" for each in members.addresses(role)
     )

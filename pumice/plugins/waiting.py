@@ -83,7 +83,7 @@ def wait_step(
     *,
     image: str = "",
 ) -> tuple[dict[str, Any], ...]:
-    """The wait step where a Job's `wait_arguments` ask for it and there is somebody to wait for.
+    """The wait step where a Job's `wait_arguments` ask for it and there is a pod to wait for.
 
     Args:
         peer: Whom it waits for.

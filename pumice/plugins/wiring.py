@@ -122,7 +122,7 @@ def wire(
     *,
     strict_upstream: bool = False,
 ) -> Raw:
-    """Wire one pod; whoever wires several of a Job keeps a `Wiring`."""
+    """Wire one pod; to wire several of a Job, keep a `Wiring`."""
     return Wiring(job, registry, strict_upstream=strict_upstream).pod(task, index, pod)
 
 

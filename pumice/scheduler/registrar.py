@@ -166,7 +166,8 @@ class Registrar:
 
         Args:
             check: The function.
-            by: What of the pod that asks decides about the answers, besides its queue; its gang unless told.
+            by: What of the pod that asks decides about the answers, besides its queue; its gang and shape
+                unless told.
             grows_stricter: Whether the answers for a gang become stricter with each place that it is promised, so that
                 another gang, which `by` says is equal, starts with the first answers again.
         """

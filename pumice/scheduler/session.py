@@ -138,9 +138,9 @@ class Session:
         return job.is_pending and job.key not in self.entered
 
     def queue_of(self, job: Job) -> Queue | None:
-        """The open queue of a job, or None after noting why there is none."""
+        """The queue of a job if that is open or the job has pods in it, or None after noting why there is none."""
         queue = self.state.queues.get(job.queue)
-        if queue is not None and queue.is_open:
+        if queue is not None and (queue.is_open or job.holding):
             return queue
         details = {"queue": job.queue}
         if queue is None:

@@ -35,7 +35,7 @@ class Probes:
         Args:
             registry: What `/metrics` shows.
             checks: What must hold for the component to be ready, by name.
-            notes: What somebody should look at although the component is ready, by name.
+            notes: What an operator should look at although the component is ready, by name.
         """
         self.draining = False
         self.paths: dict[str, Callable[[web.BaseRequest], Awaitable[web.Response]]] = {

@@ -7,14 +7,14 @@ A package that brings a job plugin tests the plugin with one call:
     def test_contract() -> None:
         check_job_plugin(MyPlugin)
 
-The call asks the plugin about Jobs that hypothesis generates, so the extra `check` must be installed:
-`pip install 'pumice[check]'`. `pumice plugins check` runs the same checks from the command line.
+The call asks the plugin about Jobs that hypothesis generates, so hypothesis must be installed:
+`pip install hypothesis`. `pumice plugins check` runs the same checks from the command line.
 """
 
 try:
     import hypothesis  # noqa: F401
 except ImportError as error:
-    raise ImportError("pumice.testing needs hypothesis: pip install 'pumice[check]'") from error
+    raise ImportError("pumice.testing needs hypothesis: pip install hypothesis") from error
 
 from pumice.testing.job_plugins import ContractError, Result, check_job_plugin, job_plugin_results
 

@@ -10,6 +10,7 @@ from typing import Any
 __all__ = [
     "CHART",
     "COMPONENTS",
+    "MONITORING",
     "NAMESPACE",
     "RELEASE",
     "VALUES",
@@ -27,6 +28,8 @@ CHART = Path(__file__).resolve().parents[2] / "charts/pumice"
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 RELEASE, NAMESPACE = "pumice", "pumice-system"
 COMPONENTS = ("webhook", "controller", "scheduler")
+MONITORING = "monitoring"
+"""The component of objects that watch all others."""
 
 Manifest = dict[str, Any]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

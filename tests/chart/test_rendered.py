@@ -11,10 +11,12 @@ import pytest
 import yaml
 
 import pumice
+from pumice.cli.controller import discovery_of
 from pumice.scheduler.config import DEFAULT
 from tests.chart.manifests import (
     CHART,
     COMPONENTS,
+    MONITORING,
     NAMESPACE,
     RELEASE,
     VALUES,
@@ -76,8 +78,10 @@ def test_every_object_is_labelled_and_has_its_place(manifests: list[Manifest]) -
         what = f"{each['kind']} {metadata['name']}"
         labels = {key.removeprefix("app.kubernetes.io/") for key in metadata["labels"]}
         wanted = {"name", "instance", "component", "version", "managed-by", "helm.sh/chart"}
+        if component(each) == MONITORING:
+            labels -= {"release", "grafana_dashboard"}
         assert labels == wanted, what
-        assert component(each) in COMPONENTS, what
+        assert component(each) in (*COMPONENTS, MONITORING), what
         namespace = None if each["kind"] in CLUSTER_WIDE else NAMESPACE
         if metadata.get("namespace") == NAMED:
             assert each["kind"] in ("Role", "RoleBinding"), what
@@ -117,7 +121,8 @@ def test_selectors_pick_the_pods_of_their_component_alone(manifests: list[Manife
         selector = each["spec"].get("selector", each["spec"].get("podSelector"))
         labels = selector.get("matchLabels", selector)
         picked = [name for name, had in pods.items() if labels.items() <= had.items()]
-        assert picked == [component(each)], each["kind"]
+        wanted = list(pods) if component(each) == MONITORING else [component(each)]
+        assert picked == wanted, each["kind"]
 
 
 def test_what_an_object_refers_to_exists(manifests: list[Manifest]) -> None:
@@ -155,7 +160,8 @@ def test_pods_meet_the_restricted_standard_and_write_nowhere(manifests: list[Man
     for each in of_kind(manifests, "Deployment"):
         spec = each["spec"]["template"]["spec"]
         assert spec["securityContext"]["runAsNonRoot"] is True
-        assert spec["securityContext"]["runAsUser"] > 0
+        # Without one the image's own user is taken, or that of OpenShift's namespace.
+        assert spec["securityContext"].get("runAsUser", 65532) > 0
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
         for volume in spec["volumes"]:
@@ -263,8 +269,23 @@ def test_names_follow_the_release_unless_one_is_given(render: Render) -> None:
             if "WebhookConfiguration" not in each["kind"]
         }
 
-    assert names() == {f"{RELEASE}-{each}" for each in COMPONENTS}
-    assert names("fullnameOverride=batch") == {f"batch-{each}" for each in COMPONENTS}
+    made = (*COMPONENTS, "controller-configmap")
+    assert names() == {f"{RELEASE}-{each}" for each in made}
+    assert names("fullnameOverride=batch") == {f"batch-{each}" for each in made}
+
+
+def test_the_controller_watches_the_configuration_of_its_release(render: Render) -> None:
+    for settings in ((), ("fullnameOverride=batch",)):
+        manifests = render(None, *settings, "controller.config=networkTopologyDiscovery: []")
+        [container] = one(manifests, "Deployment", "controller")["spec"]["template"]["spec"]["containers"]  # fmt: skip
+        given = {each["name"]: each["value"] for each in container["env"]}
+        config_map = one(manifests, "ConfigMap", "controller")
+        assert discovery_of(given) == (
+            config_map["metadata"]["namespace"],
+            config_map["metadata"]["name"],
+        )
+        assert config_map["data"] == {"volcano-controller.conf": "networkTopologyDiscovery: []"}
+    assert discovery_of({}) == ("volcano-system", "volcano-controller-configmap")
 
 
 def test_network_policies_exist_only_when_asked_for(render: Render) -> None:

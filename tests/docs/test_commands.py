@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -28,11 +28,11 @@ from tests.kit.waiting import wait_until
 from tests.support.cert_manager import CertManager
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.kubelet import Kubelet, kubelet
+from tests.support.prometheus_operator import prometheus_kinds
 
 LIMIT = 60  # seconds for a command
 
 NOT_RUN = {
-    "docker build -t registry.example.com/pumice:0.1.0 .": "needs Docker",
     "kubectl logs deployment/pumice-webhook": "needs a kubelet",
     "make manifests": "tests/chart/test_plain_manifest.py runs what it runs",
     "helm upgrade": "stands for any",
@@ -164,7 +164,9 @@ def test_the_commands_of_a_page_do_it_on_a_cluster(
 ) -> None:
     aside = tmp_path_factory.mktemp("aside")
     manager = CertManager(controlplane, "pumice-system")
-    with kubelet(controlplane, aside) as stands:
+    monitored = "servicemonitors" in page.read_text()
+    kinds = prometheus_kinds(controlplane) if monitored else nullcontext()
+    with kinds, kubelet(controlplane, aside) as stands:
         tools = {str(path.parent) for path in controlplane.binaries.values()}
         environment = {
             "PATH": os.pathsep.join([tools_of_tests(controlplane, aside, stands), *sorted(tools)]),

@@ -1,12 +1,22 @@
-"""Job plugins on pods that Kubernetes' own Job controller makes, on a real control plane with Pumice installed."""
+"""Pods that Kubernetes' own controllers make, on a real control plane with Pumice installed: wired by plugins, and placed as gangs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from pumice.api.kinds import CONFIG_MAP, EVENT, INDEXED_JOB, NETWORK_POLICY, POD, SECRET, SERVICE
+from pumice.api.kinds import (
+    CONFIG_MAP,
+    EVENT,
+    INDEXED_JOB,
+    NETWORK_POLICY,
+    POD,
+    POD_GROUP,
+    SECRET,
+    SERVICE,
+)
 from tests.kit.namespaces import Namespace, example
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
@@ -140,3 +150,63 @@ def test_pods_follow_their_job_within_milliseconds(cluster: Namespace) -> None:
         job = pod["metadata"]["labels"]["batch.kubernetes.io/job-name"]
         assert env(pod)["MASTER_ADDR"] == f"{job}-0.{job}"
     assert "cannot be wired" not in "".join(each["message"] for each in cluster.all(EVENT))
+
+
+def running(cluster: Namespace) -> int:
+    """How many pods run and are to stay."""
+    return sum(
+        pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+        for pod in cluster.all(POD)
+    )
+
+
+def minimums(cluster: Namespace) -> list[int]:
+    return [group["spec"]["minMember"] for group in cluster.all(POD_GROUP)]
+
+
+def gang(kind: str, replicas: int, minimum: int, node: str, **spec: Any) -> Raw:
+    """The example of a gang, on one node."""
+    manifest = example("replicaset.yaml")
+    manifest["kind"] = kind
+    manifest["metadata"]["annotations"]["scheduling.volcano.sh/group-min-member"] = str(minimum)
+    manifest["spec"] |= {"replicas": replicas} | spec
+    manifest["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    return manifest
+
+
+def test_a_gang_of_a_replica_set_is_scaled(
+    cluster: Namespace, add_node: Callable[..., str]
+) -> None:
+    node = add_node(f"{cluster.name}-node", "4")
+    cluster.apply(gang("ReplicaSet", 6, 5, node))
+    wait_until(lambda: len(cluster.all(POD)) == 6, "six pods", 30)
+    wait_until(lambda: "NotEnoughResources" in str(cluster.all(POD_GROUP)), "a reason", 30)
+    assert (running(cluster), minimums(cluster)) == (0, [5])
+
+    cluster.kubectl("scale", "rs/inference", "--replicas=4")
+    wait_until(lambda: running(cluster) == 4, "four pods run", 30)
+    assert minimums(cluster) == [4]
+    [group] = cluster.all(POD_GROUP)
+    assert group["status"]["phase"] == "Running"
+
+    cluster.kubectl("scale", "rs/inference", "--replicas=0")
+    wait_until(lambda: not cluster.all(POD) and not cluster.all(POD_GROUP), "nothing", 30)
+    cluster.kubectl("scale", "rs/inference", "--replicas=1")
+    wait_until(lambda: running(cluster) == 1, "one pod runs", 30)
+
+    cluster.kubectl("delete", "rs", "inference")
+    wait_until(lambda: not cluster.all(POD_GROUP), "no group is left", 60)
+
+
+def test_a_gang_of_a_deployment_is_updated_pod_by_pod(
+    cluster: Namespace, add_node: Callable[..., str]
+) -> None:
+    node = add_node(f"{cluster.name}-node", "3")
+    few = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    manifest = gang("Deployment", 2, 2, node, strategy=few)
+    cluster.apply(manifest)
+    cluster.kubectl("rollout", "status", "deployment/inference", "--timeout=30s")
+    cluster.kubectl("set", "image", "deployment/inference", "server=vllm/vllm-openai:v0.9.1")
+    cluster.kubectl("rollout", "status", "deployment/inference", "--timeout=30s")
+    # That of the ReplicaSet of the first image has gone.
+    wait_until(lambda: minimums(cluster) == [2], "one group", 30)

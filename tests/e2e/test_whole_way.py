@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from pumice.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, POD_GROUP, SERVICE
+from pumice.api.kinds import (
+    COMMAND,
+    CONFIG_MAP,
+    JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    NETWORK_POLICY,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    SERVICE,
+)
 from tests.kit.builders import job, task
-from tests.kit.namespaces import Namespace, example
+from tests.kit.namespaces import Namespace, example, examples
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import Installation
+
+Raw = dict[str, Any]
 
 pytestmark = pytest.mark.usefixtures("installation")
 
@@ -72,6 +87,43 @@ def test_a_tensorflow_job_is_admitted_wired_placed_by_bucket_and_completed(
     passed = [each["status"] for each in cluster.get(JOB, "train")["status"]["conditions"]]
     assert passed == ["Pending", "Running", "Completed"]
     assert cluster.get(JOB, "train")["status"]["succeeded"] == 6
+
+
+@pytest.mark.usefixtures("nodes")
+def test_a_job_flow_runs_its_jobs_in_order(cluster: Namespace) -> None:
+    """A diamond: two Jobs between the first and the last."""
+    flow, *templates = examples("jobflow.yaml")
+    cluster.apply(flow, *templates[1:])
+    cluster.until(
+        JOB_FLOW,
+        lambda found: found["study"].get("status", {}).get("conditions"),
+        "a reason why the first Job is not there",
+    )
+    conditions = cluster.get(JOB_FLOW, "study")["status"]["conditions"]
+    assert conditions == {"study-prepare": {"phase": "WaitingForTemplate"}}
+    cluster.apply(templates[0])
+    cluster.until(
+        JOB_FLOW,
+        lambda found: found["study"]["status"]["state"]["phase"] == "Succeed",
+        "the JobFlow to succeed",
+    )
+    jobs = {each["metadata"]["name"]: each for each in cluster.all(JOB)}
+    assert sorted(jobs) == sorted(f"study-{each['name']}" for each in flow["spec"]["flows"])
+    for each in flow["spec"]["flows"]:
+        for target in each.get("dependsOn", {}).get("targets", ()):
+            ended = jobs[f"study-{target}"]["status"]["state"]["lastTransitionTime"]
+            assert jobs[f"study-{each['name']}"]["metadata"]["creationTimestamp"] >= ended
+    assert [len(cluster.all(POD, f"volcano.sh/job-name={name}")) for name in sorted(jobs)] == [
+        *(1, 1, 4, 2)
+    ]
+    for name in ("prepare", "compare"):
+        cluster.until(
+            JOB_TEMPLATE,
+            lambda found, name=name: (  # type: ignore[misc]
+                found[name].get("status") == {"jobDependsOnList": [f"study-{name}"]}
+            ),
+            "the Jobs of the JobTemplate",
+        )
 
 
 @pytest.mark.usefixtures("nodes")
@@ -135,6 +187,77 @@ def test_the_node_groups_of_a_queue_are_honoured(
     cluster.apply(manifest)
     cluster.await_phase("painted", "Running")
     assert {pod["spec"]["nodeName"] for pod in cluster.pods().values()} == {"right"}
+
+
+def test_a_queue_is_closed_under_load_and_opened_again(
+    cluster: Namespace, add_node: Callable[..., str], make_queue: Callable[..., str]
+) -> None:
+    """What runs goes on, what waits waits, what comes is refused; then everything that was admitted completes."""
+    make_queue("load")
+    make_queue("team", parent="load")
+    add_node("loaded", "2")
+
+    def a_job(name: str, size: int, **annotations: str) -> Raw:
+        manifest = job(name, [task("w", size, cpu="1", annotations=annotations)], queue="team")
+        del manifest["metadata"]["namespace"]
+        return manifest
+
+    def short(*numbers: int) -> list[Raw]:
+        return [
+            a_job(f"short-{each}", 1, **{"pumice.dev/run-duration": "300ms"}) for each in numbers
+        ]
+
+    def operate(action: str) -> None:
+        """As vcctl does."""
+        target = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "name": "load"}
+        head = {"apiVersion": COMMAND.api_version, "kind": COMMAND.kind, "action": action}
+        order = head | {"metadata": {"generateName": "load-"}, "target": target}
+        cluster.kubectl("create", "-f", "-", obj=order)
+
+    def shown(queue: str) -> dict[str, str]:
+        head, row = cluster.kubectl("get", "queue", queue).splitlines()
+        return dict(zip(head.split(), row.split(), strict=False))
+
+    wait_until(lambda: shown("team").get("STATE") == "Open", "open")
+    cluster.apply(a_job("fills", 2), *short(1, 2, 3))
+    cluster.await_phase("fills", "Running")
+    with ThreadPoolExecutor(1) as pool:
+        arriving = pool.submit(cluster.apply, *short(*range(4, 12)), check=False)
+        operate("CloseQueue")
+        printed = arriving.result()
+    wait_until(lambda: shown("team")["STATE"] == "Closing" and shown("team")["RUNNING"] == "1")
+    admitted = set(cluster.names(JOB))
+    assert printed.count(" created") == len(admitted) - 4
+    assert printed.count('queue "team" is Clos') == 12 - len(admitted)
+    text = cluster.apply(*short(12), check=False)
+    assert 'queue "team" is Closing, it must be Open to take anything new' in text
+
+    before = cluster.pods()["fills-w-1"]["metadata"]["uid"]
+    cluster.kubectl("delete", "pod", "fills-w-1", "--wait=false")
+
+    def anew(pods: dict[str, Raw]) -> bool:
+        pod = pods.get("fills-w-1", {"metadata": {"uid": before}})
+        is_another = bool(pod["metadata"]["uid"] != before)
+        return is_another and pod["status"].get("phase") == "Running"
+
+    cluster.until(POD, anew, "another pod in its place")
+    cluster.kubectl("delete", "vcjob", "fills")
+    waiting = admitted - {"fills"}
+
+    def held_back(groups: dict[str, Raw]) -> bool:
+        """There is room now, and all that was let in says what it waits for."""
+        said = [str((each.get("status") or {}).get("conditions")) for each in groups.values()]
+        return bool(said) and all("is Closing and takes nothing in" in each for each in said)
+
+    cluster.until(POD_GROUP, held_back, "reasons of what waits")
+    assert {cluster.phase(name) for name in waiting} == {"Pending"}
+    assert "No resources" in cluster.kubectl("get", "commands")
+
+    operate("OpenQueue")
+    wait_until(lambda: all(cluster.phase(name) == "Completed" for name in waiting), "completed")
+    patch = ("--subresource=status", "--type=merge", '-p={"status":{"state":"Closed"}}')
+    cluster.kubectl("patch", "queue", "load", *patch)
+    wait_until(lambda: shown("team")["STATE"] == "Closed", "closed by the state of the one above")
 
 
 def test_deletion_leaves_nothing_behind(cluster: Namespace, add_node: Callable[..., str]) -> None:

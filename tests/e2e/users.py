@@ -117,7 +117,7 @@ class Users:
 def upgrade(plane: ControlPlane, *settings: str) -> None:
     """Upgrade the release; settings as `--set` takes them."""
     sets = [word for each in settings for word in ("--set", each)]
-    arguments = ("upgrade", RELEASE, str(CHART), "--reuse-values", *sets)
+    arguments = ("upgrade", RELEASE, str(CHART), "--reset-then-reuse-values", *sets)
     plane.helm(*arguments, namespace=NAMESPACE)
 
 

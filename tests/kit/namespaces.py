@@ -14,7 +14,7 @@ from pumice.api.kinds import EVENT, JOB, POD, Kind
 from tests.kit.waiting import SECONDS, NotReadyError, wait_until
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["Namespace", "example"]
+__all__ = ["Namespace", "example", "examples"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -25,6 +25,11 @@ def example(name: str) -> Raw:
     """A manifest of the folder `examples`."""
     manifest: Raw = yaml.safe_load((EXAMPLES / name).read_text())
     return manifest
+
+
+def examples(name: str) -> list[Raw]:
+    """The manifests of a file with several."""
+    return list(yaml.safe_load_all((EXAMPLES / name).read_text()))
 
 
 class Namespace:

@@ -53,9 +53,9 @@ def test_both_stages_have_the_same_python() -> None:
 def test_it_runs_as_the_user_that_the_chart_demands() -> None:
     _, final = stages()
     ((user, _, group),) = (each.partition(":") for each in of(final, "USER"))
-    helpers = (ROOT / "charts/pumice/templates/_helpers.tpl").read_text()
-    assert f"runAsUser: {user}\n" in helpers
-    assert f"runAsGroup: {group}\n" in helpers
+    values = (ROOT / "charts/pumice/values.yaml").read_text()
+    assert f"runAsUser: {user}\n" in values
+    assert f"runAsGroup: {group}\n" in values
     assert int(user) > 0
 
 

@@ -12,12 +12,12 @@ import json
 import time
 from typing import Any
 
-import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from pumice.certs.authority import Authority, generate_key
+from tests.support.closed_kinds import TEXT, TEXTS, closed, install, remove
 from tests.support.controlplane.cluster import ControlPlane
 
 __all__ = ["CertManager"]
@@ -26,20 +26,13 @@ Raw = dict[str, Any]
 
 API = "cert-manager.io"
 INJECT = f"{API}/inject-ca-from"
-TEXT: Raw = {"type": "string"}
-TEXTS: Raw = {"type": "array", "items": TEXT}
 DURATION: Raw = {"type": "string", "pattern": r"^([0-9]+(h|m|s))+$"}
 USAGES = ["digital signature", "key encipherment", "server auth", "client auth"]
 
 
-def _object(required: tuple[str, ...] = (), /, **properties: Raw) -> Raw:
-    closed: Raw = {"type": "object", "properties": properties}
-    return {**closed, "required": list(required)} if required else closed
-
-
 SPECS: dict[str, Raw] = {
-    "Issuer": _object(selfSigned=_object(), ca=_object(("secretName",), secretName=TEXT)),
-    "Certificate": _object(
+    "Issuer": closed(selfSigned=closed(), ca=closed(("secretName",), secretName=TEXT)),
+    "Certificate": closed(
         ("secretName", "issuerRef"),
         secretName=TEXT,
         isCA={"type": "boolean"},
@@ -49,32 +42,15 @@ SPECS: dict[str, Raw] = {
         dnsNames=TEXTS,
         ipAddresses=TEXTS,
         usages={"type": "array", "items": {"enum": USAGES, **TEXT}},
-        privateKey=_object(
+        privateKey=closed(
             algorithm={"enum": ["RSA", "ECDSA", "Ed25519"], **TEXT},
             size={"type": "integer"},
             rotationPolicy={"enum": ["Never", "Always"], **TEXT},
         ),
-        issuerRef=_object(("name",), name=TEXT, kind=TEXT, group=TEXT),
+        issuerRef=closed(("name",), name=TEXT, kind=TEXT, group=TEXT),
     ),
 }
 """Source: cert-manager's reference of `cert-manager.io/v1`, as far as the chart uses it."""
-
-
-def _definition(kind: str) -> Raw:
-    plural = f"{kind.lower()}s"
-    schema = _object(apiVersion=TEXT, kind=TEXT, metadata={"type": "object"}, spec=SPECS[kind])
-    version = {"name": "v1", "served": True, "storage": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{API}"},
-        "spec": {
-            "group": API,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
 
 
 class CertManager:
@@ -84,10 +60,7 @@ class CertManager:
         """Install its kinds."""
         self._plane = plane
         self._namespace = namespace
-        text = yaml.safe_dump_all(_definition(kind) for kind in SPECS)
-        plane.kubectl("apply", "-f", "-", stdin=text)
-        for kind in SPECS:
-            plane.kubectl("wait", "--for=condition=Established", f"crd/{kind.lower()}s.{API}")
+        install(plane, API, SPECS)
 
     def sync(self, *, inject: bool = True) -> None:
         """Issue what is not issued yet, and inject into what asks for it."""
@@ -130,8 +103,7 @@ class CertManager:
 
     def remove(self) -> None:
         """Take its kinds away, and with them all of their objects."""
-        for kind in SPECS:
-            self._plane.kubectl("delete", f"crd/{kind.lower()}s.{API}", "--ignore-not-found")
+        remove(self._plane, API, SPECS)
 
     def _issue(self, certificate: Raw) -> None:
         spec = certificate["spec"]

@@ -59,14 +59,23 @@ class Installation:
 
     def arguments(self, component: str) -> list[str]:
         """What the chart tells a component, with what only holds inside a pod put aside."""
-        found = self.plane.kubectl(
-            "get", f"deployment/{RELEASE}-{component}", "-o", "json", namespace=NAMESPACE
-        )
-        spec: dict[str, Any] = json.loads(found.stdout)["spec"]["template"]["spec"]
+        spec = self._pod(component)
         arguments: list[str] = spec["containers"][0]["args"]
         for mounted, folder in self._mounted(spec):
             arguments = [each.replace(f"={mounted}/", f"={folder}/") for each in arguments]
         return [each for each in arguments if not each.startswith("--config=")]
+
+    def _environment(self, component: str) -> list[str]:
+        """The variables that the chart gives to a component, as `NAME=VALUE`."""
+        found = self._pod(component)["containers"][0].get("env", ())
+        return [f"{each['name']}={each['value']}" for each in found]
+
+    def _pod(self, component: str) -> dict[str, Any]:
+        found = self.plane.kubectl(
+            "get", f"deployment/{RELEASE}-{component}", "-o", "json", namespace=NAMESPACE
+        )
+        spec: dict[str, Any] = json.loads(found.stdout)["spec"]["template"]["spec"]
+        return spec
 
     def _mounted(self, spec: dict[str, Any]) -> Iterator[tuple[str, Path]]:
         """Where each Secret is mounted in the container, and where it is here."""
@@ -99,7 +108,8 @@ class Installation:
         if component == "scheduler":
             self._mount_scheduler_config()
             here += [f"--config={self.scheduler_config}"]
-        command = [sys.executable, "-m", "pumice", *self.arguments(component), *here]
+        program = ["/usr/bin/env", *self._environment(component), sys.executable, "-m", "pumice"]
+        command = [*program, *self.arguments(component), *here]
         self.processes[component] = Process(component, command, self._folder)
 
     def stop(self, component: str) -> None:

@@ -4,7 +4,9 @@
 {{- end -}}
 
 {{- define "pumice.image" -}}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- $image := .Values.image -}}
+{{- list $image.registry $image.repository | compact | join "/" -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default .Chart.AppVersion $image.tag }}{{ end -}}
 {{- end -}}
 
 {{/* Labels that select the pods of a component: (list root component). */}}
@@ -23,13 +25,21 @@ pumice.dev/namespace: {{ . }}
 {{- end }}
 {{- end -}}
 
-{{/* Labels of every object: (list root component). */}}
-{{- define "pumice.labels" -}}
+{{/* Labels of an object, with further ones of its own: (list root component labels). */}}
+{{- define "pumice.labelsWith" -}}
 {{- $root := index . 0 -}}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{ include "pumice.selector" . }}
+{{- with merge dict (index . 2) $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels of every object: (list root component). */}}
+{{- define "pumice.labels" -}}
+{{ include "pumice.labelsWith" (list (index . 0) (index . 1) dict) }}
 {{- end -}}
 
 {{/* Whether admission is by webhook: "true" or nothing. */}}
@@ -42,6 +52,12 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- if and .Values.webhook.enabled (eq .Values.admission.mode "policies") }}true{{ end -}}
 {{- end -}}
 
+{{/* Whether a component is installed: (list root component); "true" or nothing. */}}
+{{- define "pumice.isInstalled" -}}
+{{- $root := index . 0 -}}
+{{- if eq (index . 1) "webhook" }}{{ include "pumice.byWebhook" $root }}{{ else if (index $root.Values (index . 1)).enabled }}true{{ end -}}
+{{- end -}}
+
 {{- define "pumice.component" -}}
 {{- printf "%s-%s" (include "pumice.fullname" (index . 0)) (index . 1) -}}
 {{- end -}}
@@ -50,7 +66,7 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- default (printf "%s-webhook-certs" (include "pumice.fullname" .)) .Values.webhook.secretName -}}
 {{- end -}}
 
-{{/* Secret that is served from, where somebody else keeps it. */}}
+{{/* Secret that is served from, where another component keeps it. */}}
 {{- define "pumice.servedSecretName" -}}
 {{- default (printf "%s-webhook-tls" (include "pumice.fullname" .)) .Values.webhook.certificates.secretName -}}
 {{- end -}}
@@ -64,6 +80,9 @@ metadata:
   name: {{ include "pumice.component" . }}
   namespace: {{ $root.Release.Namespace }}
   labels: {{- include "pumice.labels" . | nindent 4 }}
+  {{- with (index $root.Values (index . 1)).serviceAccount.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
 {{- end -}}
 
 {{/* Binds a component's ServiceAccount to its ClusterRole: (list root component). */}}
@@ -129,7 +148,8 @@ subjects:
 
 {{/* Metadata of a component's pods: (list root component annotations), and the namespace that they serve, if it is one. */}}
 {{- define "pumice.podMetadata" -}}
-labels: {{- include "pumice.labels" . | nindent 2 }}
+{{- $root := index . 0 -}}
+labels: {{- include "pumice.labelsWith" (list $root (index . 1) (index $root.Values (index . 1)).podLabels) | nindent 2 }}
 {{- if gt (len .) 3 }}
 {{- with index . 3 }}
   pumice.dev/namespace: {{ . }}
@@ -150,7 +170,8 @@ one.
 {{- $serving := "" -}}
 {{- if gt (len .) 3 -}}{{- $serving = index . 3 -}}{{- end -}}
 serviceAccountName: {{ printf "%s-%s" (include "pumice.fullname" $root) (index . 1) }}
-{{- with $values.priorityClassName }}
+{{- $critical := ternary "system-cluster-critical" "" (eq $root.Release.Namespace "kube-system") }}
+{{- with default $critical $values.priorityClassName }}
 priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with $root.Values.imagePullSecrets }}
@@ -184,24 +205,28 @@ topologySpreadConstraints:
   labelSelector:
     matchLabels: {{- include "pumice.serving" (list $root (index . 1) $serving) | nindent 6 }}
 enableServiceLinks: false
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  seccompProfile: {type: RuntimeDefault}
+securityContext: {{- toYaml $root.Values.podSecurityContext | nindent 2 }}
 {{- end -}}
 
-{{/* Everything of a container that the components share: (list root values). */}}
+{{/* Everything of a container that the components share: (list root values env), where env is what the component sets itself. */}}
 {{- define "pumice.containerCommon" -}}
 {{- $root := index . 0 -}}
 image: {{ include "pumice.image" $root | quote }}
 imagePullPolicy: {{ $root.Values.image.pullPolicy }}
-securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities: {drop: [ALL]}
+securityContext: {{- toYaml $root.Values.securityContext | nindent 2 }}
 resources: {{- toYaml (index . 1).resources | nindent 2 }}
+{{- with concat (index . 2) (index . 1).env }}
+env: {{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end -}}
+
+{{/* Arguments of all components, the last of a container's: (list root values). */}}
+{{- define "pumice.lastArguments" -}}
+- '--metrics-port={{ (index . 1).metricsPort }}'
+- --log-level={{ (index . 0).Values.logLevel }}
+{{- with (index . 1).extraArgs }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{/* Rules that leader election and events need: in the release namespace. */}}

@@ -78,8 +78,15 @@ _MODELS: dict[Kind, tuple[type[msgspec.Struct], tuple[Column, ...]]] = {
         (
             Column("PARENT", ".spec.parent"),
             Column("STATE", ".status.state"),
-            Column("WEIGHT", ".spec.weight", "integer", 1),
+            Column("PENDING", ".status.pending", "integer"),
+            Column("INQUEUE", ".status.inqueue", "integer"),
+            Column("RUNNING", ".status.running", "integer"),
             _AGE,
+            Column("WEIGHT", ".spec.weight", "integer", 1),
+            Column("UNKNOWN", ".status.unknown", "integer", 1),
+            Column("COMPLETED", ".status.completed", "integer", 1),
+            Column("PODS", ".status.allocated.pods", priority=1),
+            Column("REASON", ".status.message", priority=1),
         ),
     ),
     kinds.CRON_JOB: (
@@ -116,7 +123,7 @@ _MODELS: dict[Kind, tuple[type[msgspec.Struct], tuple[Column, ...]]] = {
 
 @cache
 def schema_of(kind: Kind) -> dict[str, Any]:
-    """Structural schema of a kind, shared: whoever changes it takes a copy."""
+    """Structural schema of a kind. It is shared: copy it before changing it."""
     model, _ = _MODELS[kind]
     schema = struct_schema(model, omit=("api_version", "kind", "metadata"))
     schema["properties"] = _ROOT_FIELDS | schema["properties"]

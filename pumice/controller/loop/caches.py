@@ -17,9 +17,8 @@ from pumice.api.nodes import PriorityClass
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
-from pumice.cluster.client import Client
-from pumice.cluster.clock import Clock
 from pumice.controller.commands import targets
+from pumice.controller.loop.watches import Watches
 
 __all__ = ["OBJECT_KINDS", "Caches", "JobKey", "object_kinds"]
 
@@ -51,40 +50,22 @@ class Caches:
         objects: Objects of plugins by kind, raw.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        *,
-        namespace: str | None = None,
-        clock: Clock | None = None,
-        wanted: Sequence[Kind] = OBJECT_KINDS,
-    ) -> None:
-        """Describe the caches; each must `run`.
+    def __init__(self, watches: Watches, *, wanted: Sequence[Kind] = OBJECT_KINDS) -> None:
+        """Ask for the caches; Jobs last, so that what is around them is likely to be known before.
 
         Args:
-            client: Session with the API server.
-            namespace: Watch this namespace only; all when None.
-            clock: Waits between attempts.
+            watches: The watches of the process.
             wanted: Kinds of the objects of plugins.
         """
-
-        def watched(kind: Kind, type_: type[Any], selector: str | None = None) -> WatchCache[Any]:
-            within = namespace if kind.namespaced else None
-            return WatchCache(
-                client, kind, type_, namespace=within, label_selector=selector, clock=clock
-            )
-
-        self.jobs: WatchCache[Raw] = watched(kinds.JOB, dict)
-        self.pods: WatchCache[Pod] = watched(kinds.POD, Pod, keys.JOB_NAME)
-        self.pod_groups: WatchCache[Raw] = watched(kinds.POD_GROUP, dict)
-        self.commands: WatchCache[Command] = watched(kinds.COMMAND, Command)
-        self.queues: WatchCache[Queue] = watched(kinds.QUEUE, Queue)
-        self.priority_classes: WatchCache[PriorityClass] = watched(
-            kinds.PRIORITY_CLASS, PriorityClass
-        )
+        self.priority_classes = watches.of(kinds.PRIORITY_CLASS, PriorityClass)
+        self.queues = watches.of(kinds.QUEUE, Queue)
+        self.commands = watches.of(kinds.COMMAND, Command)
         self.objects: dict[Kind, WatchCache[Raw]] = {
-            kind: watched(kind, dict, keys.JOB_NAME) for kind in wanted
+            kind: watches.of(kind, dict, label_selector=keys.JOB_NAME) for kind in wanted
         }
+        self.pod_groups: WatchCache[Raw] = watches.of(kinds.POD_GROUP, dict)
+        self.pods = watches.of(kinds.POD, Pod, label_selector=keys.JOB_NAME)
+        self.jobs: WatchCache[Raw] = watches.of(kinds.JOB, dict)
         self.pods.index(BY_JOB, lambda pod: some(job_of_pod(pod)))
         self.commands.index(BY_JOB, lambda command: some(job_of_command(command)))
         for cache in self.objects.values():
@@ -92,7 +73,7 @@ class Caches:
 
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:
-        """Every cache; Jobs last, so that what is around them is likely to be known before."""
+        """Every cache."""
         return (
             self.priority_classes,
             self.queues,
@@ -113,7 +94,7 @@ class Caches:
         stack: ExitStack,
         pod_told: Callable[[JobKey], None] | None = None,
     ) -> None:
-        """Be told of every Job around which something changes; what is known is told in slices.
+        """Report every Job around which something changes; what is known is reported in slices.
 
         Args:
             told: Called with the Job.

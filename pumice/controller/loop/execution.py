@@ -5,7 +5,8 @@ refused once and not a thousand times. Where a quota refuses a pod, the other
 pods of its task are not tried, and those of other tasks are.
 
 Before a pod is removed, or marked for removal, the API server has confirmed that the Job is in the state
-that the plan was made from: by a write of its status, which names the resourceVersion, or by a read.
+that the plan was made from: by a write of its status, which names the resourceVersion, or by a read. The same holds for
+an object that makes Jobs, before a Job is created or removed.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.steps import Outcome, StepSender
 from pumice.controller.observed import Trouble
 from pumice.controller.plan import (
+    CreateObject,
     DeleteObject,
     Plan,
     Stage,
@@ -62,6 +64,7 @@ class Executor:
             sent: Takes the writes that are under way, whose answers are waited for at the end.
         """
         self._concurrent = concurrent
+        self._kind = kind
         self._sender = StepSender(
             client,
             recorder,
@@ -81,7 +84,7 @@ class Executor:
         """
         outcome = Outcome()
         for stage in plan.stages:
-            if not outcome.confirmed and _removes_pods(stage):
+            if not outcome.confirmed and _must_be_confirmed(stage, self._kind):
                 await self._sender.confirm(job, outcome)
             if outcome.goes_on:
                 await self._stage(stage, job, outcome, self._concurrent if wide else 1)
@@ -122,8 +125,20 @@ class Executor:
             await self._sender.send(step, job, outcome)
 
 
-def _removes_pods(stage: Stage) -> bool:
-    """True if a stage removes pods, or marks them for removal."""
-    if not isinstance(stage, tuple):
-        return False  # pods to create
-    return any(isinstance(step, UpdateObject | DeleteObject) and step.kind == POD for step in stage)
+def _must_be_confirmed(stage: Stage, about: Kind) -> bool:
+    """True if a stage of a plan for an object of a kind does what an old picture must not lead to.
+
+    It removes pods or marks them for removal; or it creates Jobs, one of which may have run already, or removes them.
+    """
+    return isinstance(stage, tuple) and any(_is_grave(step, about) for step in stage)
+
+
+def _is_grave(step: Step, about: Kind) -> bool:
+    match step:
+        case CreateObject(kind=kind):
+            return kind == JOB
+        case DeleteObject(kind=kind, resource_version=version):
+            return kind == POD or (kind == JOB and version is None)
+        case UpdateObject(kind=kind):
+            return kind == POD and about == JOB  # a mark; others give pods their PodGroup
+    return False

@@ -1,11 +1,9 @@
 """What the loop remembers of a Job between two passes. All of it may be lost at any time.
 
-*Own writes.* A cache shows a write only after a moment; until then a pass would decide on an old picture.
-So a Job is not looked at before what was written to it shows, or a few seconds have passed. Were that
-forgotten, names, uids and resourceVersions would still keep the old picture from doing harm.
+*Own writes.* See `own_writes`.
 
 *Finds.* An object that stood in the way of a creation, which the caches do not show because it is
-somebody else's, or because it is ours and very new.
+of another owner, or because it is ours and very new.
 
 *Successes.* Pods that have succeeded and were removed before a pass could note it in the status.
 
@@ -14,62 +12,24 @@ somebody else's, or because it is ours and very new.
 *Trouble.* What the API server refused, to tell the user, and how often in a row, to wait longer.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from pumice.api import keys
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
-from pumice.controller.loop.caches import Caches, JobKey
+from pumice.controller.loop.caches import JobKey
+from pumice.controller.loop.own_writes import OwnWrites
 from pumice.controller.observed import Trouble
 from pumice.controller.plan import PatchStatus
 from pumice.controller.roster import has_finished
 from pumice.controller.sync import CONFLICT_SECONDS
 
-__all__ = ["Memory", "Recollection", "Write"]
-
-WRITE_SECONDS = 5.0
-"""How long a write may take to show before it is no longer waited for."""
+__all__ = ["Memory", "Recollection"]
 
 FIND_SECONDS = CONFLICT_SECONDS - 5.0
 """How long a find is believed; less than the time after which a taken name is tried again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """Something that this process wrote.
-
-    Attributes:
-        kind: Kind of the object.
-        namespace: Its namespace.
-        name: Its name.
-        version: resourceVersion that it got; empty for a deletion.
-        uid: Its uid.
-        until: Moment (monotonic) after which it is no longer waited for.
-    """
-
-    kind: Kind
-    namespace: str
-    name: str
-    version: str
-    uid: str
-    until: float
-
-    def shows(self, caches: Caches) -> bool:
-        """Whether the caches know of it."""
-        cache = caches.of(self.kind)
-        if cache is None or _number(cache.resource_version) >= _number(self.version) > 0:
-            return True
-        stored = cache.get(self.name, self.namespace)
-        if stored is None:
-            return not self.version
-        uid, version, leaving = _identity(stored)
-        if uid != self.uid:
-            return not self.version or _number(version) > _number(self.version)
-        return _number(version) >= _number(self.version) if self.version else leaving
 
 
 @dataclass(slots=True)
@@ -78,7 +38,7 @@ class Recollection:
 
     Attributes:
         uid: Uid of the Job that all of this is about.
-        writes: Own writes that may not show yet.
+        writes: Own writes that the caches may not show yet.
         finds: Objects that stood in the way, and when (monotonic) they were found.
         claims: Claims that exist; they are not watched.
         succeeded: Pods that have succeeded and were removed since the status was last composed and written.
@@ -94,7 +54,7 @@ class Recollection:
     """
 
     uid: str = ""
-    writes: deque[Write] = field(default_factory=deque)
+    writes: OwnWrites = field(default_factory=OwnWrites)
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
     succeeded: dict[str, Pod] = field(default_factory=dict)
@@ -127,13 +87,6 @@ class Recollection:
         if self.held is not None and self.held_over != stored:
             self.let_go()
         return self.held if self.overdue else None
-
-    def unseen(self, caches: Caches, now: float) -> float | None:
-        """Seconds for which a write may still be waited for; None when all of them show."""
-        writes = self.writes
-        while writes and (writes[0].until <= now or writes[0].shows(caches)):
-            writes.popleft()  # in the order of writing: one that shows is not asked again
-        return writes[-1].until - now if writes else None
 
     def found(self, now: float) -> Iterator[tuple[tuple[Kind, str], Raw]]:
         """Finds that are recent enough to be believed."""
@@ -182,19 +135,10 @@ class Memory:
         """True if a write to a Job has not shown yet."""
         return key in self._jobs and bool(self._jobs[key].writes)
 
+    def refused(self) -> list[JobKey]:
+        """Jobs of which the API server refused something at the last pass."""
+        return [key for key, found in self._jobs.items() if found.trouble is not None]
+
     def forget(self, key: JobKey) -> None:
         """A Job is no more."""
         self._jobs.pop(key, None)
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isascii() and version.isdigit() else 0
-
-
-def _identity(stored: Any) -> tuple[str, str, bool]:
-    """Uid, resourceVersion and whether it is being removed, of a raw object or of a struct."""
-    if isinstance(stored, dict):
-        meta = stored["metadata"]
-        return meta.get("uid", ""), meta.get("resourceVersion", ""), "deletionTimestamp" in meta
-    meta = stored.metadata
-    return meta.uid, meta.resource_version, meta.deletion_timestamp is not None

@@ -4,6 +4,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from pumice.api.keys import DEFAULT_QUEUE
 from pumice.api.meta import Raw
+from pumice.controller.loop.queue_metrics import QueueGroupsCollector
 from pumice.controller.phases import COMPLETED, FAILED
 
 __all__ = ["ControllerMetrics"]
@@ -17,7 +18,7 @@ _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0)
 class ControllerMetrics:
     """Counters of one controller.
 
-    Three have Volcano's names, for dashboards that ask for these. Their counts are gauges, since a counter's
+    Some have Volcano's names, for dashboards that ask for these. Their counts are gauges, since a counter's
     name would end in `_total`.
 
     Attributes:
@@ -28,9 +29,12 @@ class ControllerMetrics:
         phases: Phases that Jobs entered.
         completed: Times that a Job was completed, by Job (`namespace/name`) and queue, while it exists.
         failed: Times that a Job failed, likewise.
+        job_flows_succeeded: Times that a JobFlow succeeded, by namespace.
+        job_flows_failed: Times that a JobFlow failed, likewise.
         first_pods: Milliseconds from the creation of a Job to that of its first pods.
         jobs: Jobs known.
         leading: 1 while this process works.
+        queues: PodGroups by queue and phase.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -69,6 +73,18 @@ class ControllerMetrics:
             by_job,
             registry=self.registry,
         )
+        self.job_flows_succeeded = Gauge(
+            "volcano_jobflow_succeed_phase_count",
+            "Times that a JobFlow succeeded.",
+            ["jobflow_namespace"],
+            registry=self.registry,
+        )
+        self.job_flows_failed = Gauge(
+            "volcano_jobflow_failed_phase_count",
+            "Times that a JobFlow failed.",
+            ["jobflow_namespace"],
+            registry=self.registry,
+        )
         self.first_pods = Histogram(
             "volcano_controller_job_to_pod_creation_latency_milliseconds",
             "Time from the creation of a Job to that of its first pods.",
@@ -79,6 +95,8 @@ class ControllerMetrics:
         self.leading = Gauge(
             f"{name}leading", "1 while this process works.", registry=self.registry
         )
+        self.queues = QueueGroupsCollector()
+        self.registry.register(self.queues)
 
     def entered(self, phase: str, job: Raw) -> None:
         """Count that a Job entered a phase."""
@@ -91,6 +109,13 @@ class ControllerMetrics:
         counter = self.completed if phase == COMPLETED else self.failed
         counter.labels(*labels).inc()
         self._ended.setdefault(name, set()).add((counter, labels))
+
+    def job_flow_entered(self, phase: str, namespace: str) -> None:
+        """Count that a JobFlow entered a phase."""
+        if phase == "Succeed":
+            self.job_flows_succeeded.labels(namespace).inc()
+        elif phase == "Failed":
+            self.job_flows_failed.labels(namespace).inc()
 
     def forget(self, namespace: str, name: str) -> None:
         """Drop what is counted of a Job that was deleted."""

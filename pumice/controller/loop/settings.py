@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from pumice.api.keys import DEFAULT_SCHEDULER
 from pumice.cluster.elected import Candidacy
+from pumice.controller.loop.selection import CONTROLLERS
 from pumice.controller.reconcile import JobCheck
 from pumice.controller.situation import LIMITS
 from pumice.plugins.settings import DEFAULT, PluginSettings
@@ -15,16 +17,21 @@ class ControllerSettings(Candidacy):
     """How the controller works.
 
     Attributes:
-        workers: Jobs that are worked on at once.
+        controllers: The controllers that run, by their names in `--controllers`.
+        workers: Objects that a controller works on at once.
         concurrent_writes: Writes of one Job under way at once, pods above all.
         namespace: Look after this namespace only; after all when None.
         secrets: Whether Secrets may be read and written; plugins that want some cannot be used otherwise.
         plugins: What the cluster's operator has decided about job plugins.
         max_pods_per_job: Pods that a Job may ask for.
         window: Pods that one pass over a Job creates at most, and marks or removes at most.
+        scheduler_names: Schedulers whose pods, if other controllers made them, get PodGroups.
+        inherit_owner_annotations: Whether these PodGroups follow annotations of the pods' owners, too.
+        discovery: Namespace and name of the ConfigMap that says how HyperNodes are discovered.
         check: Checks new Jobs, where no webhook has; None otherwise.
     """
 
+    controllers: frozenset[str] = frozenset(CONTROLLERS)
     workers: int = 8
     concurrent_writes: int = 32
     namespace: str | None = None
@@ -34,4 +41,7 @@ class ControllerSettings(Candidacy):
     plugins: PluginSettings = DEFAULT
     max_pods_per_job: int = LIMITS.max_pods
     window: int = LIMITS.window
+    scheduler_names: tuple[str, ...] = (DEFAULT_SCHEDULER,)
+    inherit_owner_annotations: bool = True
+    discovery: tuple[str, str] = ("volcano-system", "volcano-controller-configmap")
     check: JobCheck | None = None

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, Kind
@@ -40,12 +41,38 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = ["Outcome", "StepSender"]
+__all__ = ["Outcome", "StepSender", "Written"]
 
 logger = logging.getLogger(__name__)
 
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""Cause of a refusal to create something in a namespace that is being deleted, and reason of the event."""
+
 QUOTA = "exceeded quota"
 """Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
+
+
+class Written(NamedTuple):
+    """Something that this process wrote.
+
+    Attributes:
+        kind: Kind of the object.
+        namespace: Its namespace; empty for kinds that have none.
+        name: Its name.
+        uid: Its uid.
+        made: The object as the server has it now; None for one that was deleted.
+    """
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    made: Raw | None
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that it got; empty for a deletion."""
+        return self.made["metadata"]["resourceVersion"] if self.made else ""
 
 
 @dataclass(slots=True)
@@ -53,19 +80,19 @@ class Outcome:
     """What came of a plan.
 
     Attributes:
-        written: Objects as the server has them now, with their kinds; None for one that was deleted.
+        written: What was written, in the order of the answers.
         finds: Objects that have a name that was to be created.
         after: Seconds after which to look again, even if nothing changes.
         outdated: Whether the picture that the plan was made from turned out to be old.
         confirmed: Whether the server confirmed that the Job is in the state that was observed.
         wrote_status: Whether the status of the Job was written.
         trouble: What the server refused.
-        over_quota: Tasks whose pods a quota refuses.
+        over_quota: Tasks whose pods a quota refuses, and Jobs that are refused; others are created all the same.
         broken: Whether the server could not be reached.
         busy: Seconds for which the server, which has too many requests, wants none; None if it has not.
     """
 
-    written: list[tuple[Kind, str, str, str, Raw | None]] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
     finds: list[tuple[Kind, Raw]] = field(default_factory=list)
     after: float | None = None
     outdated: bool = False
@@ -152,7 +179,7 @@ class StepSender:
                 )
             case PatchStatus():
                 await self._counted(
-                    "status", JOB, outcome, lambda: self._status(step, job, outcome)
+                    "status", self._kind, outcome, lambda: self._status(step, job, outcome)
                 )
             case RequireObject():
                 await self._require(step, outcome)
@@ -236,8 +263,10 @@ class StepSender:
         except ApiError as error:
             logger.warning("%s %s: %s", verb, kind.kind, error)
             reason = {"create": "FailedCreate", "delete": "FailedDelete"}.get(verb, "FailedUpdate")
+            if any(cause.get("reason") == NAMESPACE_TERMINATING for cause in error.causes):
+                reason = NAMESPACE_TERMINATING
             trouble = Trouble(reason, f"cannot {verb} {kind.kind}: {error.message}")
-            if task and isinstance(error, Forbidden) and QUOTA in error.message:
+            if task and (kind == JOB or (isinstance(error, Forbidden) and QUOTA in error.message)):
                 outcome.over_quota.setdefault(task, trouble)
             else:
                 outcome.trouble = trouble
@@ -245,7 +274,7 @@ class StepSender:
         self._metrics.writes.labels(verb, kind.kind, result).inc()
 
     async def _create(self, step: CreateObject, outcome: Outcome) -> None:
-        namespace, manifest = step.manifest["metadata"]["namespace"], step.manifest
+        namespace, manifest = step.manifest["metadata"].get("namespace", ""), step.manifest
         if step.keys is not None:
             pair = await self._make_keys(step.keys.algorithm)
             manifest = with_keys(manifest, step.keys, *pair)
@@ -262,7 +291,8 @@ class StepSender:
             head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
             outcome.finds.append((step.kind, found | head))
             return
-        outcome.written.append((step.kind, namespace, step.name, made["metadata"]["uid"], made))
+        uid = made["metadata"]["uid"]
+        outcome.written.append(Written(step.kind, namespace, step.name, uid, made))
 
     async def _update(self, step: UpdateObject, outcome: Outcome) -> None:
         try:
@@ -277,7 +307,7 @@ class StepSender:
             outcome.outdated = True
             return
         uid = made["metadata"]["uid"]
-        outcome.written.append((step.kind, step.namespace, step.name, uid, made))
+        outcome.written.append(Written(step.kind, step.namespace, step.name, uid, made))
 
     async def _delete(self, step: DeleteObject, outcome: Outcome) -> None:
         try:
@@ -292,19 +322,20 @@ class StepSender:
             )
         except NotFound:
             return
-        outcome.written.append((step.kind, step.namespace, step.name, step.uid, None))
+        outcome.written.append(Written(step.kind, step.namespace, step.name, step.uid, None))
 
     async def _status(self, step: PatchStatus, job: Raw, outcome: Outcome) -> None:
         meta, stored = job["metadata"], job.get("status") or {}
+        namespace = meta.get("namespace", "")
         patch = {
             "metadata": {"resourceVersion": meta["resourceVersion"]},
             "status": changes(stored, step.status),
         }
         try:
             made = await self._client.patch(
-                JOB,
+                self._kind,
                 meta["name"],
-                meta["namespace"],
+                namespace,
                 patch,
                 subresource="status",
                 metadata_only=True,
@@ -312,12 +343,13 @@ class StepSender:
         except NotFound:
             outcome.outdated = True
             return
-        before = (stored.get("state") or {}).get("phase")
         outcome.confirmed = outcome.wrote_status = True
-        if (phase := step.status["state"]["phase"]) != before:
-            self._metrics.entered(phase, job)
+        if self._kind == JOB:
+            before = (stored.get("state") or {}).get("phase")
+            if (phase := step.status["state"]["phase"]) != before:
+                self._metrics.entered(phase, job)
         uid = made["metadata"]["uid"]
-        outcome.written.append((JOB, meta["namespace"], meta["name"], uid, made))
+        outcome.written.append(Written(self._kind, namespace, meta["name"], uid, made))
 
 
 def _is_watched(kind: Kind) -> bool:
@@ -326,7 +358,9 @@ def _is_watched(kind: Kind) -> bool:
 
 
 def _task_of(step: CreateObject) -> str:
-    """Task of a pod that is to be created; empty for other kinds."""
+    """Task of a pod that is to be created, and the name of a Job; empty for other kinds."""
+    if step.kind == JOB:
+        return step.name
     if step.kind != POD:
         return ""
     return str((step.manifest["metadata"].get("annotations") or {}).get(keys.TASK_SPEC, ""))

@@ -1,6 +1,5 @@
 """The loop: wait for news of a Job, look at it, carry out what `reconcile` says."""
 
-import asyncio
 import logging
 import math
 from contextlib import ExitStack
@@ -8,10 +7,10 @@ from contextlib import ExitStack
 from pumice.api.kinds import (
     COMMAND,
     JOB,
+    JOB_FLOW,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
-    QUEUE,
     Kind,
 )
 from pumice.api.meta import ObjectMeta, Raw, parse_time
@@ -19,12 +18,14 @@ from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.backoff import Backoff
+from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.sent import SentRequests
 from pumice.cluster.store import Change
 from pumice.cluster.workqueue import WorkQueue
+from pumice.controller.jobflows import awaits_end
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
 from pumice.controller.loop.coalescing import (
     COUNT_SECONDS,
@@ -33,15 +34,14 @@ from pumice.controller.loop.coalescing import (
     writes_status,
 )
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
-from pumice.controller.loop.memory import WRITE_SECONDS, Memory, Recollection, Write
+from pumice.controller.loop.memory import Memory, Recollection
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.steps import Outcome
 from pumice.controller.observed import Observed
-from pumice.controller.owners import controls_raw
+from pumice.controller.owners import controller_raw, controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
-from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
 from pumice.controller.situation import Limits
 from pumice.plugins import Registry
@@ -71,6 +71,7 @@ class Term:
         worker: ElectedWorker[ControllerSettings, ControllerMetrics],
         registry: Registry,
         caches: Caches,
+        job_flows: WatchCache[Raw] | None = None,
     ) -> None:
         self._client = worker.client
         self._registry = registry
@@ -78,14 +79,18 @@ class Term:
         self._clock = worker.clock
         self._metrics = worker.metrics
         self._caches = caches
+        self._job_flows = job_flows
         self._recorder = worker.recorder
         self._memory = Memory()
         self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=settings.identity)
         self._outage = Backoff(base=0.1, cap=OUTAGE_SECONDS, spread=0.1, seed=settings.identity)
         self._jobs: WorkQueue[JobKey] = WorkQueue("jobs")
-        self._queues: WorkQueue[str] = WorkQueue("queues", backoff=self._outage)
         self._busy_until = -math.inf
-        self._limits = Limits(max_pods=settings.max_pods_per_job, window=settings.window)
+        self._limits = Limits(
+            max_pods=settings.max_pods_per_job,
+            window=settings.window,
+            expire="gc-controller" in settings.controllers,
+        )
         self._sent = SentRequests()
         self._executor = Executor(
             self._client,
@@ -105,13 +110,10 @@ class Term:
     async def _work(self) -> None:
         with ExitStack() as stack:
             stack.callback(self._jobs.close)
-            stack.callback(self._queues.close)
             stack.callback(await self._caches.pods.replay(self._note_removal))
             stack.callback(await self._caches.queues.replay(self._note_queue))
             await self._caches.subscribe(self._jobs.add, stack, self._note_pod)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._jobs.work(self._job, self._settings.workers), name="jobs")
-                group.create_task(self._queues.work(self._queue), name="queues")
+            await self._jobs.work(self._job, self._settings.workers)
 
     def _note_removal(self, change: Change, old: Pod | None, new: Pod | None) -> None:
         del change
@@ -128,30 +130,11 @@ class Term:
             self._jobs.add_after(key, TOGETHER_SECONDS + SHARE * self._memory.cost(key))
 
     def _note_queue(self, change: Change, old: Queue | None, new: Queue | None) -> None:
-        del change, old
-        if new is not None:
-            self._queues.add(new.metadata.name)
-
-    async def _queue(self, name: str) -> float | None:
-        """Open a new Queue."""
-        queue = self._caches.queues.get(name)
-        patch = initial_status(queue) if queue else None
-        if patch is None:
-            return None
-        try:
-            await self._sent.send(
-                self._client.patch(
-                    QUEUE, name, None, patch, subresource="status", metadata_only=True
-                )
-            )
-        except (Conflict, NotFound):
-            return None  # its next event comes back here
-        except TooManyRequests as error:
-            return error.patience
-        except ApiError as error:
-            logger.warning("opening queue %s: %s", name, error)
-            return self._queues.retry(name)
-        return None
+        """Look at Jobs of which something was refused when a queue opens: admission refuses PodGroups for closed queues."""
+        del change
+        if new is not None and new.is_open and (old is None or not old.is_open):
+            for key in self._memory.refused():
+                self._jobs.add(key)
 
     async def _job(self, key: JobKey) -> float | None:
         """One pass over a Job; the seconds after which to look again, if that is known."""
@@ -166,7 +149,7 @@ class Term:
             self._metrics.forget(namespace, name)
             return await self._refuse_commands(key)
         memory = self._memory.of(key, job["metadata"]["uid"])
-        if (unseen := memory.unseen(self._caches, started)) is not None:
+        if (unseen := memory.writes.unseen(self._caches.of, started)) is not None:
             return unseen  # the event that shows the write comes back here earlier
         observed = self._observe(key, job, memory)
         plan = self._plan(observed)
@@ -189,7 +172,7 @@ class Term:
         if outcome.wrote_status and overdue is None:
             memory.noted(observed.succeeded)
         memory.creates = outcome.complete and any(
-            kind == POD and made is not None for kind, *_, made in outcome.written
+            each.kind == POD and each.made is not None for each in outcome.written
         )
         if memory.creates and not observed.pods:
             self._note_first_pods(job)
@@ -305,6 +288,21 @@ class Term:
                 each.metadata.name: each.value for each in caches.priority_classes.values()
             },
             trouble=memory.trouble,
+            awaited=self._is_awaited(job),
+        )
+
+    def _is_awaited(self, job: Raw) -> bool:
+        """Whether a Job must stay, although it has ended, until its JobFlow has noted that."""
+        owner, namespace = controller_raw(job), job["metadata"].get("namespace", "")
+        if self._job_flows is None or owner.get("kind") != JOB_FLOW.kind:
+            return False
+        if not self._job_flows.synced.is_set():
+            return True
+        found = self._job_flows.get(str(owner.get("name")), namespace)
+        return (
+            found is not None
+            and found["metadata"].get("uid") == owner.get("uid")
+            and awaits_end(found, job["metadata"]["name"])
         )
 
     def _remember(self, memory: Recollection, outcome: Outcome) -> None:
@@ -316,12 +314,11 @@ class Term:
                 memory.claims[name] = obj
             else:
                 memory.finds[kind, name] = obj, now
-        for kind, namespace, name, uid, made in outcome.written:
-            memory.finds.pop((kind, name), None)
-            if kind == PERSISTENT_VOLUME_CLAIM and made is not None:
-                memory.claims[name] = _whole(kind, made)
-            version = made["metadata"]["resourceVersion"] if made else ""
-            memory.writes.append(Write(kind, namespace, name, version, uid, now + WRITE_SECONDS))
+        for each in outcome.written:
+            memory.finds.pop((each.kind, each.name), None)
+            if each.kind == PERSISTENT_VOLUME_CLAIM and each.made is not None:
+                memory.claims[each.name] = _whole(each.kind, each.made)
+            memory.writes.add(each, now)
         if outcome.wrote_status:
             memory.let_go()
         if outcome.trouble is not None:

@@ -1,28 +1,26 @@
-"""The process's tasks: watches, events, and the loop while this process leads."""
+"""The process's tasks: watches, events, and the controllers while this process leads."""
 
 import asyncio
 
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
+from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.lifecycle import Eternal
-from pumice.controller.loop.caches import Caches, object_kinds
+from pumice.controller.loop.controllers import MAKERS
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.term import Term
+from pumice.controller.loop.watches import Watches
 from pumice.plugins import Registry
 
 __all__ = ["ControllerWorker"]
 
 
 class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
-    """The controller of one process.
+    """The controllers of one process.
 
     Attributes:
-        caches: What it watches.
-        natives: What it watches of other controllers' pods; a cluster need not have all of these
-            kinds, so readiness does not wait for them.
+        watches: What they watch.
     """
 
     component = "pumice-controller"
@@ -44,30 +42,36 @@ class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
             settings: How to work.
             clock: Tells the time and waits.
             metrics: What to count in.
+
+        Raises:
+            ConfigurationError: None of the controllers works for one namespace alone.
         """
         settings = settings or ControllerSettings()
-        self._registry = registry
-        wanted = object_kinds(secrets=settings.secrets)
-        self.caches = Caches(client, namespace=settings.namespace, clock=clock, wanted=wanted)
-        self.natives = NativeCaches(
-            client, namespace=settings.namespace, clock=clock, wanted=wanted
-        )
+        self.watches = Watches(client, namespace=settings.namespace, clock=clock)
+        self._works = {
+            name: work
+            for name, make in MAKERS.items()
+            if name in settings.controllers
+            and (work := make(self.watches, settings, registry)) is not None
+        }
+        if not self._works:
+            names = ", ".join(sorted(settings.controllers))
+            raise ConfigurationError(
+                f"{names}: works for the whole cluster only, not for a namespace"
+            )
         super().__init__(
-            client, settings, metrics or ControllerMetrics(), self.caches.all, clock=clock
+            client, settings, metrics or ControllerMetrics(), self.watches.required, clock=clock
         )
 
     def tasks(self) -> tuple[Eternal, ...]:
         """Everything that must run, for `run_until_stopped`."""
-        natives = (
-            Eternal(f"watch of {each.kind.resource} of other controllers", each.run)
-            for each in self.natives.all
+        optional = (
+            Eternal(f"watch of {each.kind.resource}", each.run) for each in self.watches.optional
         )
-        return (*natives, *super().tasks())
+        return (*optional, *super().tasks())
 
     async def term(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
-            jobs = Term(self, self._registry, self.caches)
-            natives = NativeTerm(self, self._registry, self.natives)
-            group.create_task(jobs.run(), name="jobs")
-            group.create_task(natives.run(), name="other controllers' pods")
+            for name, work in self._works.items():
+                group.create_task(work(self), name=name)

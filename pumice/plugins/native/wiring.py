@@ -135,14 +135,14 @@ class NativeWirings:
 
 
 def is_wired(pod: dict[str, Any]) -> bool:
-    """Whether a pod, or what pods are made of, says that it has been wired; nobody wires it again then."""
+    """Whether a pod, or what pods are made of, says that it has been wired; it is not wired again then."""
     metadata = pod.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return isinstance(annotations, dict) and keys.WIRED in annotations
 
 
 def _marked(unit: Unit) -> list[str]:
-    """Templates that make their pods look as if somebody had wired them already."""
+    """Templates whose pods look as if they were wired already."""
     tasks = [task for each in unit.groups.values() for task in each]
     marked = [task.name for task in tasks if is_wired(task.template or {})]
     if not marked:
@@ -155,8 +155,10 @@ def _marked(unit: Unit) -> list[str]:
 
 
 def _idle(wiring: Wiring) -> list[str]:
-    """What plugins want of a Job, and nobody reads on the owner of these pods."""
+    """What plugins want of a Job, and what is not read on the owner of these pods."""
     wanted = ", ".join(wiring.job_annotations())
     return (
-        [f"no scheduler reads {wanted} here: only Volcano Jobs have a PodGroup"] if wanted else []
+        [f"no scheduler reads {wanted} here: only the PodGroups of Volcano Jobs have them"]
+        if wanted
+        else []
     )

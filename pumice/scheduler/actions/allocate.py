@@ -32,7 +32,7 @@ __all__ = ["SPEC", "admitted", "goes_on", "run"]
 
 
 def run(session: Session, _arguments: Arguments) -> None:
-    """Give every queue its turns until nobody has pods left to try."""
+    """Give every queue its turns until no queue has pods left to try."""
     queues = session.queue_line()
     jobs: dict[str, Line[Job]] = {}
     tasks: dict[str, _Tasks] = {}

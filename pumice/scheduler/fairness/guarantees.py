@@ -1,4 +1,4 @@
-"""What is guaranteed to queues, and is kept from the others as long as nobody uses it.
+"""What is guaranteed to queues, and is kept from the others as long as it is unused.
 
 What is kept for the queues below a queue follows every decision, so that asking about a pod costs the same however many
 queues there are.

@@ -2,7 +2,12 @@
 
 A pod may go if its queue holds more than it deserves of a resource that is asked for, and would keep its guarantee without
 the pod. Pods that hold nothing of what their queue deserves may go as well.
+
+A queue may hold more than it deserves of one resource and less of another. Two such queues could evict each other's pods
+for ever, so a pod stays if its queue could then take its place back.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +15,33 @@ from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 
-__all__ = ["over_deserved"]
+__all__ = ["Asked", "asked_by", "over_deserved"]
+
+
+_NONE = np.iinfo(np.int64).max
+
+
+class Asked(NamedTuple):
+    """What decides which pods may go for a pod of a queue.
+
+    Attributes:
+        wanted: Columns of the resources that it asks for.
+        exceeded: Columns of the resources of which its queue, with the pod, would hold more than it deserves.
+    """
+
+    wanted: tuple[int, ...]
+    exceeded: tuple[int, ...]
+
+
+def asked_by(preemptor: Preemptor, rights: Entitlements, held: Ints) -> Asked:
+    """What a pod asks for; arguments as for `over_deserved`."""
+    row, shape = preemptor.job.row, preemptor.task.shape
+    wanted = tuple(need.column for need in shape.needs if need.column != PODS)
+    if row < 0:
+        return Asked(wanted, ())
+    after = held[row] + shape.vector[: held.shape[1]]
+    over = rights.named[row] & (after > rights.deserved[row])
+    return Asked(wanted, tuple(np.flatnonzero(over).tolist()))
 
 
 def over_deserved(
@@ -35,8 +66,8 @@ def over_deserved(
     """
     if not len(candidates):
         return np.zeros(0, dtype=np.bool_)
-    needs = preemptor.task.shape.needs
-    wanted = np.array([need.column for need in needs if need.column != PODS], dtype=np.int64)
+    asked = asked_by(preemptor, rights, held)
+    wanted = np.array(asked.wanted, dtype=np.int64)
     common = set(rights.paths[preemptor.job.row]) if preemptor.job.row >= 0 else set()
     may_go = candidates.queue >= 0
     if within is not None:
@@ -49,7 +80,31 @@ def over_deserved(
         check = _Check(rows, rights, held, wanted, candidates)
         answer = check.keeps_guarantee() if level > levels else check.may_go()
         may_go &= answer | ~is_there
+    if asked.exceeded and may_go.any():
+        may_go &= ~_comes_back(asked, candidates, rights, held, may_go)
     return may_go
+
+
+def _comes_back(
+    asked: Asked, candidates: Candidates, rights: Entitlements, held: Ints, may_go: Bools
+) -> Bools:
+    """Candidates with whose eviction their queue could take a place back from the queue that asks.
+
+    That queue then exceeds what it deserves. The smallest pod that asks for what is exceeded is the first to come back.
+    """
+    rows, vectors = candidates.queue, candidates.vectors[:, : held.shape[1]]
+    takes_back = np.any(vectors[:, list(asked.exceeded)] > 0, axis=1) & may_go
+    alone = -2 - np.arange(len(rows))
+    before = candidates.taken_before(np.where(may_go, rows, alone))[:, : held.shape[1]]
+    places = np.unique(np.stack((candidates.node, rows)), axis=1, return_inverse=True)[1].ravel()
+    least = np.full((int(places.max()) + 1, held.shape[1]), _NONE)
+    asks = takes_back[:, np.newaxis] & (vectors > 0)
+    np.minimum.at(least, places, np.where(asks, vectors, _NONE))
+    left = rights.deserved[rows] - (held[rows] - before - vectors)
+    is_within = rights.named[rows] & (least[places] <= left) & (least[places] < _NONE)
+    is_within[:, [PODS, SCORED_CPU, SCORED_MEMORY]] = False
+    back: Bools = np.any(is_within, axis=1)
+    return back
 
 
 def _ancestors(queues: Ints, rights: Entitlements, common: set[int]) -> Ints:

@@ -34,8 +34,8 @@ class Preemptor:
 
 
 def gang_of(preemptor: Preemptor) -> Hashable:
-    """The gang for which others may have to go."""
-    return preemptor.job.key
+    """The gang for which others may have to go, and what its pod asks for."""
+    return preemptor.job.key, preemptor.task.shape.number
 
 
 def any_preemptor(_: Preemptor) -> Hashable:

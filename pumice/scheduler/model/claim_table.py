@@ -153,9 +153,7 @@ class ClaimTable(ClaimUses):
         """Whether claims that share volumes each find one on a node, the smallest claim first."""
         chosen: set[str] = set()
         for wanted in sorted(claims, key=lambda each: each.size):
-            volume = self._pool(wanted).smallest(
-                row, lambda name: self._is_free(name) and name not in chosen
-            )
+            volume = self._pool(wanted).smallest(row, chosen)
             if not volume:
                 return False
             chosen.add(volume)

@@ -218,7 +218,7 @@ class ClaimUses(ClaimObjects):
             choice = self._choices.get(key)
             if choice is None:
                 wanted = self._wanted(key)
-                volume = "" if wanted.node else self._pool(wanted).smallest(row, self._is_free)
+                volume = "" if wanted.node else self._pool(wanted).smallest(row)
                 choice = self._choices[key] = Choice(volume, task.node)
                 if volume:
                     self._take(volume, key)
@@ -245,9 +245,6 @@ class ClaimUses(ClaimObjects):
             for pool in self._pools.values():
                 if volume in pool:
                     pool.take(volume, sign)
-
-    def _is_free(self, volume: str) -> bool:
-        return volume not in self._taken and volume not in self._owners
 
     def _are_pools_current(self) -> bool:
         return self._pooled == (self.version, self._reach.version)

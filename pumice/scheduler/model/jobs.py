@@ -44,7 +44,7 @@ class Sums(Protocol):
 
 
 class Job:
-    """A PodGroup and its pods; one that pods name but nobody has created has no `group`.
+    """A PodGroup and its pods; one that pods name but that does not exist has no `group`.
 
     Attributes:
         key: `namespace/name`.

@@ -121,7 +121,7 @@ class NodeTable:
     # -- events ------------------------------------------------------------------------------
 
     def record(self, name: str) -> NodeRecord:
-        """The record of a name; a new one when nobody has named it yet."""
+        """The record of a name; a new one for a new name."""
         record = self.records.get(name)
         if record is None:
             record = self.records[name] = NodeRecord(name)
@@ -309,6 +309,7 @@ class NodeTable:
             self._resize(lambda array: np.pad(array, ((0, capacity), (0, 0))))
         record.row = row
         self.order.append(record)
+        self.peers.forget_views()
         self._used[row] = self._releasing[row] = self._pipelined[row] = 0
         self._is_settled = False
 

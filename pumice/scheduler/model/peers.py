@@ -217,6 +217,12 @@ class PeerTable:
             for tally in term.tallies():
                 tally.reorder(moved)
 
+    def forget_views(self) -> None:
+        """Drop counts by domain: those of a session that has ended know neither new rows nor new labels."""
+        for term in self.terms.values():
+            for tally in term.tallies():
+                tally.forget_views()
+
     def terms_of(self, task: Task) -> tuple[Term, ...]:
         """Terms that a pod matches."""
         kind = self._of.get(task.key)
@@ -237,9 +243,7 @@ class PeerTable:
         """
         if not self.is_live:
             return
-        for term in self.terms.values():
-            for tally in term.tallies():
-                tally.forget_views()
+        self.forget_views()
         if not self._known_namespaces:
             self._known_namespaces = True
             self._new.update(dict.fromkeys(self.terms.values()))

@@ -186,7 +186,7 @@ class ShapeTable:
         shape.users += 1
 
     def release(self, shape: PodShape) -> None:
-        """Count one pod less; a shape that nobody has any more is forgotten."""
+        """Count one pod less; a shape without pods is forgotten."""
         shape.users -= 1
         if shape.users == 0:
             self._shapes.pop(shape.key, None)

@@ -4,8 +4,8 @@ Claims that ask for the same share a pool. Which volumes are in it changes with 
 taken changes with every pod that is placed, and moves just the counts of the nodes that reach the volume.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from heapq import merge
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 
 import msgspec
 import numpy as np
@@ -89,6 +89,55 @@ def suiting(wanted: Wanted, volumes: Iterable[VolumeRecord]) -> list[VolumeRecor
     return sorted(found, key=lambda each: (each.size, each.name))
 
 
+class _Group:
+    """Volumes of a pool that the same nodes reach.
+
+    Attributes:
+        rows: Rows of these nodes; None for all.
+        volumes: The volumes, the smallest first.
+    """
+
+    __slots__ = ("_free", "_heap", "_places", "rows", "volumes")
+
+    def __init__(self, rows: Ints | None) -> None:
+        self.rows = None if rows is None else frozenset(rows.tolist())
+        self.volumes: list[VolumeRecord] = []
+        self._places: dict[str, int] = {}
+        self._free: set[int] = set()
+        self._heap: list[int] = []
+
+    def add(self, volume: VolumeRecord) -> None:
+        """Add a volume that is not smaller than those before it, as taken."""
+        self._places[volume.name] = len(self.volumes)
+        self.volumes.append(volume)
+
+    def take(self, name: str) -> None:
+        """A volume is free no more."""
+        self._free.discard(self._places[name])
+
+    def give_back(self, name: str) -> None:
+        """A volume is free."""
+        place = self._places[name]
+        self._free.add(place)
+        heappush(self._heap, place)
+
+    def smallest(self, besides: Collection[str]) -> VolumeRecord | None:
+        """The smallest free volume, the first by name among equals, of those that are not named."""
+        passed: list[int] = []
+        found = None
+        while self._heap and found is None:
+            place = self._heap[0]
+            if place in self._free and self.volumes[place].name not in besides:
+                found = self.volumes[place]
+            else:
+                heappop(self._heap)
+                if place in self._free:
+                    passed.append(place)
+        for place in passed:
+            heappush(self._heap, place)
+        return found
+
+
 class Pool:
     """The volumes that suit claims which ask for the same.
 
@@ -98,7 +147,16 @@ class Pool:
         is_narrow: Whether each is reached from one node at most.
     """
 
-    __slots__ = ("_reach", "_rows", "_volumes", "_wide", "counts", "everywhere", "is_narrow")
+    __slots__ = (
+        "_by_row",
+        "_groups",
+        "_of",
+        "_reach",
+        "_wide",
+        "counts",
+        "everywhere",
+        "is_narrow",
+    )
 
     def __init__(
         self, volumes: Sequence[VolumeRecord], reach: Reach, taken: Container[str]
@@ -110,45 +168,65 @@ class Pool:
             reach: From which nodes they can be reached.
             taken: Names of volumes that are not free.
         """
-        self._volumes = {each.name: each for each in volumes}
         self._reach = reach
         self.counts: Ints = np.zeros(reach.count, dtype=np.int64)
         self.everywhere = 0
-        self._rows: dict[int, list[VolumeRecord]] = {}
-        self._wide: list[tuple[VolumeRecord, frozenset[int] | None]] = []
+        self._groups: dict[bytes, _Group] = {}
+        self._of: dict[str, VolumeRecord] = {}
         for each in volumes:
-            rows = reach.rows(each.key, each.affinity)
-            if rows is None or len(rows) > 1:
-                self._wide.append((each, None if rows is None else frozenset(rows.tolist())))
-            elif len(rows):
-                self._rows.setdefault(int(rows[0]), []).append(each)
+            group = self._groups.get(each.key)
+            if group is None:
+                rows = reach.rows(each.key, each.affinity)
+                group = self._groups[each.key] = _Group(rows)
+            group.add(each)
+            self._of[each.name] = each
             if each.name not in taken:
                 self.take(each.name, -1)
+        self._by_row: dict[int, list[_Group]] = {}
+        self._wide: list[_Group] = []
+        for group in self._groups.values():
+            if group.rows is None or len(group.rows) > 1:
+                self._wide.append(group)
+            else:
+                for row in group.rows:
+                    self._by_row.setdefault(row, []).append(group)
         self.is_narrow = not self._wide
 
     def __bool__(self) -> bool:
-        return bool(self._volumes)
+        return bool(self._of)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._volumes)
+        return iter(self._of)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._volumes
+        return name in self._of
 
     def take(self, name: str, sign: int = 1) -> None:
         """Count a volume as taken, or as free again (-1)."""
-        each = self._volumes[name]
+        each = self._of[name]
+        group = self._groups[each.key]
+        if sign > 0:
+            group.take(name)
+        else:
+            group.give_back(name)
         rows = self._reach.rows(each.key, each.affinity)
         if rows is None:
             self.everywhere -= sign
         else:
             self.counts[rows] -= sign
 
-    def smallest(self, row: int, is_free: Callable[[str], bool]) -> str:
-        """The smallest free volume that a node reaches, the first by name among equals; empty for none."""
-        here = self._rows.get(row, [])
-        wide = (each for each, rows in self._wide if rows is None or row in rows)
-        for each in merge(here, wide, key=lambda each: (each.size, each.name)):
-            if is_free(each.name):
-                return each.name
-        return ""
+    def smallest(self, row: int, besides: Collection[str] = ()) -> str:
+        """The smallest free volume that a node reaches, the first by name among equals; empty for none.
+
+        Args:
+            row: The node.
+            besides: Names of volumes that do not count.
+        """
+        groups = [each for each in self._wide if each.rows is None or row in each.rows]
+        found = (each.smallest(besides) for each in (*groups, *self._by_row.get(row, ())))
+        best = min(
+            (each for each in found if each is not None),
+            key=lambda each: (each.size, each.name),
+            default=None,
+        )
+        return "" if best is None else best.name

@@ -1,4 +1,4 @@
-"""capacity: queues have what they deserve, by resource, and may use more while nobody asks for it.
+"""capacity: queues have what they deserve, by resource, and may use more while no other queue asks for it.
 
 A queue states a limit (`spec.capability`), what it gets back when it needs it (`spec.deserved`), and what is kept for it
 (`spec.guarantee`). With `enableHierarchy` queues form a tree by `spec.parent`: what a queue uses counts for all queues
@@ -12,7 +12,7 @@ from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.deficits import Deficit, deficit_text, insufficient
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.fairness.limits import PathLimits
-from pumice.scheduler.fairness.reclaim import over_deserved
+from pumice.scheduler.fairness.reclaim import Asked, asked_by, over_deserved
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
@@ -56,7 +56,7 @@ class Capacity:
         register.queue_order(self._key)
         register.allocatable(self._why_not_allocatable, room=self._room)
         register.preemptive(self._why_not_preemptive)
-        register.reclaimable(self._may_go, by=self._full_queue)
+        register.reclaimable(self._may_go, by=self._class_of)
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
         register.job_entitled(self._is_entitled)
@@ -165,8 +165,12 @@ class Capacity:
         full = self._full_queue(preemptor)
         return over_deserved(preemptor, candidates, self._rights, self._held, self._levels, full)
 
+    def _class_of(self, preemptor: Preemptor) -> tuple[int | None, Asked]:
+        """Equal for pods of a queue for which the same pods may go."""
+        return self._full_queue(preemptor), asked_by(preemptor, self._rights, self._held)
+
     def _full_queue(self, preemptor: Preemptor) -> int | None:
-        """The queue that has to make room, by row; the same for all gangs of a queue."""
+        """The queue that has to make room, by row."""
         row = preemptor.job.row
         return self._limits.full_queue(row, preemptor.task) if row >= 0 else None
 
@@ -238,7 +242,7 @@ class Capacity:
 
 SPEC = PluginSpec(
     name="capacity",
-    summary="Queues have what they deserve and may use more while nobody asks for it, up to their capability.",
+    summary="Queues have what they deserve and may use more while no other queue asks for it, up to their capability.",
     build=Capacity,
     arguments=(
         Argument(

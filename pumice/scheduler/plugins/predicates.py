@@ -5,7 +5,8 @@ taken, other pods that a pod must be near to or apart from, topology spread, and
 cannot be reached. Room for the requests is checked by the session
 itself, for every configuration.
 
-A pod that rules out nodes in a way that is not known here is not placed at all, and the reason says so.
+A pod that rules out nodes in a way that is not known here is not placed at all, and the reason says so. The same holds for a gang
+whose pods must be near to each other in the network.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
@@ -51,6 +53,7 @@ class Predicates:
         self._spread = arguments.flag("predicate.PodTopologySpreadEnable")
         self._zones = arguments.flag("predicate.VolumeZoneEnable")
         self._limits = arguments.flag("predicate.NodeVolumeLimitsEnable")
+        self._topology = arguments.flag("predicate.NetworkTopologyEnable")
         self._unsupported = {
             field: words
             for field, (switch, words) in _UNSUPPORTED.items()
@@ -63,6 +66,8 @@ class Predicates:
         register.alike_queues()
         if self._unsupported:
             register.pod_check(self._why_unsupported)
+        if self._topology:
+            register.job_valid(_why_not_near)
         volumes = VolumeFilters(session)
         if self._claims:
             register.pod_check(volumes.why_unbound)
@@ -190,6 +195,24 @@ def _is_taken(users: Mapping[str, int], leaving: Mapping[str, int] | None, addre
     )
 
 
+def _why_not_near(job: Job) -> Reason | None:
+    """A gang whose pods must be near to each other in the network; it could be placed anywhere else."""
+    spec = job.group.spec if job.group is not None else None
+    if spec is None:
+        return None
+    topologies = {"spec.networkTopology": spec.network_topology}
+    for index, each in enumerate(spec.sub_group_policy or ()):
+        topologies[f"spec.subGroupPolicy[{index}].networkTopology"] = each.network_topology
+    found = [path for path, each in topologies.items() if each is not None and each.mode != "soft"]
+    if not found:
+        return None
+    message = (
+        f"{found[0]} with mode hard cannot be honoured, because this scheduler does not place pods by HyperNodes yet; "
+        "set mode to soft, or keep the pods together by pod affinity with the label of a rack as topologyKey"
+    )
+    return Reason("UnsupportedRule", message, {"fields": found})
+
+
 SPEC = PluginSpec(
     name="predicates",
     summary="Leaves out nodes that a pod may not use: cordons, selectors, affinity, taints, ports, other pods, volumes.",
@@ -214,6 +237,11 @@ SPEC = PluginSpec(
             "predicate.DynamicResourceAllocationEnable",
             True,
             "Do not place pods with claims to devices, which are not supported.",
+        ),
+        Argument(
+            "predicate.NetworkTopologyEnable",
+            True,
+            "Do not place gangs with `networkTopology` of mode hard, which is not supported.",
         ),
         Argument(
             "predicate.CacheEnable",

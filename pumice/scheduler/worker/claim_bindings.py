@@ -105,7 +105,7 @@ class ClaimBinder:
         """Have the bindings of a cycle carried out, `namespace/pod` to node: at once, or when the gang's claims are bound."""
         state = self._context.state
         self._wake_for_pods()
-        if not state.claims.has_choices:
+        if not state.claims.has_choices and not self._batches:
             self._bind(binds)
             return
         gangs: dict[str, dict[str, str]] = {}
@@ -117,9 +117,10 @@ class ClaimBinder:
             claims = {
                 key: each for task in tasks for key, each in state.claims.choices(task).items()
             }
-            if claims:
+            whole = self._needed_by(gang)
+            if claims or whole:
                 uids = {task.key: task.uid for task in tasks}
-                self._begin(gang, {key: pods[key] for key in uids}, uids, claims)
+                self._begin(gang, {key: pods[key] for key in uids}, uids, claims, whole)
             else:
                 self._bind(pods)
 
@@ -153,14 +154,41 @@ class ClaimBinder:
 
     # -- what is under way -------------------------------------------------------------------
 
+    def _needed_by(self, gang: str) -> int:
+        """The batch under way without whose pods a gang has less than its minimum; 0 for none.
+
+        What is decided later about such a gang belongs to this batch: the gang must not be left with these pods alone.
+        """
+        numbers = [number for number, batch in self._batches.items() if batch.gang == gang]
+        job = self._context.state.jobs.get(gang)
+        if not numbers or job is None:
+            return 0
+        waiting = sum(len(self._batches[number].binds) for number in numbers)
+        return numbers[0] if job.ready - waiting < job.min_member else 0
+
     def _begin(
-        self, gang: str, binds: dict[str, str], uids: dict[str, str], claims: dict[str, Choice]
+        self,
+        gang: str,
+        binds: dict[str, str],
+        uids: dict[str, str],
+        claims: dict[str, Choice],
+        whole: int,
     ) -> None:
         known = {key: found for key in claims if (found := self._claim(key)) is not None}
         claim_uids = {key: claim.metadata.uid for key, claim in known.items()}
         due = self._context.clock.monotonic() + (self._timeout() or 0.0)
-        number = self._next = self._next + 1
-        self._batches[number] = _Batch(gang, binds, uids, claims, claim_uids, due)
+        if whole:
+            number, batch = whole, self._batches[whole]
+            for key in binds:
+                if batch.uids.get(key, uids[key]) != uids[key]:
+                    batch.failure = f'pod "{key.partition("/")[2]}" has been deleted'
+            batch.binds |= binds
+            batch.uids |= uids
+            batch.claims = claims | batch.claims  # what has been written is known to the first
+            batch.claim_uids = claim_uids | batch.claim_uids
+        else:
+            number = self._next = self._next + 1
+            self._batches[number] = _Batch(gang, binds, uids, claims, claim_uids, due)
         for key in claims:
             self._of_claim.setdefault(key, set()).add(number)
         for key in binds:

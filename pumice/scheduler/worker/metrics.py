@@ -52,6 +52,9 @@ class SchedulerMetrics:
             ["scope"],
             registry=self.registry,
         )
+        # A counter that begins with its first event hides that event from Prometheus' increase().
+        for scope in ("gang", "cycle"):
+            self.errors.labels(scope)
         self.binds = Counter(f"{name}binds", "Bindings.", ["result"], registry=self.registry)
         self.bind_seconds = Histogram(
             f"{name}bind_seconds",

@@ -22,7 +22,7 @@ async def ensure_queues(client: Client, clock: Clock, default_queue: str) -> Non
     """Create the queues `root` and default where they are missing; try until it is done.
 
     Creation passes through admission, which may take a moment longer to start than the scheduler. A queue
-    that exists is only read, so that an admission that is down keeps nobody from starting.
+    that exists is only read, so that the scheduler starts also while admission is down.
     """
     backoff = Backoff(base=0.2, cap=10.0, seed="queues")
     for name in dict.fromkeys((keys.ROOT_QUEUE, default_queue)):

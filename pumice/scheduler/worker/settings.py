@@ -23,7 +23,7 @@ class WorkerSettings(Candidacy):
             `SchedulingGatesQueueAdmission`.
         period: Longest time between two cycles, in seconds.
         debounce: Time for which changes are gathered before a cycle, in seconds: a Job's pods arrive
-            one after the other, and a cycle a pod would be a cycle in vain.
+            one after the other, and a cycle for each of them would place nothing.
         pace: How long reasons wait before they are written.
         concurrent_binds: Bindings under way at once.
         concurrent_evictions: Evictions under way at once.

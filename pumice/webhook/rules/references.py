@@ -40,41 +40,7 @@ class References(NamedTuple):
 def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
     """The rules about what objects of a kind name."""
     return References(
-        missing=Rule(
-            f"{prefix}-QUEUE-MISSING",
-            f"the queue of a {noun} exists",
-            "Nobody pays for the pods of a queue that does not exist; they would wait for ever.",
-            "queue: reserch",
-            reason="FieldValueNotFound",
-        ),
-        unknown=Rule(
-            f"{prefix}-QUEUE-UNKNOWN",
-            f"the queue of a {noun} is among the objects at hand",
-            "Without a cluster, or its state in files, nobody can tell whether the queue exists.",
-            "queue: research",
-            reason="FieldValueNotFound",
-            level="warn",
-        ),
-        not_open=Rule(
-            f"{prefix}-QUEUE-NOT-OPEN",
-            f"the queue of a {noun} is open",
-            "A closed queue takes nothing new.",
-            "queue: closed-for-maintenance",
-        ),
-        root=Rule(
-            f"{prefix}-QUEUE-ROOT",
-            f"the queue of a {noun} is not root",
-            "The queue root holds the other queues; it runs nothing itself.",
-            "queue: root",
-            stricter=tree_is_stricter,
-        ),
-        not_leaf=Rule(
-            f"{prefix}-QUEUE-NOT-LEAF",
-            f"the queue of a {noun} has no queues below it",
-            "Its share is divided among its children; nothing is left for pods of its own.",
-            "queue: department (with queues team-a and team-b below it)",
-            stricter=tree_is_stricter,
-        ),
+        *_about_queues(prefix, noun, tree_is_stricter=tree_is_stricter),
         priority=Rule(
             f"{prefix}-PRIORITY",
             f"the priority class of a {noun} exists",
@@ -98,6 +64,50 @@ def _of_kind(prefix: str, noun: str, *, tree_is_stricter: bool) -> References:
             "The two may disagree, and which of them counts would be a guess.",
             "networkTopology: {highestTierAllowed: 1, highestTierName: rack}",
             reason="FieldValueForbidden",
+        ),
+    )
+
+
+def _about_queues(
+    prefix: str, noun: str, *, tree_is_stricter: bool
+) -> tuple[Rule, Rule, Rule, Rule, Rule]:
+    """The rules about the queue, in the order of `References`."""
+    named = f"the queue of a {noun}"
+    return (
+        Rule(
+            f"{prefix}-QUEUE-MISSING",
+            f"{named} exists",
+            "Nobody pays for the pods of a queue that does not exist; they would wait for ever.",
+            "queue: reserch",
+            reason="FieldValueNotFound",
+        ),
+        Rule(
+            f"{prefix}-QUEUE-UNKNOWN",
+            f"{named} is among the objects at hand",
+            "Without a cluster, or its state in files, nobody can tell whether the queue exists.",
+            "queue: research",
+            reason="FieldValueNotFound",
+            level="warn",
+        ),
+        Rule(
+            f"{prefix}-QUEUE-NOT-OPEN",
+            f"{named} is open",
+            "A closed queue takes nothing new.",
+            "queue: closed-for-maintenance",
+        ),
+        Rule(
+            f"{prefix}-QUEUE-ROOT",
+            f"{named} is not root",
+            "The queue root holds the other queues; it runs nothing itself.",
+            "queue: root",
+            stricter=tree_is_stricter,
+        ),
+        Rule(
+            f"{prefix}-QUEUE-NOT-LEAF",
+            f"{named} has no queues below it",
+            "Its share is divided among its children; nothing is left for pods of its own.",
+            "queue: department (with queues team-a and team-b below it)",
+            stricter=tree_is_stricter,
         ),
     )
 

@@ -62,6 +62,9 @@ class ServerMetrics:
             "without a first byte in time; `slow`, without a whole request head in time."
         )
         self.dropped = counter("connections_dropped", text, "reason")
+        # A counter that begins with its first event hides that event from Prometheus' increase().
+        for reason in ("crowded", "quiet", "slow"):
+            self.dropped.labels(reason)
         text = "Bytes of large reviews that arrive or are judged."
         self.body_bytes = gauge(f"{name}body_bytes", text)
         text = "Large reviews that wait until others are answered."

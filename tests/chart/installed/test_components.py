@@ -20,6 +20,7 @@ from tests.chart.manifests import (
 )
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.prometheus_operator import SPECS, prometheus_kinds
 
 pytestmark = pytest.mark.controlplane
 CAN = [
@@ -43,7 +44,9 @@ CAN = [
     ("controller", "yes", "update lease.coordination.k8s.io/pumice-controller", HOME),
     ("controller", "no", "update lease.coordination.k8s.io/pumice-scheduler", HOME),
     ("controller", "no", "create pods --subresource=binding", USERS),
-    ("controller", "no", "create jobs.batch.volcano.sh", USERS),
+    ("controller", "yes", "create jobs.batch.volcano.sh", USERS),
+    ("controller", "no", "update jobs.batch.volcano.sh", USERS),
+    ("controller", "no", "create jobflows.flow.volcano.sh", USERS),
     ("controller", "no", "create deployments", USERS),
     ("controller", "no", "update nodes", ""),
     ("scheduler", "yes", "create pods --subresource=binding", USERS),
@@ -97,7 +100,28 @@ def test_the_components_pods_are_admitted_under_the_restricted_standard(
     wanted = {"pumice-webhook": 2, "pumice-controller": 1, "pumice-scheduler": 1}
     wait_until(lambda: started() == wanted, "the pods of all components", 60)
     _, pods = controlplane.request("GET", f"/api/v1/namespaces/{HOME}/pods")
-    assert {each["spec"]["priority"] for each in pods["items"]} == {2_000_000_000}
+    assert {each["spec"]["priority"] for each in pods["items"]} == {0}
+
+
+def test_the_prometheus_operators_objects_have_its_fields_and_no_others(
+    controlplane: ControlPlane, render: Render
+) -> None:
+    create = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
+    objects = [
+        each
+        for monitor in ("serviceMonitor", "podMonitor")
+        for each in render(None, f"monitoring.{monitor}.enabled=true", "monitoring.interval=30s")
+    ]
+    objects = of_kind([*objects, *render(None, "monitoring.prometheusRule.enabled=true")], *SPECS)
+    assert {each["kind"] for each in objects} == SPECS.keys()
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    manifest = manifest.replace(f'"{NAMESPACE}"', f'"{HOME}"')
+    with prometheus_kinds(controlplane):
+        controlplane.kubectl(*create, stdin=manifest)
+        for field in ("matchLabels", "expr"):
+            misspelt = manifest.replace(f'"{field}"', '"misspelt"')
+            answer = controlplane.kubectl(*create, stdin=misspelt, check=False)
+            assert "misspelt" in answer.stderr
 
 
 @pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)

@@ -129,7 +129,7 @@ def test_a_new_job_is_refused_with_a_message_that_says_what_to_do(
     assert command == ["describe", "deployment", f"{RELEASE}-webhook", "-n"]
     said = controlplane.kubectl(*command, namespace).stdout
     assert "--set webhook.failurePolicy=Ignore" in said
-    assert f"helm upgrade {RELEASE} CHART -n {HOME} --reuse-values" in said
+    assert f"helm upgrade {RELEASE} CHART -n {HOME} --reset-then-reuse-values" in said
     # What it says does what it says.
     ways = [each.strip() for each in said.splitlines() if each.strip().startswith("kubectl ")]
     assert len(ways) == 4

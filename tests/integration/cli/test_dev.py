@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 import yaml
 
-from pumice.api.kinds import EVENT, JOB, POD
+from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, REPLICA_SET
 from pumice.cli.manifests import read_objects
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Invalid
@@ -94,6 +94,35 @@ def test_a_job_goes_its_way(dev: tuple[Running, str]) -> None:
         assert "Completed" in kubectl(config, "get", "vcjob", "train")
         check_places(json.loads(kubectl(config, "get", "pods", "-o", "json")))
     assert process.process.poll() is None
+
+
+async def test_a_gang_of_a_replica_set_runs(dev: tuple[Running, str]) -> None:
+    async with Client.connect(dev[1]) as client:
+        [manifest] = read_objects([EXAMPLES / "replicaset.yaml"])
+        made = await client.create(REPLICA_SET, manifest, "default")
+        name = f"podgroup-{made['metadata']['uid']}"
+
+        async def minimum() -> int:
+            group = await client.get(POD_GROUP, name, "default")
+            return int(group["spec"]["minMember"])
+
+        async def ready() -> int:
+            found = await client.get(REPLICA_SET, "inference", "default")
+            return int(found.get("status", {}).get("readyReplicas", 0))
+
+        async def is_settled(replicas: int) -> bool:
+            return await ready() == replicas == await minimum()
+
+        await until(lambda: is_settled(4), "four pods", 20)
+        await client.patch(REPLICA_SET, "inference", "default", {"spec": {"replicas": 2}})
+        await until(lambda: is_settled(2), "two pods", 20)
+        await client.delete(REPLICA_SET, "inference", "default")
+
+        async def nothing() -> bool:
+            left = [await client.list(kind, "default") for kind in (POD_GROUP, POD)]
+            return "inference" not in str(left)
+
+        await until(nothing, "nothing is left", 20)
 
 
 def test_a_bad_job_is_refused_with_all_its_mistakes(dev: tuple[Running, str]) -> None:

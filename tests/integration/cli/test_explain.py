@@ -11,11 +11,11 @@ import pytest
 from aiohttp import web
 
 from pumice.api.crds import all_crds
-from pumice.api.kinds import NODE, POD, POD_GROUP, QUEUE
+from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster, NodeTimings
 from tests.integration.cli.running import pumice, running
-from tests.kit.builders import node, pod, pod_group, queue
+from tests.kit.builders import job, node, pod, pod_group, queue
 
 _NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1)"
 
@@ -153,6 +153,31 @@ def test_a_queue(server: Server) -> None:
     assert "queue/none: there is no such Queue" in missing.stderr
     refused = pumice("explain", "queue", "default", "--master", server.limited)
     assert "is forbidden" in refused.stderr
+
+
+def test_a_job_flow(server: Server) -> None:
+    flows = [{"name": "a"}, {"name": "b", "dependsOn": {"targets": ["a"]}}, {"name": "c"}]
+    template = {"metadata": {"name": "a"}, "spec": job()["spec"]}
+
+    async def fill_flows() -> None:
+        async with Client.connect(server=server.url) as client:
+            head = {"metadata": {"name": "f"}, "spec": {"flows": flows}}
+            for kind, each in ((JOB_FLOW, head), (JOB_TEMPLATE, template)):
+                about = {"apiVersion": kind.api_version, "kind": kind.kind}
+                await client.create(kind, about | each, "default")
+
+    asyncio.run(fill_flows())
+    for url in (server.url, server.limited):
+        found = explained(url, "jobflow", "f")
+        assert found["message"] == "JobFlow default/f is Pending: 0 of 3 Jobs have completed"
+        assert [(each["job"], each["reason"]) for each in found["flows"]] == [
+            ("f-a", ""),
+            ("f-b", "WaitingForTargets"),
+            ("f-c", "WaitingForTemplate"),
+        ]
+        assert found["notAllowed"] == []
+    text = pumice("explain", "jf/f", "--master", server.url).stdout
+    assert "waits until a (not started) completes" in text
 
 
 def test_it_prints_again_after_a_change() -> None:

@@ -38,3 +38,13 @@ async def played(stage: ControllerStage) -> AsyncIterator[ControllerStage]:
     yield stage
     playing.cancel()
     await asyncio.gather(playing, return_exceptions=True)
+
+
+@pytest.fixture
+async def scheduled(cluster: EmbeddedCluster, client: Client) -> AsyncIterator[ControllerStage]:
+    """A stage without a controller, on which groups are admitted and pods bound."""
+    stage = ControllerStage(cluster, client)
+    playing = asyncio.create_task(stage.schedule())
+    yield stage
+    playing.cancel()
+    await asyncio.gather(playing, return_exceptions=True)

@@ -39,7 +39,7 @@ class ControllerStage(Stage):
         **settings: Any,
     ) -> AsyncIterator[ControllerWorker]:
         """A controller for as long as the block lasts; it is cancelled without warning."""
-        wanted = ControllerSettings(namespace=self.namespace, **settings)
+        wanted = ControllerSettings(**{"namespace": self.namespace} | settings)
         worker = ControllerWorker(client or self.client, registry or builtin(), wanted)
         async with self.alive(worker):
             yield worker
@@ -50,10 +50,11 @@ class ControllerStage(Stage):
         while True:
             if self.store.storage.revision != seen:
                 seen = self.store.storage.revision
-                await self._schedule_once()
+                await self.schedule_once()
             await asyncio.sleep(0.003)
 
-    async def _schedule_once(self) -> None:
+    async def schedule_once(self) -> None:
+        """Do so for what there is now."""
         for group in self.all(POD_GROUP):
             if (group.get("status") or {}).get("phase") == "Pending":
                 self.admit(group)

@@ -13,7 +13,6 @@ from pumice.api.kinds import (
     NETWORK_POLICY,
     POD,
     POD_GROUP,
-    QUEUE,
     SECRET,
     SERVICE,
 )
@@ -283,11 +282,3 @@ async def test_what_the_server_refuses_is_told_and_tried_again(stage: Controller
     assert "cannot create Pod" in stage.reason()[1]
     assert stage.phase() == "Pending"
     await stage.until(lambda: ("Warning", "FailedCreate") in stage.events())
-
-
-async def test_a_new_queue_is_opened(stage: ControllerStage) -> None:
-    def state() -> Any:
-        found = stage.store.get(QUEUE, "default") or {}
-        return (found.get("status") or {}).get("state")
-
-    await stage.until(lambda: state() == "Open")

@@ -27,6 +27,7 @@ from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
 from pumice.controller.loop import ControllerSettings, ControllerWorker
 from pumice.controller.loop.native import NativeCaches
+from pumice.controller.loop.watches import Watches
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from tests.integration.controller.stage import ControllerStage
@@ -185,7 +186,7 @@ async def test_an_owner_reference_does_not_reach_into_another_namespace(client: 
         }
         obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}
         await client.create(CONFIG_MAP, obj, namespace)
-    caches = NativeCaches(client)
+    caches = NativeCaches(Watches(client))
     running = [asyncio.create_task(each.run()) for each in caches.objects.values()]
     try:
         await wait_synced(*caches.objects.values())
@@ -296,7 +297,7 @@ async def test_a_job_that_has_ended_or_names_no_plugins_gets_nothing(
 async def test_without_the_right_to_secrets_none_are_watched(client: Client) -> None:
     for secrets in (True, False):
         worker = ControllerWorker(client, builtin(), ControllerSettings(secrets=secrets))
-        watched = [each.kind for each in (*worker.caches.all, *worker.natives.all)]
+        watched = [each.kind for each in worker.watches.required]
         assert watched.count(SECRET) == (2 if secrets else 0)
         assert watched.count(CONFIG_MAP) == 2
 

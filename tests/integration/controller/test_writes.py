@@ -1,28 +1,14 @@
 """What the controller writes, and what it does not."""
 
-import asyncio
-from collections.abc import AsyncIterator
-
 import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, POD
-from pumice.cluster.client import Client
+from pumice.controller.loop.caches import Caches
 from pumice.controller.loop.coalescing import COUNT_SECONDS
-from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
 from tests.kit.requests import recorded
-
-
-@pytest.fixture
-async def scheduled(cluster: EmbeddedCluster, client: Client) -> AsyncIterator[ControllerStage]:
-    """A stage without a controller, on which groups are admitted and pods bound."""
-    stage = ControllerStage(cluster, client)
-    playing = asyncio.create_task(stage.schedule())
-    yield stage
-    playing.cancel()
-    await asyncio.gather(playing, return_exceptions=True)
 
 
 async def test_twenty_pods_from_submission_to_completed(scheduled: ControllerStage) -> None:
@@ -112,7 +98,9 @@ async def test_an_address_that_changes_starts_no_pass(scheduled: ControllerStage
             pod["status"]["podIPs"] = [{"ip": f"10.9.9.{number}"}]
             scheduled.store.update_status(pod)
         seen = scheduled.all(POD)[0]["metadata"]["resourceVersion"]
-        await scheduled.until(lambda: int(worker.caches.pods.resource_version) >= int(seen))
+        await scheduled.until(
+            lambda: int(Caches(worker.watches).pods.resource_version) >= int(seen)
+        )
         await scheduled.still(0.2)
         assert worker.metrics.pass_seconds._sum.get() == passes
 
@@ -130,7 +118,7 @@ async def test_counts_that_wait_are_written_before_a_removal_is_judged(
         scheduled.finish("train-worker-0")
 
         def seen() -> bool:
-            found = worker.caches.pods.get("train-worker-0", "default")
+            found = Caches(worker.watches).pods.get("train-worker-0", "default")
             return found is not None and found.status.phase == "Succeeded"
 
         await scheduled.until(seen)

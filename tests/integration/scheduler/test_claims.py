@@ -247,6 +247,48 @@ async def test_a_pod_that_goes_meanwhile_gives_back_the_claims(stage: SchedulerS
         assert stage.nodes_of("train") == [""]
 
 
+async def test_pods_that_come_later_wait_for_the_claims_of_a_gang_that_is_not_complete(
+    stage: SchedulerStage,
+) -> None:
+    stage.cluster.add_node("node1", cpu="8")
+    _class(stage, "made")
+    _gang(stage, "made", 2)
+    stage.cluster._volumes.stop()
+    async with stage.scheduler(config=_config(20)):
+        await stage.until(lambda: _selected(stage) == ["node1"] * 2)
+        stage.store.create(stage.pod("train-2", group="train", cpu="1"))
+        await stage.until(lambda: "VolumeBindingFailed" in str(stage.conditions("train")))
+        assert stage.nodes_of("train") == [""] * 3
+        stage.cluster._volumes.start()
+        await stage.until(lambda: stage.nodes_of("train") == ["node1"] * 3)
+        # The gang has its minimum: who comes now waits for its own claims alone.
+        stage.cluster._volumes.stop()
+        _claim(stage, "data-3", "made")
+        mounted = [{"name": "v", "persistentVolumeClaim": {"claimName": "data-3"}}]
+        stage.store.create(stage.pod("train-3", group="train", cpu="1", volumes=mounted))
+        await stage.until(lambda: _selected(stage)[2:] == ["node1"])
+        stage.store.create(stage.pod("train-4", group="train", cpu="1"))
+        await stage.until(lambda: stage.nodes_of("train") == [*["node1"] * 3, "", "node1"])
+
+
+async def test_a_pod_that_is_replaced_meanwhile_takes_the_claims_over(
+    stage: SchedulerStage,
+) -> None:
+    stage.cluster.add_node("node1", cpu="8")
+    _class(stage, "made")
+    _gang(stage, "made", 2)
+    stage.cluster._volumes.stop()
+    async with stage.scheduler(config=_config()):
+        await stage.until(lambda: _selected(stage) == ["node1"] * 2)
+        stage.store.delete(POD, "train-1", "default")
+        mounted = [{"name": "v", "persistentVolumeClaim": {"claimName": "data-1"}}]
+        stage.store.create(stage.pod("train-1", group="train", cpu="1", volumes=mounted))
+        await stage.calm()
+        assert stage.nodes_of("train") == [""] * 2
+        stage.cluster._volumes.start()
+        await stage.until(lambda: stage.nodes_of("train") == ["node1"] * 2)
+
+
 async def test_a_gang_follows_a_volume_that_was_made_elsewhere(stage: SchedulerStage) -> None:
     for name in ("node1", "node2"):
         stage.cluster.add_node(name, cpu="8", labels={"kubernetes.io/hostname": name})

@@ -8,7 +8,6 @@ import os
 import secrets
 import ssl
 import subprocess
-import urllib.error
 import urllib.request
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from pumice.api.crds import all_crds
 from pumice.api.kinds import of_object
 from tests.kit.waiting import wait_until
+from tests.support.controlplane.connections import Connections
 from tests.support.controlplane.pki import Authority
 
 __all__ = ["Answer", "ControlPlane"]
@@ -52,6 +52,7 @@ class ControlPlane:
         self.admin_token = admin_token
         self._authority = authority
         self.kubeconfig = self._write_kubeconfig("admin", {"token": self.admin_token})
+        self._connections = Connections(url, self.ca)
         self._opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}),  # loopback is never behind a proxy
             urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=str(self.ca))),
@@ -91,13 +92,12 @@ class ControlPlane:
         if body is not None:
             data = json.dumps(body).encode()
             headers["Content-Type"] = content_type
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with self._opener.open(request, timeout=60) as response:
-                return response.status, _decoded(response.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, _decoded(error.read())
+        status, answer = self._connections.exchange(method, path, data, headers)
+        return status, _decoded(answer)
+
+    def close(self) -> None:
+        """Close what is kept open for further requests."""
+        self._connections.close()
 
     def watch(self, path: str, seconds: float) -> Generator[dict[str, Any], None, None]:
         """Events of a watch until it has lasted for so many seconds.

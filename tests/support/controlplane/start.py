@@ -43,6 +43,7 @@ def started(binaries: Mapping[str, Path], *, kwok: bool = True) -> Iterator[Cont
         _write_secrets(folder, authority, admin_token)
         url = f"https://127.0.0.1:{api_port}"
         plane = ControlPlane(binaries, folder, url, authority, admin_token)
+        stack.callback(plane.close)
         parts: list[Process] = []
 
         def launch(tool: str, arguments: Sequence[str]) -> None:

@@ -90,7 +90,10 @@ def test_version(pumice: Pumice) -> None:
         (["simulate", "--state", "-", "--at", "nan"], "--at 'nan': expected a time"),
         (["simulate", "--state", "-", "--at", "1e15"], "--at '1e15': expected a time"),
         (["simulate", "--state", "-", "--config", "no-such.conf"], "no-such.conf: no such file"),
-        (["explain", "node/x"], "'node/x': expected job/NAME, queue/NAME or pod/NAME"),
+        (
+            ["explain", "node/x"],
+            "'node/x': expected job/NAME, queue/NAME, pod/NAME or jobflow/NAME",
+        ),
         (["explain", "job/"], "expected job/NAME"),
         (["explain", "queue", "a", "b"], "'queue a b': expected job/NAME"),
         (["explain", "job/x", "-A"], "leave out job/x"),

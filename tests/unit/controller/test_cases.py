@@ -1,24 +1,21 @@
-"""Small decisions about one Job or queue, as the case tables have them."""
+"""Small decisions about one Job, as the case tables have them."""
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from pumice.api.kinds import JOB
 from pumice.api.meta import format_time
-from pumice.api.queues import Queue
 from pumice.controller.observed import Observed
 from pumice.controller.phases import Verdict
 from pumice.controller.plan import DeleteObject, RequeueAfter
 from pumice.controller.podsets import Names
-from pumice.controller.queues import initial_status
 from pumice.controller.reconcile import reconcile
 from pumice.controller.restarts import restart_for
+from pumice.controller.situation import Limits
 from pumice.controller.status import compose, count
 from pumice.controller.subject import read
 from pumice.plugins import builtin
-from tests.kit.builders import queue
 from tests.kit.tables import table
 from tests.unit.controller.rows import a_job, pods
 
@@ -62,7 +59,10 @@ def test_when_a_job_is_deleted(case: Raw) -> None:
     job = a_job({"tasks": {"task1": 1}}, ttlSecondsAfterFinished=case["ttl"])
     job["metadata"]["resourceVersion"] = "7"
     job["status"] = {"state": {"phase": case["phase"], "lastTransitionTime": ended}}
-    plan = reconcile(Observed(job=job, pods=pods(case)), registry=builtin(), now=NOW)
+    observed = Observed(job=job, pods=pods(case), awaited=case.get("awaited", False))
+    kept = reconcile(observed, registry=builtin(), now=NOW, limits=Limits(expire=False))
+    assert not any(isinstance(step, DeleteObject | RequeueAfter) for step in kept.steps)
+    plan = reconcile(observed, registry=builtin(), now=NOW)
     deletes = [s for s in plan.steps if isinstance(s, DeleteObject) and s.kind == JOB]
     waits = [step.seconds for step in plan.steps if isinstance(step, RequeueAfter)]
     if case["then"] == "delete":
@@ -72,14 +72,3 @@ def test_when_a_job_is_deleted(case: Raw) -> None:
     else:
         assert deletes == []
         assert waits == ([] if case["then"] is None else [case["then"]])
-
-
-@pytest.mark.parametrize("case", table("controller/queue-states"), ids=lambda case: case["id"])
-def test_states_of_queues(case: Raw) -> None:
-    found = queue(case["name"], state=case["state"])
-    found["metadata"] |= {"uid": "q1", "resourceVersion": "5"}
-    if "deletionTimestamp" in case:
-        found["metadata"]["deletionTimestamp"] = case["deletionTimestamp"]
-    guard = {"uid": "q1", "resourceVersion": "5"}
-    writes = {"metadata": guard, "status": {"state": case["writes"]}} if case["writes"] else None
-    assert initial_status(msgspec.convert(found, Queue)) == writes

@@ -7,13 +7,19 @@ import pytest
 
 from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.api.pods import Pod
-from pumice.controller.loop.caches import Caches
-from pumice.controller.loop.memory import FIND_SECONDS, Memory, Write
+from pumice.controller.loop.memory import FIND_SECONDS, Memory
+from pumice.controller.loop.own_writes import WRITE_SECONDS, CacheOf, OwnWrites
+from pumice.controller.loop.steps import Written
 from pumice.controller.plan import PatchStatus
 from tests.kit.builders import pod
 from tests.unit.controller.rows import a_pod
 
 Raw = dict[str, Any]
+
+
+def _write(kind: Kind, version: str) -> Written:
+    made = {"metadata": {"resourceVersion": version}} if version else None
+    return Written(kind, "default", "x", "u1", made)
 
 
 class Picture:
@@ -76,17 +82,19 @@ def _pod(version: str, *, leaving: bool = False) -> Pod:
 )
 def test_when_a_write_shows(kind: Kind, written: str, at: str, stored: Any, shows: bool) -> None:
     watched = POD if kind == POD else CONFIG_MAP
-    picture = cast("Caches", Picture(watched, at, stored))
-    assert Write(kind, "default", "x", written, "u1", 0.0).shows(picture) is shows
+    writes = OwnWrites()
+    writes.add(_write(kind, written), 0.0)
+    picture = cast("CacheOf", Picture(watched, at, stored).of)
+    assert (writes.unseen(picture, 0.0) is None) is shows
 
 
 def test_a_write_that_never_shows_is_waited_for_no_longer_than_it_says() -> None:
-    memory = Memory().of(("default", "train"), "u1")
-    memory.writes.append(Write(CONFIG_MAP, "default", "x", "7", "u1", until=10.0))
-    picture = cast("Caches", Picture(CONFIG_MAP, "5"))
-    assert memory.unseen(picture, 4.0) == 6.0
-    assert memory.unseen(picture, 10.0) is None
-    assert not memory.writes
+    writes = OwnWrites()
+    writes.add(_write(CONFIG_MAP, "7"), 5.0)
+    picture = cast("CacheOf", Picture(CONFIG_MAP, "5").of)
+    assert writes.unseen(picture, 9.0) == WRITE_SECONDS - 4.0
+    assert writes.unseen(picture, 5.0 + WRITE_SECONDS) is None
+    assert not writes
 
 
 def test_a_find_is_believed_for_a_while() -> None:

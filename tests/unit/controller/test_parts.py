@@ -108,7 +108,7 @@ def test_an_object_of_somebody_else_is_reported_and_never_touched(owner: str | N
     found = settle(META, wanted, present)
     assert (found.creates, found.updates) == ((), ())
     assert found.conflicts == (
-        Conflict("ConfigMap", "train-svc", "Job train" if owner else "nobody"),
+        Conflict("ConfigMap", "train-svc", "Job train" if owner else "no controller"),
     )
     assert "ConfigMap train-svc exists" in found.conflicts[0].message
     assert objects.remove(META, wanted, present) == []

@@ -16,6 +16,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller import roster
 from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
+from pumice.controller.loop.watches import Watches
 from pumice.controller.replicas import Replicas
 from pumice.controller.restarts import restart_for
 from pumice.controller.subject import read
@@ -148,7 +149,7 @@ def _version(stored: Any) -> str:
 @pytest.fixture
 async def picture() -> AsyncIterator[Picture]:
     async with EmbeddedCluster(all_crds()) as cluster, Client.connect(server=cluster.url) as client:
-        caches = Caches(client)
+        caches = Caches(Watches(client))
         watching = [asyncio.create_task(cache.run()) for cache in caches.all]
         await wait_synced(*caches.all)
         picture = Picture(cluster, caches)

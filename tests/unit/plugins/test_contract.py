@@ -6,11 +6,12 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.jobs import Job
 from pumice.plugins import JobPlugin, Raw, Registry, Wiring, builtin, problems
+from tests.kit.examples import examples
 from tests.unit.plugins.support import containers, job, loses_nothing, repeats, task
 
 NAMES = ["ps", "worker", "chief", "a-b", "master", "scheduler", "head"]
@@ -112,7 +113,7 @@ PODS = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 @given(data=st.data())
-@settings(max_examples=25)
+@examples(25, always_the_same=False)
 def test_wiring_is_pure_idempotent_and_loses_and_repeats_nothing(
     plugin: JobPlugin, data: st.DataObject
 ) -> None:
@@ -134,7 +135,7 @@ def test_wiring_is_pure_idempotent_and_loses_and_repeats_nothing(
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@examples(60, always_the_same=False)
 def test_any_plugins_together_keep_the_promise(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(PLUGINS), unique_by=lambda each: each.name))
     drawn = data.draw(jobs(*chosen))
@@ -175,7 +176,7 @@ def assert_volumes_are_there(pod: Raw, wanted: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 @given(data=st.data())
-@settings(max_examples=20)
+@examples(20, always_the_same=False)
 def test_what_a_plugin_wants_of_a_job_is_wanted_again(
     plugin: JobPlugin, data: st.DataObject
 ) -> None:

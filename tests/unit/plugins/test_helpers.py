@@ -8,7 +8,7 @@ import pytest
 from pumice.api import names
 from pumice.api.pods import Pod
 from pumice.plugins.addresses import addresses
-from pumice.plugins.cast import Cast
+from pumice.plugins.role_members import RoleMembers
 from pumice.scheduler.model.tasks import Task
 from pumice.scheduler.state import ClusterState
 from tests.kit.tables import table
@@ -53,4 +53,4 @@ def test_pods_are_named_after_job_task_and_index(row: Any) -> None:
 def test_a_role_has_as_many_pods_as_its_task(row: Any) -> None:
     own = job("job1", *(task(*each) for each in row["tasks"]))
 
-    assert Cast(own, {"role": row["name"]}).count("role") == row["count"]
+    assert RoleMembers(own, {"role": row["name"]}).count("role") == row["count"]

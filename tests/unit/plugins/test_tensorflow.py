@@ -135,7 +135,7 @@ def test_the_headless_service_is_required() -> None:
     [
         (["--ps=pz"], ["ps", "worker"], '--ps names task "pz", which the Job does not have'),
         (["--worker=traner"], ["ps", "trainer"], '(did you mean "trainer"?)'),
-        ([], ["a", "b"], "no task plays a role, so TF_CONFIG lists nobody"),
+        ([], ["a", "b"], "no task plays a role, so TF_CONFIG lists no pod"),
         (["--worker=ps"], ["ps", "a"], '--worker and --ps both name task "ps"'),
     ],
 )

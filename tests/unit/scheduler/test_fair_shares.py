@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler.fair_shares import fair_shares
+from tests.kit.examples import examples
 from tests.unit.scheduler.scenes import case_id, load_cases
 
 TOLERANCE = 0.1
@@ -98,7 +99,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[int], dict[str, Queue]]:
     return draw(AMOUNTS), queues
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(clusters())
 def test_they_are_where_the_rounds_end(cluster: tuple[list[int], dict[str, Queue]]) -> None:
     """Except where the rounds give away more than there is, or drop guarantees because no queue has a weight."""
@@ -113,7 +114,7 @@ def test_they_are_where_the_rounds_end(cluster: tuple[list[int], dict[str, Queue
             assert found[name][d] == pytest.approx(float(expected[name][d]), abs=0.5), (name, d)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(clusters())
 def test_they_keep_to_limits_guarantees_and_the_cluster(
     cluster: tuple[list[int], dict[str, Queue]],

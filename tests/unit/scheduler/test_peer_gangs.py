@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.nodes import Namespace
+from tests.kit.examples import examples
 from tests.unit.scheduler.scenes import NOW, Scene, config_text, node, pod, pod_group
 from tests.unit.scheduler.test_peers import rules
 
@@ -361,9 +362,7 @@ def _runner(draw: st.DrawFn, name: str, names: list[str]) -> list[Any]:
     return ["ns", name, place, "Running", draw(st.integers(0, 1)), "1Gi", "", options]
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+@examples(60)
 @given(stories())
 def test_no_gang_waits_for_what_it_could_have(drawn: tuple[Raw, list[Any]]) -> None:
     """Event by event: what is placed is what is placed when every waiting gang is tried in each cycle."""

@@ -5,20 +5,19 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.nodes import Namespace
 from pumice.scheduler.model.tasks import Status, Task
 from pumice.scheduler.session import Session
+from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.peer_reference import refusals
-from tests.unit.scheduler.scenes import Scene, config_text
+from tests.unit.scheduler.scenes import Scene, config_text, node
 
-EXAMPLES = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+EXAMPLES = examples(30)
 FILTERS = config_text([["gang", "predicates"]])
 KEYS = ["zone", "host", "rack"]
 NAMESPACES = ["ns", "other"]
@@ -292,3 +291,27 @@ def test_counts_that_lived_equal_a_recount(first: Raw, second: Raw, dice: Any) -
             msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
         )
     assert dump(state)["peers"] == dump(anew.state)["peers"]
+
+
+def test_a_node_that_comes_back_with_its_pods_is_counted_while_an_earlier_session_is_in_memory() -> (
+    None
+):
+    apart = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "a"}}}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    options = {"labels": {"app": "a"}, "affinity": rule}
+    nodes = [[name, 8, "8Gi", {"labels": {"zone": name}}] for name in ("n1", "n2")]
+    cluster: Raw = {
+        "nodes": nodes,
+        "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+        "pods": [
+            ["ns", "r", "n2", "Running", "1", "1Gi", "", options],
+            ["ns", "g-0", "", "Pending", "1", "1Gi", "g", options],
+        ],
+    }
+    scene = Scene(cluster, FILTERS)
+    scene.state.remove_node("n2")
+    session = open_session(scene)
+    board = session.board(scene.state.tasks["ns/g-0"], "default")
+    scene.state.set_node(node(nodes[1]))
+    assert dump(scene.state) == dump(Scene(cluster, FILTERS).state)
+    assert board is not None

@@ -2,18 +2,17 @@
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler import ClusterState, CycleResult
 from pumice.scheduler.model.tasks import READY
+from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenes import Scene, node, pod, pod_group, queue
 
-EXAMPLES = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+EXAMPLES = examples(40)
 
 CPUS = st.sampled_from(["0", "250m", "500m", "1", "1500m", "3"])
 MEMORIES = st.sampled_from(["0", "512Mi", "1Gi", "3Gi"])
@@ -403,7 +402,7 @@ def _happen(scene: Scene, event: tuple[str, list[Any]]) -> None:
         scene.state.set_pod(pod(row))
 
 
-@settings(EXAMPLES, max_examples=120)
+@examples(120)
 @given(crowds())
 def test_no_gang_waits_for_what_it_could_have(drawn: tuple[dict[str, Any], list[Any]]) -> None:
     """Event by event: what is placed is what is placed when every waiting gang is tried in each cycle."""

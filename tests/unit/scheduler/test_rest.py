@@ -6,11 +6,12 @@ Evicted pods terminate for a round or two and are then made anew, as a controlle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler import load_config
 from pumice.scheduler.config import DEFAULT
+from tests.kit.examples import examples
 from tests.unit.scheduler.scenes import NOW, Scene, pod
 
 Raw = dict[str, Any]
@@ -124,14 +125,14 @@ def last_eviction(cluster: Raw, config: str, lingering: int) -> int:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@settings(max_examples=40)
+@examples(40, always_the_same=False)
 @given(cluster=clusters(), lingering=st.integers(1, 2))
 def test_a_cluster_comes_to_rest(config: str, cluster: Raw, lingering: int) -> None:
     assert last_eviction(cluster, config, lingering) < ROUNDS - CALM
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@settings(max_examples=100)
+@examples(100, always_the_same=False)
 @given(cluster=full_clusters(), lingering=st.integers(1, 2))
 def test_a_cluster_without_room_comes_to_rest(config: str, cluster: Raw, lingering: int) -> None:
     assert last_eviction(cluster, config, lingering) < ROUNDS - CALM

@@ -26,7 +26,8 @@ from tests.unit.scheduler.scenes import (
     with_plugins,
 )
 
-WAITING = 500
+WAITING = 200
+"""Gangs: several times as many as any bound below allows to be tried."""
 
 
 class Counting:
@@ -198,7 +199,7 @@ def _shapes(
     *,
     at_least: int = 2 * WAITING,
 ) -> Scene:
-    """A full node, and 500 gangs of as many pods that ask for 1 cpu and more, each for something else."""
+    """A full node, and many gangs of as many pods that ask for 1 cpu and more, each for something else."""
     spec = PluginSpec("counting", "A test's plugin.", counting.build)
     config = load_config(
         config_text([["gang", "predicates", "counting"]]), with_plugins(builtin_registry(), spec)
@@ -278,7 +279,7 @@ def _the_queue_changes(scene: Scene) -> None:
 def test_a_filter_that_reads_rules_alone_is_asked_once_for_gangs_that_differ_in_their_requests(
     happens: Callable[[Scene], None],
 ) -> None:
-    """Once for all, and not once for each of 500 gangs."""
+    """Once for all, and not once for each gang."""
     counting = Counting()
     counting.by_rules = True
     scene = _shapes(counting, 1, {"selector": {"pool": "a"}}, at_least=1)

@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api import keys
@@ -13,13 +13,12 @@ from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status, Task
 from pumice.scheduler.session import Session
 from pumice.scheduler.victims import allowed
+from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, config_text
 from tests.unit.scheduler.victims import candidates_of, may_go, preemptor_of
 
-EXAMPLES = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+EXAMPLES = examples(40)
 QUEUES = ("a", "b", "c", "d", "e")
 RESOURCES = ("cpu", "memory")
 HELD = ALLOCATED_LIKE | {Status.PIPELINED}

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.meta import ObjectMeta
@@ -13,6 +13,7 @@ from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolumeClaim
 from pumice.scheduler.model.tasks import NEEDS_ROOM, Status
 from pumice.scheduler.opening import open_session
+from tests.kit.examples import examples
 from tests.unit.scheduler.scenes import Scene, config_text, pod_group
 from tests.unit.scheduler.volume_scenes import add_pod, bind_claims, choices, claim, scene_of
 
@@ -49,12 +50,23 @@ def _assert_counts_are_right(scene: Scene) -> None:
             counts[1] += int(task.status is Status.RELEASING)
     assert attached == {key: tuple(counts) for key, counts in found.items()}
     for pool in claims._pools.values() if claims._are_pools_current() else ():
-        free = [name for name in pool if claims._is_free(name)]
+        free = [name for name in pool if name not in claims._taken and name not in claims._owners]
         whole = sum(1 for name in free if claims._volumes[name].affinity is None)
         assert pool.everywhere == whole
         near = [each for name in free if (each := claims._volumes[name]).affinity is not None]
         rows = [claims._reach.rows(each.key, each.affinity) for each in near]
         assert pool.counts.sum() == sum(len(each) for each in rows if each is not None)
+        records = [claims._volumes[name] for name in free]
+        reach = {each.name: claims._reach.rows(each.key, each.affinity) for each in records}
+        for row in range(claims._reach.count):
+            reached = [
+                (each.size, each.name)
+                for each in records
+                if (at := reach[each.name]) is None or row in at
+            ]
+            assert pool.smallest(row) == min(reached, default=(0, ""))[1]
+            rest = sorted(reached)[1:]
+            assert pool.smallest(row, {pool.smallest(row)}) == (rest[0][1] if rest else "")
 
 
 ROWS = {
@@ -81,7 +93,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, always_the_same=False)
 @given(pods=PODS, steps=STEPS)
 def test_a_statement_that_is_undone_gives_back_exactly(
     pods: list[list[str]], steps: list[tuple[str, int, str]]
@@ -127,7 +139,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, always_the_same=False)
 @given(pods=PODS, events=EVENTS)
 def test_after_any_events_what_is_in_use_and_taken_equals_a_recount(
     pods: list[list[str]], events: list[tuple[str, int]]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pumice.webhook.rules.templates import pod
 from pumice.webhook.rules.templates.plain import is_simple
+from tests.kit.examples import examples
 from tests.unit.webhook.shapes import SCALARS
 from tests.unit.webhook.template_rows import BASE, TemplateRow, judged, template_rows
 
@@ -139,7 +140,7 @@ SIMPLE_SPEC = st.fixed_dictionaries(
 METADATA = st.fixed_dictionaries({}, optional={"labels": LABELS, "annotations": LABELS})
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300, always_the_same=False)
 @given(SIMPLE_SPEC, st.one_of(METADATA, ODD))
 def test_simple_templates_are_in_order(spec: Raw, metadata: Any) -> None:
     assert_simple_ones_are_in_order({"spec": spec, "metadata": metadata})

@@ -39,8 +39,8 @@ holds the groups' own annotation already. Volcano writes each as a text that is 
 {{- end -}}
 
 {{/*
-What follows the path of an endpoint. The API server shows the address of a webhook that does not answer to
-whoever waits for it, and nothing else that we could write: so the address says what to do.
+What follows the path of an endpoint. When a webhook does not answer, the API server's error shows its
+address, and nothing else that we could write: so the address says what to do.
 */}}
 {{- define "pumice.advice" -}}
 {{- printf "if-this-fails-run/kubectl-describe-deployment-%s--n-%s" (include "pumice.component" (list . "webhook")) .Release.Namespace -}}
@@ -54,8 +54,8 @@ While no replica answers, new Jobs, Queues and other objects of Pumice wait, and
 Pods, Deployments, status, labels and deletion go on. To see why there is none:
   kubectl -n {{ .Release.Namespace }} describe pods -l {{ $labels }}
   kubectl -n {{ .Release.Namespace }} logs deployment/{{ $name }}
-To let everything pass unchecked until it is mended, add `--set webhook.failurePolicy=Ignore` to:
-  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reuse-values
+To admit everything unchecked until it is repaired, add `--set webhook.failurePolicy=Ignore` to:
+  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reset-then-reuse-values
 Or take the webhooks away; the next `helm upgrade` or `kubectl apply` of the manifest brings them back:
   kubectl delete mutatingwebhookconfigurations -l {{ $labels }}
   kubectl delete validatingwebhookconfigurations -l {{ $labels }}
@@ -118,8 +118,8 @@ webhooks:
 {{- end -}}
 
 {{/*
-The same configuration where admission is not by webhook: (list root configuration). Nothing where somebody
-else, Volcano for one, has it.
+The same configuration where admission is not by webhook: (list root configuration). Nothing where another
+release, Volcano for one, has it.
 */}}
 {{- define "pumice.emptyConfiguration" -}}
 {{- $root := index . 0 -}}

@@ -5,7 +5,7 @@ from pumice.api.fields import Reason
 from pumice.api.jobs import Job
 from pumice.api.meta import ObjectMeta
 from pumice.api.names import qualified_name_problem
-from pumice.api.schedules import ScheduleError, parse_schedule
+from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
 from pumice.api.time_zones import time_zone_problem
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import Place, judge_job
@@ -18,6 +18,12 @@ __all__ = ["CHECKS", "validate"]
 
 NAME_LENGTH = 52
 """A Job's name has at most 63 characters, of which Kubernetes reserves 11 for the time of the run."""
+
+MINUTE = 60
+"""Seconds."""
+
+SHORTEST_DEADLINE = 10
+"""Seconds that it may take until another controller leads."""
 
 CRON_NAME = Rule(
     "CRON-NAME",
@@ -57,6 +63,20 @@ CRON_ZONE = Rule(
     "Nobody could tell when the Jobs are due.",
     "timeZone: Amerrica/New_York",
 )
+CRON_SHORT = Rule(
+    "CRON-SHORT",
+    "Jobs are made at most once a minute",
+    "Names of Jobs have the minute of the run, so in Volcano runs within the same minute are lost; Pumice names such Jobs by the second.",
+    "schedule: '@every 20s'",
+    level="warn",
+)
+CRON_DEADLINE = Rule(
+    "CRON-DEADLINE",
+    "a run may begin ten seconds late or more",
+    "While the controller restarts or another one takes over, runs are due and cannot begin; with a short deadline they are missed.",
+    "startingDeadlineSeconds: 0",
+    level="warn",
+)
 CRON_LABELS = Rule(
     "CRON-LABELS",
     "labels and annotations of the Jobs are valid",
@@ -94,6 +114,9 @@ def _schedule(case: Case, cron_job: CronJob) -> None:
             return
         for oddity in schedule.oddities:
             case.report(CRON_SCHEDULE_ODD, path, oddity)
+        if isinstance(schedule, Interval) and schedule.seconds < MINUTE and not schedule.oddities:
+            message = f'makes several Jobs a minute, found "{text}"; Volcano makes one of them'
+            case.report(CRON_SHORT, path, message)
         if not schedule.possible:
             case.report(CRON_NEVER, path, f'no day of any year is one of "{text}"')
 
@@ -102,6 +125,14 @@ def _time_zone(case: Case, cron_job: CronJob) -> None:
     zone = cron_job.spec.time_zone
     if zone is not None and (problem := time_zone_problem(zone)):
         case.report(CRON_ZONE, "spec.timeZone", problem)
+
+
+def _deadline(case: Case, cron_job: CronJob) -> None:
+    seconds = cron_job.spec.starting_deadline_seconds
+    if seconds is not None and 0 <= seconds < SHORTEST_DEADLINE:
+        path = "spec.startingDeadlineSeconds"
+        message = f"should be at least {SHORTEST_DEADLINE}, found {seconds}: runs are missed when the controller restarts"
+        case.report(CRON_DEADLINE, path, message)
 
 
 def _labels(case: Case, cron_job: CronJob) -> None:
@@ -118,7 +149,7 @@ def _job(case: Case, cron_job: CronJob) -> None:
     if _name_problem(name):
         name = _SHORT  # what follows from a bad name goes without saying
     meta = ObjectMeta(
-        name=job_name(name, _RUN),
+        name=job_name(name, _readable(cron_job.spec.schedule), _RUN),
         namespace=cron_job.metadata.namespace,
         labels=template.metadata.labels,
         annotations=template.metadata.annotations,
@@ -126,15 +157,24 @@ def _job(case: Case, cron_job: CronJob) -> None:
     judge_job(case, Job(metadata=meta, spec=template.spec), _TEMPLATE)
 
 
+def _readable(text: str) -> Calendar | Interval | None:
+    """A schedule; None when it is none."""
+    try:
+        return parse_schedule(text)
+    except ScheduleError:
+        return None
+
+
 _TEMPLATE = Place("spec.jobTemplate.spec", "spec.jobTemplate.metadata")
 _SHORT = "x"
-_RUN = 10_000_000 * 60
-"""UNIX seconds of a run whose minutes have the eight digits that they will have until 2160."""
+_RUN = 10_000_000 * 60 * 2
+"""UNIX seconds of a run whose minutes have the eight digits that they will have until 2160, and whose seconds have ten."""
 
 CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_NAME, _name),
     (CRON_SCHEDULE, _schedule),
     (CRON_ZONE, _time_zone),
+    (CRON_DEADLINE, _deadline),
     (CRON_LABELS, _labels),
     (CRON_LABELS, _job),
 )

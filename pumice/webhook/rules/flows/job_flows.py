@@ -1,6 +1,6 @@
 """JobFlows: Jobs that wait for each other, and not in a circle."""
 
-from pumice.api.jobflows import Flow, JobFlow, job_name
+from pumice.api.jobflows import Flow, JobFlow, JobFlowStatus, job_name
 from pumice.api.names import dns_subdomain_problem, qualified_name_problem
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import Place, judge_partial_job
@@ -10,6 +10,10 @@ from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge, leaves_spec
 
 __all__ = ["CHECKS", "validate"]
+
+LABEL_LENGTH = 63
+POD_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+ENDED = ("Succeed", "Failed")
 
 FLOW_UNDEFINED = Rule(
     "FLOW-UNDEFINED",
@@ -58,13 +62,39 @@ FLOW_EMPTY = Rule(
     reason="FieldValueRequired",
     level="warn",
 )
+FLOW_LABEL = Rule(
+    "FLOW-LABEL",
+    "the namespace and the name of the JobFlow, or of a flow, together have at most 62 characters",
+    "A Job's labels say what it was made from and for, as `<namespace>.<name>`, and a label has at most 63 characters.",
+    "metadata: {namespace: a-rather-long-namespace-…, name: a-rather-long-name-…}",
+    reason="FieldValueTooLong",
+    stricter=True,
+    compares=True,
+)
+FLOW_PROBE = Rule(
+    "FLOW-PROBE",
+    "a probe looks at the phases of pods only",
+    "The controller does not connect to pods: network policies need not let it, and what answers once may not the next time. "
+    "Let a readiness probe of the pod and `taskStatusList` say when the next Job may start, or a target that completes.",
+    "flows: [{name: a}, {name: b, dependsOn: {targets: [a], probe: {httpGetList: [{path: /ready, port: 80}]}}}]",
+    reason="FieldValueNotSupported",
+    stricter=True,
+)
+FLOW_PROBE_PHASE = Rule(
+    "FLOW-PROBE-PHASE",
+    "a probe waits for a phase that pods have",
+    "The probe would never hold.",
+    "flows: [{name: a}, {name: b, dependsOn: {targets: [a], probe: {taskStatusList: [{phase: Ready}]}}}]",
+    reason="FieldValueNotSupported",
+    stricter=True,
+)
 FLOW_UPDATE = Rule(
     "FLOW-UPDATE",
-    "the spec of a JobFlow stays as it is",
-    "A JobFlow that runs does not look at its spec again; make a new one instead.",
-    "one more item in flows than the stored JobFlow has",
+    "a flow that has started stays as it is, and so do all flows of a JobFlow that has ended",
+    "The Job of the flow exists already, and a JobFlow that has ended makes no more Jobs: the change would have no effect.",
+    "another patch of a flow than the one that its Job has",
     reason="FieldValueForbidden",
-    level="warn",
+    stricter=True,
 )
 
 
@@ -84,6 +114,43 @@ def _names(case: Case, job_flow: JobFlow) -> None:
         elif whole and (problem := qualified_name_problem(job_name(whole, flow.name))):
             message = f'its Job would be named "{job_name(whole, flow.name)}", which {problem}'
             case.report(FLOW_JOB_NAME, path, message)
+
+
+def _labels(case: Case, job_flow: JobFlow) -> None:
+    namespace = job_flow.metadata.namespace or case.namespace
+    names = {"metadata.name": expected_name(job_flow.metadata)}
+    names |= {f"spec.flows[{n}].name": flow.name for n, flow in enumerate(job_flow.flows)}
+    for path, name in names.items():
+        if namespace and name and len(f"{namespace}.{name}") > LABEL_LENGTH:
+            message = (
+                f'a label of its Jobs would be "{namespace}.{name}", which must be at most {LABEL_LENGTH}'
+                f" characters, found {len(f'{namespace}.{name}')}"
+            )
+            case.report(FLOW_LABEL, path, message)
+
+
+def _probes(case: Case, job_flow: JobFlow) -> None:
+    for index, flow in enumerate(job_flow.flows):
+        probe = flow.depends_on.probe if flow.depends_on is not None else None
+        if probe is None:
+            continue
+        path = f"spec.flows[{index}].dependsOn.probe"
+        hint = "use taskStatusList, or let the target complete"
+        if probe.http_get_list:
+            case.report(
+                FLOW_PROBE, f"{path}.httpGetList", f"probes over HTTP are not supported; {hint}"
+            )
+        if probe.tcp_socket_list:
+            case.report(
+                FLOW_PROBE, f"{path}.tcpSocketList", f"probes over TCP are not supported; {hint}"
+            )
+        for number, status in enumerate(probe.task_status_list or ()):
+            if status.phase not in POD_PHASES:
+                message = (
+                    f'must be one of {", ".join(POD_PHASES)}, found "{status.phase}"'
+                    f"{case.did_you_mean(status.phase, POD_PHASES)}"
+                )
+                case.report(FLOW_PROBE_PHASE, f"{path}.taskStatusList[{number}].phase", message)
 
 
 def _order(case: Case, job_flow: JobFlow) -> None:
@@ -125,15 +192,49 @@ CHECKS: tuple[Check[JobFlow], ...] = (
     (FLOW_NAME, _names),
     (FLOW_UNDEFINED, _order),
     (FLOW_JOB_NAME, _patches),
+    (FLOW_LABEL, _labels),
+    (FLOW_PROBE, _probes),
 )
 """What is judged about a JobFlow, in the order in which problems are told."""
 
 
 def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:
-    """Judge a JobFlow, and say that a change has no effect."""
+    """Judge a JobFlow, and what an update changes of flows whose Jobs there are."""
     if old is not None and not leaves_spec(job_flow, old):
-        message = (
-            "has no effect on a JobFlow that runs; delete it and make it anew to have other Jobs"
-        )
-        case.report(FLOW_UPDATE, "spec", f"a change {message}")
+        _started(case, job_flow, old)
     judge(case, CHECKS, job_flow, old)
+
+
+def _started(case: Case, job_flow: JobFlow, old: JobFlow) -> None:
+    """Check that flows stay as they are once they have started; of flows of one name the last counts."""
+    phase = old.status.state.phase
+    before = {flow.name: flow for flow in old.flows}
+    after = {flow.name: (number, flow) for number, flow in enumerate(job_flow.flows)}
+    names = _jobs(old.status)
+    for name, flow in before.items():
+        if phase not in ENDED and job_name(old.metadata.name, name) not in names:
+            continue
+        why = f"the JobFlow is {phase}" if phase in ENDED else "its Job exists already"
+        number, changed = after.get(name, (-1, None))
+        if changed is None:
+            case.report(FLOW_UPDATE, "spec.flows", f'flow "{name}" must not be removed: {why}')
+        elif changed != flow:
+            message = f"must not be changed: {why}; create another JobFlow"
+            case.report(FLOW_UPDATE, f"spec.flows[{number}]", message)
+    for name, (number, _) in after.items():
+        if phase in ENDED and name not in before:
+            message = f"must not be added: the JobFlow is {phase}; create another JobFlow"
+            case.report(FLOW_UPDATE, f"spec.flows[{number}]", message)
+
+
+def _jobs(status: JobFlowStatus) -> set[str]:
+    """Names of the Jobs that there are or were."""
+    lists = (
+        status.pending_jobs,
+        status.running_jobs,
+        status.failed_jobs,
+        status.completed_jobs,
+        status.terminated_jobs,
+        status.un_know_jobs,
+    )
+    return {name for names in lists for name in names or ()}

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from pumice.api.podgroups import PodGroup
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from tests.unit.scheduler.scenes import Scene, case_id, config_text, load_cases
 
@@ -82,3 +83,39 @@ def test_the_rest_of_a_gang_does_not_go_without_the_pod_that_is_refused() -> Non
     result = scene.cycle()
     assert result.binds == {}
     assert "a claim to devices (spec.resourceClaims)" in result.pending["ns/pg"].message
+
+
+@pytest.mark.parametrize(
+    ("spec", "refused"),
+    [
+        ({"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}, "spec.networkTopology"),
+        ({"networkTopology": {"highestTierAllowed": 1}}, "spec.networkTopology"),
+        ({"networkTopology": {"mode": "soft"}}, ""),
+        (
+            {"subGroupPolicy": [{"name": "a"}, {"name": "b", "networkTopology": {"mode": "hard"}}]},
+            "spec.subGroupPolicy[1].networkTopology",
+        ),
+        ({"subGroupPolicy": [{"name": "a"}]}, ""),
+    ],
+    ids=["hard", "no mode", "soft", "hard in a sub-group", "sub-groups"],
+)
+def test_a_gang_that_must_be_near_in_the_network_is_not_placed_anywhere_else(
+    spec: dict[str, Any], refused: str
+) -> None:
+    case = {
+        "nodes": NODES,
+        "podgroups": [["ns", "pg", "default", 1, "Inqueue"]],
+        "pods": [["ns", "p", "", "Pending", 1, "1Gi", "pg"]],
+    }
+    for arguments in ({}, {"predicate.NetworkTopologyEnable": False}):
+        scene = Scene(case, config_text([["gang", {"predicates": None, "args": arguments}]]))
+        group = msgspec.to_builtins(scene.state.jobs["ns/pg"].group)
+        scene.state.set_pod_group(
+            msgspec.convert({**group, "spec": group["spec"] | spec}, PodGroup)
+        )
+        result = scene.cycle()
+        if refused and not arguments:
+            assert result.binds == {}
+            assert f"{refused} with mode hard cannot be honoured" in result.pending["ns/pg"].message
+        else:
+            assert result.binds == {"ns/p": "n1"}

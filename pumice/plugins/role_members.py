@@ -1,7 +1,7 @@
 """Which tasks of a Job play which roles: the master, the workers, the servers.
 
 Frameworks number their processes through: all of the first role, then all of the second. A plugin
-names its roles in that order and says which task plays each; `Cast` answers where the members of a
+names its roles in that order and says which task has each; `RoleMembers` answers where the members of a
 role are and which rank a pod has.
 """
 
@@ -12,11 +12,11 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.addresses import address, addresses, fixed_hostname, joined_size
 from pumice.plugins.arguments import Values
 
-__all__ = ["Cast", "empty_warnings", "missing_task", "role_warnings", "single_warnings"]
+__all__ = ["RoleMembers", "empty_warnings", "missing_task", "role_warnings", "single_warnings"]
 
 
-class Cast:
-    """The roles of a Job and who plays them.
+class RoleMembers:
+    """The pods that have each role of a Job.
 
     Attributes:
         roles: Role to name of the task that plays it, in the order of ranks.
@@ -58,12 +58,12 @@ class Cast:
         return self._tasks.get(role)
 
     def count(self, role: str) -> int:
-        """Pods of a role, 0 when nobody plays it."""
+        """Number of pods of a role; 0 if no task has it."""
         task = self._tasks.get(role)
         return task.size if task is not None else 0
 
     def address(self, role: str, index: int = 0) -> str:
-        """Address of a pod of a role, empty when nobody plays it."""
+        """Address of a pod of a role; empty if no task has it."""
         task = self._tasks.get(role)
         return address(self._job, task, index) if task is not None else ""
 
@@ -154,7 +154,7 @@ def empty_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...
 
 
 def missing_task(job: Job, plugin: str, values: Values, role: str) -> FieldError:
-    """Refuse a Job that lacks the task without which a plugin's others have nobody to talk to.
+    """Refuse a Job that lacks a task which all others of a plugin need.
 
     Args:
         job: The Job.

@@ -1,0 +1,122 @@
+"""JobFlows on the command line: the Jobs of one for `pumice render`, and how its flows stand for `pumice explain`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pumice.api.fields import plain
+from pumice.cli.manifests import Manifest, Raw
+from pumice.cli.output import note
+
+if TYPE_CHECKING:
+    from pumice.cli.court import Court
+    from pumice.cli.observed import Observed
+    from pumice.cluster.client import Client
+
+__all__ = ["account", "admitted", "jobs_of"]
+
+_NOT_YET = "its Job is not created yet; is `pumice controller` running?"
+
+
+def jobs_of(
+    manifest: Manifest, templates: Sequence[Manifest], court: "Court"
+) -> list[Manifest] | None:
+    """The Jobs that a JobFlow creates, before their admission; None if something is refused or missing, which is reported.
+
+    Args:
+        manifest: The JobFlow.
+        templates: The JobTemplates that there are.
+        court: Judges the JobFlow and the templates that it names.
+    """
+    from pumice.api.meta import ObjectMeta
+    from pumice.controller.jobflows import job_of, read
+    from pumice.controller.render import NO_UID
+
+    job_flow = admitted(manifest, court)
+    if job_flow is None:
+        return None
+    meta = job_flow["metadata"]
+    meta.setdefault("uid", NO_UID)
+    present = {each.name: each for each in templates if each.namespace == manifest.namespace}
+    owner = ObjectMeta(name=meta["name"], namespace=manifest.namespace, uid=meta["uid"])
+    found: list[Manifest] = []
+    whole = True
+    for entry in read(job_flow | {"status": {}}, (), present).entries:
+        name = entry.flow.name
+        if name not in present:
+            note(plain(f"{manifest.identity}: flow {name}: there is no JobTemplate {name}"))
+            whole = False
+        elif (template := admitted(present[name], court)) is None:
+            whole = False
+        else:
+            job = job_of(owner, entry.job_name, entry.raw, template)
+            found.append(Manifest(job, manifest.source))
+    return found if whole else None
+
+
+def admitted(manifest: Manifest, court: "Court") -> Raw | None:
+    """An object as admission leaves it; errors and warnings are reported."""
+    found = court.judge(manifest)
+    for warning in found.warnings:
+        note(plain(f"{manifest.identity}: warning: {warning}"))
+    for error in found.errors:
+        note(plain(f"{manifest.identity} is refused: {error}"))
+    return found.patched if found.allowed else None
+
+
+async def account(client: "Client", job_flow: Raw) -> "tuple[Observed, dict[str, Any]]":
+    """Each flow with its Job, or what it waits for; computed from what the user may read.
+
+    Raises:
+        Forbidden: The user may not read Jobs.
+    """
+    from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
+    from pumice.cli.accounts import events_about
+    from pumice.cli.observed import Observed
+    from pumice.cluster.errors import Forbidden
+    from pumice.controller.jobflows import read
+
+    meta = job_flow["metadata"]
+    namespace = meta["namespace"]
+    seen = Observed(namespace)
+    listed = {}
+    for kind in (JOB, JOB_TEMPLATE, EVENT):
+        try:
+            listed[kind] = await client.list(kind, namespace)
+        except Forbidden:
+            if kind == JOB:
+                raise
+            seen.forbidden.append(kind.plural)
+    seen.versions = [
+        (kind, namespace, found["metadata"]["resourceVersion"])
+        for kind, found in listed.items()
+        if kind != EVENT
+    ]
+    seen.versions.append((JOB_FLOW, namespace, meta["resourceVersion"]))
+    entries = (job_flow.get("spec") or {}).get("flows") or ()
+    templates = {each["name"] for each in entries}
+    if JOB_TEMPLATE in listed:
+        templates = {each["metadata"]["name"] for each in listed[JOB_TEMPLATE]["items"]}
+    flows = read(job_flow, listed[JOB]["items"], templates)
+    done = sum(each.phase == "Completed" for each in flows.entries)
+    message = (
+        f"JobFlow {namespace}/{meta['name']} is {flows.phase}:"
+        f" {done} of {len(flows.entries)} Jobs have completed"
+    )
+    return seen, {
+        "jobFlow": f"{namespace}/{meta['name']}",
+        "phase": flows.phase,
+        "waiting": flows.phase == "Pending",
+        "message": message,
+        "flows": [
+            {
+                "name": each.flow.name,
+                "job": each.job_name,
+                "phase": each.phase or "",
+                "reason": each.wait.reason if each.wait else "",
+                "message": each.wait.message if each.wait else _NOT_YET if each.is_due else "",
+            }
+            for each in flows.entries
+        ],
+        "events": events_about(listed.get(EVENT, {}).get("items", ()), {meta["uid"]}),
+        "notAllowed": seen.forbidden,
+    }

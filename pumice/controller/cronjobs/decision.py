@@ -1,0 +1,104 @@
+"""Whether a run of a CronJob is due, and what comes of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pumice.api.cronjobs import job_name
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.controller.cronjobs.runs import is_active, is_leaving
+from pumice.controller.cronjobs.subject import Subject
+from pumice.controller.cronjobs.timetable import Timetable
+from pumice.controller.owners import controls_raw, described
+from pumice.controller.plan import RecordEvent
+
+__all__ = ["Decision", "FindJob", "decide"]
+
+FindJob = Callable[[str], Raw | None]
+"""The Job of a name in the namespace of the CronJob, whoever owns it."""
+
+MANY = 100
+"""Missed runs up to which nothing is said."""
+
+GRACE = 1.0
+"""A run may begin so many seconds late, however short its deadline is."""
+
+Answer = Literal["wait", "create", "adopt", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done about the run that is due, if one is.
+
+    Attributes:
+        answer: Wait for the next run, create a Job, note a Job that exists already, or make none for this run.
+        instant: When the run is or was due; None when waiting.
+        next: When the next run is due; None if there is none within ten years.
+        replaced: Jobs that are deleted first.
+        events: What there is to tell.
+    """
+
+    answer: Answer
+    next: int | None
+    instant: int | None = None
+    replaced: tuple[Raw, ...] = ()
+    events: tuple[RecordEvent, ...] = field(default=())
+
+
+def decide(subject: Subject, timetable: Timetable, now: float, find: FindJob) -> Decision:
+    """Decide on the latest instant that has passed and has no Job yet; earlier ones are missed.
+
+    Args:
+        subject: The CronJob; it is not suspended.
+        timetable: When it is due.
+        now: The moment, in UNIX seconds.
+        find: Finds a Job by its name.
+    """
+    since = subject.created if subject.last is None else subject.last
+    due = timetable.counted_from(since)
+    following = due.after(max(now, since))
+    since = max(since, subject.edited or since)  # no instant from before the schedule was edited
+    instant = due.before(now, since)
+    if instant is None:
+        return Decision("wait", following)
+    name = job_name(subject.meta.name, timetable.schedule, instant)
+    shown = timetable.show(instant)
+    stored = find(name)
+    if stored is not None:
+        if controls_raw(ObjectMeta(uid=subject.meta.uid), stored):
+            return Decision("adopt", following, instant)
+        message = (
+            f"the run of {shown} has no Job: Job {name} exists and does not belong to this CronJob"
+            f" (it is controlled by {described(stored)})"
+        )
+        return _skipped("ForeignJob", message, instant, following)
+    deadline = subject.spec.starting_deadline_seconds
+    if deadline is not None:
+        if now - instant > max(deadline, GRACE):
+            message = f"the run of {shown} was missed: it could not begin within startingDeadlineSeconds ({deadline})"
+            return _skipped("MissSchedule", message, instant, following)
+        since = max(since, now - max(deadline, GRACE))
+    active = [job for job in subject.jobs if is_active(job)]
+    policy = subject.spec.concurrency_policy
+    if policy == "Forbid" and active:
+        names = ", ".join(job["metadata"]["name"] for job in active)
+        message = (
+            f"the run of {shown} waits: {names} has not ended, and concurrencyPolicy is Forbid"
+        )
+        return _skipped("ForbidConcurrent", message, instant, following)
+    events = []
+    if due.count(now, since, MANY + 1) > MANY:
+        message = (
+            f"more than {MANY} runs were missed; only the last one, of {shown}, is made up for"
+        )
+        events.append(RecordEvent("Warning", "TooManyMissedTimes", message))
+    replaced = tuple(job for job in active if policy == "Replace" and not is_leaving(job))
+    if replaced:
+        names = ", ".join(job["metadata"]["name"] for job in replaced)
+        message = f"{names} is replaced by the run of {shown}, as concurrencyPolicy says"
+        events.append(RecordEvent("Warning", "ReplaceConcurrent", message))
+    return Decision("create", following, instant, replaced, tuple(events))
+
+
+def _skipped(reason: str, message: str, instant: int, following: int | None) -> Decision:
+    return Decision("skip", following, instant, events=(RecordEvent("Warning", reason, message),))

@@ -1,0 +1,136 @@
+"""The plan for a CronJob."""
+
+from collections.abc import Sequence
+from datetime import UTC, tzinfo
+
+from pumice.api import keys
+from pumice.api.kinds import CRON_JOB, JOB
+from pumice.api.meta import Raw, format_time
+from pumice.controller.cronjobs.decision import Decision, FindJob, decide
+from pumice.controller.cronjobs.runs import manifest, surplus
+from pumice.controller.cronjobs.status import changed_status, news
+from pumice.controller.cronjobs.subject import Subject, read
+from pumice.controller.cronjobs.timetable import (
+    Timetable,
+    TimetableError,
+    fingerprint,
+    read_timetable,
+)
+from pumice.controller.plan import (
+    CreateObject,
+    DeleteObject,
+    PatchStatus,
+    Plan,
+    RecordEvent,
+    RequeueAfter,
+    Step,
+    UpdateObject,
+)
+
+__all__ = ["plan_cron_job"]
+
+LATE = 0.1
+"""Seconds after an instant at which it is looked at, so that it has passed by every clock nearby."""
+
+
+def plan_cron_job(
+    cron_job: Raw,
+    jobs: Sequence[Raw],
+    now: float,
+    find: FindJob,
+    *,
+    local: tzinfo = UTC,
+    handled: float | None = None,
+) -> Plan:
+    """What is to be done about a CronJob.
+
+    The status is written first, so that it says which run was the last before a Job that shows it is deleted. What a new Job changes
+    in it is written by the pass that sees the Job.
+
+    Args:
+        cron_job: The CronJob.
+        jobs: The Jobs that it controls (by uid), in any order.
+        now: The moment, in UNIX seconds.
+        find: Finds any Job of its namespace by name.
+        local: Time zone of the process, for CronJobs that name none.
+        handled: Instant of a run for which this process made a Job, whether it is still there or not.
+    """
+    subject = read(cron_job, jobs, now, handled)
+    if subject.meta.deletion_timestamp is not None:
+        return Plan()
+    if subject.is_new_schedule:
+        return Plan.of([_note(subject, now)])
+    decision, trouble, timetable = None, [], None
+    try:
+        timetable = read_timetable(subject.meta, subject.spec, local)
+    except TimetableError as error:
+        trouble = [RecordEvent("Warning", error.reason, str(error))]
+    else:
+        if timetable.doubt:
+            trouble = [RecordEvent("Warning", "UnsupportedSchedule", timetable.doubt)]
+        if not subject.spec.suspend:
+            decision = decide(subject, timetable, now, find)
+    last = subject.last
+    if decision is not None and decision.answer == "adopt":
+        last = decision.instant
+    status = changed_status(subject, last)
+    wait = [] if decision is None else _wake(decision, now)
+    return Plan.of(
+        wait,
+        trouble,
+        [] if status is None else [PatchStatus(status)],
+        [] if status is None else news(subject, last),
+        *([] if decision is None or timetable is None else _run(subject, timetable, decision)),
+        *_history(subject),
+    )
+
+
+def _note(subject: Subject, now: float) -> UpdateObject:
+    """Note the schedule that is seen, and since when if there was another one before."""
+    meta = subject.meta
+    value = fingerprint(meta, subject.spec)
+    if subject.seen:
+        value += f"@{format_time(now)}"
+    guard = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+    patch: Raw = {"metadata": {**guard, "annotations": {keys.SCHEDULE_SEEN: value}}}
+    return UpdateObject(CRON_JOB, meta.namespace, meta.name, patch)
+
+
+def _run(subject: Subject, timetable: Timetable, decision: Decision) -> list[list[Step]]:
+    """Stages of the run that is due."""
+    events: list[Step] = list(decision.events)
+    if decision.answer != "create" or decision.instant is None:
+        return [events]
+    deletes: list[Step] = []
+    for job in decision.replaced:
+        meta = job["metadata"]
+        deletes.append(DeleteObject(JOB, subject.meta.namespace, meta["name"], meta["uid"]))
+    deleted: list[Step] = [_deleted(job, "it was replaced") for job in decision.replaced]
+    job = manifest(subject.raw, subject.meta, timetable, decision.instant)
+    return [events, deletes, deleted, [CreateObject(JOB, job)]]
+
+
+def _history(subject: Subject) -> list[list[Step]]:
+    """Delete what ended and is beyond the limits, as long as it is in the state that was observed."""
+    spec, namespace = subject.spec, subject.meta.namespace
+    limits = spec.successful_jobs_history_limit, spec.failed_jobs_history_limit
+    deletes: list[Step] = []
+    deleted: list[Step] = []
+    for job in surplus(subject.jobs, *limits):
+        meta = job["metadata"]
+        version = meta.get("resourceVersion")
+        deletes.append(
+            DeleteObject(JOB, namespace, meta["name"], meta["uid"], resource_version=version)
+        )
+        deleted.append(_deleted(job, "the limits of the history are reached"))
+    return [deletes, deleted]
+
+
+def _deleted(job: Raw, why: str) -> RecordEvent:
+    return RecordEvent(
+        "Normal", "SuccessfulDelete", f"deleted Job {job['metadata']['name']}: {why}"
+    )
+
+
+def _wake(decision: Decision, now: float) -> list[Step]:
+    return [] if decision.next is None else [RequeueAfter(decision.next + LATE - now)]

@@ -1,0 +1,112 @@
+"""The Jobs of a CronJob: their manifests, the runs that they are for, and which of them are kept."""
+
+from collections.abc import Iterable, Sequence
+
+from pumice.api import keys
+from pumice.api.cronjobs import job_name
+from pumice.api.kinds import CRON_JOB, JOB
+from pumice.api.meta import ObjectMeta, Raw, parse_time
+from pumice.controller.cronjobs.timetable import Timetable
+from pumice.controller.owners import controller_reference
+from pumice.controller.phases import ABORTED, COMPLETED, FINISHED
+
+__all__ = [
+    "has_ended",
+    "instant_of",
+    "is_active",
+    "is_leaving",
+    "manifest",
+    "phase",
+    "reference",
+    "surplus",
+]
+
+
+def manifest(raw: Raw, meta: ObjectMeta, timetable: Timetable, instant: int) -> Raw:
+    """The Job of a run.
+
+    Args:
+        raw: The CronJob.
+        meta: Its metadata.
+        timetable: When it is due.
+        instant: When the run is due, in UNIX seconds.
+    """
+    template = raw["spec"].get("jobTemplate") or {}
+    inner = template.get("metadata") or {}
+    annotations = {**(inner.get("annotations") or {})}
+    annotations[keys.CRON_JOB_SCHEDULED] = timetable.show(instant)
+    head: Raw = {
+        "name": job_name(meta.name, timetable.schedule, instant),
+        "namespace": meta.namespace,
+        "annotations": annotations,
+        "ownerReferences": [controller_reference(meta, CRON_JOB)],
+    }
+    if inner.get("labels"):
+        head["labels"] = {**inner["labels"]}
+    return {
+        "apiVersion": JOB.api_version,
+        "kind": JOB.kind,
+        "metadata": head,
+        "spec": template.get("spec") or {},
+    }
+
+
+def instant_of(cron_job: str, job: Raw) -> float | None:
+    """The instant of the run that a Job is for.
+
+    Its annotation counts only if its name says the same: names cannot be edited.
+    """
+    meta = job["metadata"]
+    found = parse_time((meta.get("annotations") or {}).get(keys.CRON_JOB_SCHEDULED))
+    if found is None:
+        return None
+    names = (f"{cron_job}-{int(found) // 60}", f"{cron_job}-{int(found)}")
+    return found if meta["name"] in names else None
+
+
+def phase(job: Raw) -> str:
+    """The phase of a Job; empty before it has one."""
+    return str(((job.get("status") or {}).get("state") or {}).get("phase") or "")
+
+
+def has_ended(job: Raw) -> bool:
+    """Whether a Job will not run again."""
+    return phase(job) in FINISHED
+
+
+def is_leaving(job: Raw) -> bool:
+    """Whether a Job is being deleted."""
+    return bool(job["metadata"].get("deletionTimestamp"))
+
+
+def is_active(job: Raw) -> bool:
+    """Whether a Job runs or is about to; one that is aborted does not, until it is resumed."""
+    return phase(job) not in FINISHED and phase(job) != ABORTED
+
+
+def surplus(jobs: Iterable[Raw], successful: int | None, failed: int | None) -> list[Raw]:
+    """Jobs beyond the limits of the history, the oldest of each sort.
+
+    Args:
+        jobs: The Jobs, oldest first.
+        successful: Completed Jobs that are kept; all when None.
+        failed: Other Jobs that do not run and are kept; all when None.
+    """
+    idle = [job for job in jobs if not is_active(job) and not is_leaving(job)]
+    completed = [job for job in idle if phase(job) == COMPLETED]
+    others = [job for job in idle if phase(job) != COMPLETED]
+    return [*_beyond(completed, successful), *_beyond(others, failed)]
+
+
+def _beyond(jobs: Sequence[Raw], limit: int | None) -> Sequence[Raw]:
+    return () if limit is None else jobs[: max(0, len(jobs) - max(0, limit))]
+
+
+def reference(job: Raw) -> Raw:
+    """A reference to a Job, as it stands in `status.active`."""
+    meta = job["metadata"]
+    found = {"apiVersion": JOB.api_version, "kind": JOB.kind, "name": meta["name"]}
+    for key in ("namespace", "resourceVersion", "uid"):
+        if meta.get(key):
+            found[key] = meta[key]
+    return found

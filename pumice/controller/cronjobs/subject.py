@@ -1,0 +1,88 @@
+"""A CronJob as the controller reads it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from pumice.api import keys
+from pumice.api.cronjobs import CronJobSpec, CronJobStatus
+from pumice.api.meta import ObjectMeta, Raw, parse_time
+from pumice.controller.cronjobs.runs import instant_of
+from pumice.controller.cronjobs.timetable import fingerprint
+
+__all__ = ["Subject", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A CronJob, its Jobs, and what is known of its runs.
+
+    Attributes:
+        raw: All of it.
+        meta: Its metadata.
+        spec: Its spec, without the template of the Jobs, of which nothing is read.
+        status: Its status as stored.
+        jobs: The Jobs that it controls, oldest first.
+        created: When it was created, in UNIX seconds.
+        last: The instant of the last run for which a Job was made; None before the first.
+        edited: When its schedule was last edited; None if that is not known.
+        seen: Fingerprint of the schedule that was seen last; empty before the first time.
+    """
+
+    raw: Raw
+    meta: ObjectMeta
+    spec: CronJobSpec
+    status: CronJobStatus
+    jobs: Sequence[Raw]
+    created: float
+    last: float | None
+    edited: float | None
+    seen: str
+
+    @property
+    def is_new_schedule(self) -> bool:
+        """Whether the schedule differs from the one that was seen last."""
+        return self.seen != fingerprint(self.meta, self.spec)
+
+
+def read(
+    raw: Raw, jobs: Sequence[Raw] = (), now: float = 0.0, handled: float | None = None
+) -> Subject:
+    """Read a CronJob.
+
+    Args:
+        raw: The CronJob.
+        jobs: Jobs that it controls.
+        now: The moment; what has no creation time was created then.
+        handled: Instant of a run for which a Job was made, whatever else is known.
+
+    Raises:
+        msgspec.ValidationError: A field has another type than the schema says.
+    """
+    meta = msgspec.convert(raw["metadata"], ObjectMeta)
+    fields = {key: value for key, value in raw["spec"].items() if key != "jobTemplate"}
+    spec = msgspec.convert(fields, CronJobSpec)
+    status = msgspec.convert(raw.get("status") or {}, CronJobStatus)
+    # A Job that exists was made, also if that could not be written any more.
+    instants = [instant_of(meta.name, job) for job in jobs]
+    made = [parse_time(status.last_schedule_time), handled, *instants]
+    seen, _, since = meta.annotation(keys.SCHEDULE_SEEN).partition("@")
+    created = parse_time(meta.creation_timestamp)
+    return Subject(
+        raw=raw,
+        meta=meta,
+        spec=spec,
+        status=status,
+        jobs=sorted(jobs, key=_age),
+        created=now if created is None else created,
+        last=max((each for each in made if each is not None and each > 0), default=None),
+        edited=parse_time(since),
+        seen=seen,
+    )
+
+
+def _age(job: Raw) -> tuple[str, str]:
+    """Order of creation; what has no creation time comes last."""
+    meta = job["metadata"]
+    return meta.get("creationTimestamp") or "~", meta["name"]

@@ -1,0 +1,109 @@
+"""The schedule of a CronJob with its time zone, and what is wrong with it.
+
+Admission refuses what cannot be read. It may have been off, so the controller reads the same again, and reads
+`TZ=` and `CRON_TZ=` before a schedule, too, as Volcano does.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+
+from pumice.api import keys
+from pumice.api.booleans import parse_bool
+from pumice.api.cronjobs import CronJobSpec
+from pumice.api.meta import ObjectMeta
+from pumice.api.occurrences import Occurrences
+from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
+from pumice.api.time_zones import time_zone
+
+__all__ = ["Timetable", "TimetableError", "fingerprint", "read_timetable"]
+
+_ZONED = re.compile(r"(?:CRON_)?TZ=([^ ]*) +(.*)", re.DOTALL)
+
+
+class TimetableError(ValueError):
+    """A schedule by which nothing can be made.
+
+    Attributes:
+        reason: One word for an event.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """When a CronJob is due.
+
+    Attributes:
+        schedule: The schedule.
+        zone: Time zone of the schedule.
+        shown: Time zone in which instants are written.
+        once: Whether each local time is due once a day, whatever is done to clocks.
+        doubt: What is wrong with it although it can be used; empty if nothing is.
+    """
+
+    schedule: Calendar | Interval
+    zone: tzinfo
+    shown: tzinfo
+    once: bool = False
+    doubt: str = ""
+
+    def counted_from(self, anchor: float) -> Occurrences:
+        """The instants; those of an interval are counted from a moment."""
+        return Occurrences(self.schedule, self.zone, anchor=anchor, once=self.once)
+
+    def show(self, instant: float) -> str:
+        """An instant as RFC 3339, in the time zone of the CronJob."""
+        text = datetime.fromtimestamp(instant, self.shown).isoformat(timespec="seconds")
+        return text.replace("+00:00", "Z")
+
+
+def read_timetable(meta: ObjectMeta, spec: CronJobSpec, local: tzinfo = UTC) -> Timetable:
+    """Read schedule and time zone of a CronJob.
+
+    Args:
+        meta: Its metadata; an annotation says what becomes of changes of the clock.
+        spec: Its spec.
+        local: Time zone of the process, for CronJobs that name none.
+
+    Raises:
+        TimetableError: It is never due.
+    """
+    shown: tzinfo = UTC
+    zone, doubt = local, ""
+    if spec.time_zone is not None:
+        try:
+            zone = shown = time_zone(spec.time_zone)
+        except ValueError as error:
+            raise TimetableError("InvalidTimeZone", f"spec.timeZone {error}") from None
+    text = spec.schedule
+    if (zoned := _ZONED.fullmatch(text)) is not None:
+        doubt = f'spec.schedule "{text}" names a time zone, which counts instead of spec.timeZone; use the field'
+        try:
+            zone, text = time_zone(zoned[1]), zoned[2].strip()
+        except ValueError as error:
+            raise _unreadable(f"the time zone of the schedule {error}") from None
+    try:
+        schedule = parse_schedule(text)
+    except ScheduleError as error:
+        raise _unreadable(str(error)) from None
+    if not schedule.possible:
+        message = f'spec.schedule "{text}" is never due: no day of any year is one of these'
+        raise TimetableError("InvalidSchedule", message)
+    once = parse_bool(meta.annotation(keys.ONCE_PER_LOCAL_DAY)) is True
+    return Timetable(schedule, zone, shown, once, doubt)
+
+
+def fingerprint(meta: ObjectMeta, spec: CronJobSpec) -> str:
+    """A text that changes with the schedule, and is short whatever its length."""
+    parts = (spec.schedule, repr(spec.time_zone), meta.annotation(keys.ONCE_PER_LOCAL_DAY))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _unreadable(why: str) -> TimetableError:
+    message = f"spec.schedule cannot be read, so no Job is made: {why}"
+    return TimetableError("UnParseableCronJobSchedule", message)

@@ -1,0 +1,119 @@
+"""How many Nodes HyperNodes have, those of their HyperNodes included."""
+
+from collections.abc import Iterator, Mapping, Set
+
+from pumice.api.hypernodes import HyperNode, Member
+from pumice.api.meta import LabelSelector
+from pumice.api.regexes import regex_problem
+from pumice.controller.hypernodes.domains import Labels
+
+__all__ = ["NodeCounter"]
+
+_NONE: frozenset[str] = frozenset()
+
+
+class NodeCounter:
+    """Counts, and remembers which names a pattern matched: a new Node is then matched alone.
+
+    A few hundred patterns on the names of a few thousand Nodes take seconds.
+    """
+
+    def __init__(self) -> None:
+        self._nodes = _Candidates({}, {})
+        self._hyper_nodes = _Candidates({}, {})
+
+    def count(
+        self, hyper_nodes: Mapping[str, HyperNode], nodes: Mapping[str, Labels]
+    ) -> dict[str, int]:
+        """The number of Nodes of each HyperNode.
+
+        A Node counts once, and only if it exists. HyperNodes may contain each other by mistake.
+
+        Args:
+            hyper_nodes: All of them by name.
+            nodes: Labels of all Nodes by name.
+        """
+        own_labels = {name: each.metadata.labels or {} for name, each in hyper_nodes.items()}
+        self._nodes = _Candidates(nodes, self._nodes.used)
+        self._hyper_nodes = _Candidates(own_labels, self._hyper_nodes.used)
+        direct: dict[str, set[str]] = {}
+        below: dict[str, set[str]] = {}
+        for name, each in hyper_nodes.items():
+            direct[name], below[name] = set(), set()
+            for member in each.members:
+                if member.type == "Node":
+                    direct[name].update(self._nodes.selected(member))
+                else:
+                    below[name].update(self._hyper_nodes.selected(member))
+        return {name: _reached(name, direct, below) for name in hyper_nodes}
+
+
+def _reached(start: str, direct: Mapping[str, set[str]], below: Mapping[str, set[str]]) -> int:
+    if not below[start]:
+        return len(direct[start])
+    seen, ahead = {start}, [start]
+    found: set[str] = set()
+    while ahead:
+        name = ahead.pop()
+        found |= direct[name]
+        ahead += below[name] - seen
+        seen |= below[name]
+    return len(found)
+
+
+class _Candidates:
+    """Objects that members may select.
+
+    Attributes:
+        used: For each pattern that was asked for, the names that were looked at and those that it matched.
+    """
+
+    def __init__(
+        self,
+        labels: Mapping[str, Labels],
+        known: Mapping[str, tuple[Set[str], Set[str]]],
+    ) -> None:
+        self.used: dict[str, tuple[Set[str], Set[str]]] = {}
+        self._labels = labels
+        self._names = frozenset(labels)
+        self._known = known
+        self._by_label: dict[tuple[str, str], list[str]] = {}
+
+    def selected(self, member: Member) -> Iterator[str]:
+        """Names that a member selects; an empty label selector selects none, as in Volcano."""
+        selector = member.selector
+        if selector is None:
+            return
+        if selector.exact_match is not None and selector.exact_match.name in self._labels:
+            yield selector.exact_match.name
+        if selector.regex_match is not None:
+            yield from self._matched(selector.regex_match.pattern)
+        if selector.label_match is not None:
+            yield from self._labelled(selector.label_match)
+
+    def _matched(self, pattern: str) -> Set[str]:
+        if pattern not in self.used:
+            seen, found = self._known.get(pattern, (_NONE, _NONE))
+            if seen != self._names:
+                found = (found & self._names) | _matching(pattern, self._names - seen)
+            self.used[pattern] = self._names, found
+        return self.used[pattern][1]
+
+    def _labelled(self, selector: LabelSelector) -> Iterator[str]:
+        names: Mapping[str, Labels] | list[str] = self._labels if selector.match_expressions else []
+        if selector.match_labels:
+            if not self._by_label:
+                for name, labels in self._labels.items():
+                    for pair in labels.items():
+                        self._by_label.setdefault(pair, []).append(name)
+            names = self._by_label.get(next(iter(selector.match_labels.items())), [])
+        yield from (name for name in names if selector.matches(self._labels[name]))
+
+
+def _matching(pattern: str, names: Set[str]) -> Set[str]:
+    if not names or regex_problem(pattern) is not None:
+        return _NONE
+    import re2  # type: ignore[import-untyped]  # late: most HyperNodes list names
+
+    search = re2.compile(pattern).search
+    return frozenset(name for name in names if search(name))

@@ -1,0 +1,89 @@
+"""Domains of the network, as labels of Nodes describe them.
+
+A domain is identified by its type and its path: its own value and the values of all wider levels. So rack `r1` of one
+cluster and rack `r1` of another one are two domains.
+
+The path of a Node ends where it lacks the label of the next wider level. It then belongs to the domain whose path begins
+alike, if there is one only, and to a domain without a wider one if there is none. If there are several, labels do not tell
+which one it belongs to, and the Node belongs to none.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from pumice.controller.hypernodes.settings import TopologyType
+
+__all__ = ["Labels", "Path", "Tier", "find_tiers"]
+
+Labels = Mapping[str, str]
+
+Path = tuple[str, ...]
+"""Values of labels from one level upwards."""
+
+
+@dataclass(slots=True)
+class Tier:
+    """The domains of a tier.
+
+    Attributes:
+        type: The type of topology.
+        number: 1 for domains of Nodes.
+        domains: By path, what a domain consists of: names of Nodes on tier 1, paths of the tier below above it.
+        undecided: Names or paths that could belong to several domains, and so belong to none.
+    """
+
+    type: TopologyType
+    number: int
+    domains: dict[Path, list[str] | list[Path]] = field(default_factory=dict)
+    undecided: list[str] | list[Path] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """Key of the label."""
+        return self.type.keys[self.number - 1]
+
+
+def find_tiers(type_: TopologyType, nodes: Mapping[str, Labels]) -> list[Tier]:
+    """The domains of a type, tier 1 first.
+
+    Args:
+        type_: The type of topology.
+        nodes: Labels of all Nodes by name.
+    """
+    paths = {name: path for name in sorted(nodes) if (path := _path(type_.keys, nodes[name]))}
+    tiers: list[Tier] = []
+    members: Iterable[tuple[str | Path, Path]] = paths.items()
+    for number in range(1, len(type_.keys) + 1):
+        tier = Tier(type_, number)
+        whole = _completed({path[number - 1 :] for path in paths.values() if len(path) >= number})
+        for member, path in members:
+            if (found := whole[path]) is None:
+                tier.undecided.append(member)  # type: ignore[arg-type]
+            else:
+                tier.domains.setdefault(found, []).append(member)  # type: ignore[arg-type]
+        tiers.append(tier)
+        members = [(path, path[1:]) for path in sorted(tier.domains) if len(path) > 1]
+    return tiers
+
+
+def _path(keys: Iterable[str], labels: Labels) -> Path:
+    """The values of a Node from tier 1 upwards, up to the first label that it lacks."""
+    found = []
+    for key in keys:
+        if (value := labels.get(key)) is None:
+            break
+        found.append(value)
+    return tuple(found)
+
+
+def _completed(paths: Iterable[Path]) -> dict[Path, Path | None]:
+    """For each path the longest one that begins with it; None if there are several."""
+    found: dict[Path, Path | None] = {}
+    for path, after in pairwise([*sorted(paths), ()]):
+        if after[: len(path)] == path:
+            continue  # the next one says more
+        for length in range(1, len(path) + 1):
+            part = path[:length]
+            found[part] = None if part in found else path
+    return found

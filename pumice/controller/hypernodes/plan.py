@@ -1,0 +1,130 @@
+"""From Nodes, configuration and existing HyperNodes to the writes that discovery takes.
+
+Only what discovery writes is compared: tier, name of the tier, members and the two labels. Whatever else others add to a
+discovered HyperNode stays. HyperNodes without the label of the source are not touched, and the status is not written here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pumice.api.kinds import HYPER_NODE
+from pumice.api.meta import Raw
+from pumice.controller.hypernodes.domains import Labels, Path, Tier, find_tiers
+from pumice.controller.hypernodes.naming import SOURCE, SOURCE_LABEL, names_of
+from pumice.controller.hypernodes.settings import Discovery
+from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, Step, UpdateObject
+
+__all__ = ["plan_discovery"]
+
+_NAMED = 3
+"""Objects that a message names, of however many it is about."""
+
+
+def plan_discovery(
+    discovery: Discovery, nodes: Mapping[str, Labels], existing: Iterable[Raw]
+) -> Plan:
+    """What to write; the events are about the configuration.
+
+    Narrow tiers come first, so that a HyperNode is there before one that contains it. What is no longer needed goes last.
+
+    Args:
+        discovery: The configuration.
+        nodes: Labels of all Nodes by name.
+        existing: All HyperNodes.
+    """
+    events = _events(discovery)
+    if not discovery.enabled:
+        return Plan.of(events)
+    known = {each["metadata"]["name"]: each for each in existing}
+    wanted: dict[str, Raw] = {}
+    stages: dict[int, list[Step]] = {}
+    for type_ in discovery.types:
+        names: dict[Path, str] = {}
+        for tier in find_tiers(type_, nodes):
+            events += _undecided(tier, names)
+            members = {
+                path: sorted(names[each] if isinstance(each, tuple) else each for each in found)
+                for path, found in tier.domains.items()
+            }
+            names = names_of(tier, members, known)
+            for path, name in sorted(names.items()):
+                wanted[name] = _manifest(tier, path, name, members[path])
+                stages.setdefault(tier.number, []).extend(_write(known.get(name), wanted[name]))
+    deletes: list[Step] = []
+    if discovery.complete:
+        deletes += [_delete(known[name]) for name in sorted(known) if _goes(known[name], wanted)]
+    return Plan.of(events, *(stages[number] for number in sorted(stages)), deletes)
+
+
+def _manifest(tier: Tier, path: Path, name: str, members: Sequence[str]) -> Raw:
+    kind = "Node" if tier.number == 1 else HYPER_NODE.kind
+    return {
+        "apiVersion": HYPER_NODE.api_version,
+        "kind": HYPER_NODE.kind,
+        "metadata": {"name": name, "labels": {SOURCE_LABEL: SOURCE, tier.key: path[0]}},
+        "spec": {
+            "tier": tier.number,
+            "tierName": tier.key,
+            "members": [
+                {"type": kind, "selector": {"exactMatch": {"name": each}}} for each in members
+            ],
+        },
+    }
+
+
+def _write(stored: Raw | None, wanted: Raw) -> list[Step]:
+    if stored is None:
+        return [CreateObject(HYPER_NODE, wanted)]
+    meta = stored["metadata"]
+    labels = _changed(meta.get("labels") or {}, wanted["metadata"]["labels"])
+    spec = _changed(stored.get("spec") or {}, wanted["spec"])
+    if not labels and not spec:
+        return []
+    patch: Raw = {"metadata": {"uid": meta["uid"]}}
+    if labels:
+        patch["metadata"]["labels"] = labels
+    if spec:
+        patch["spec"] = spec
+    return [UpdateObject(HYPER_NODE, "", meta["name"], patch)]
+
+
+def _changed(stored: Raw, wanted: Raw) -> Raw:
+    return {key: value for key, value in wanted.items() if stored.get(key) != value}
+
+
+def _goes(stored: Raw, wanted: Mapping[str, Raw]) -> bool:
+    meta = stored["metadata"]
+    return (
+        (meta.get("labels") or {}).get(SOURCE_LABEL) == SOURCE
+        and meta["name"] not in wanted
+        and "deletionTimestamp" not in meta
+    )
+
+
+def _delete(stored: Raw) -> DeleteObject:
+    meta = stored["metadata"]
+    return DeleteObject(HYPER_NODE, "", meta["name"], meta["uid"])
+
+
+def _events(discovery: Discovery) -> list[Step]:
+    events: list[Step] = [
+        RecordEvent("Warning", "DiscoverySourceNotBuilt", each) for each in discovery.not_built
+    ]
+    if discovery.problems:
+        message = f"{'; '.join(discovery.problems)}; what cannot be read stays as it was"
+        events.append(RecordEvent("Warning", "InvalidDiscovery", message))
+    return events
+
+
+def _undecided(tier: Tier, names: Mapping[Path, str]) -> list[Step]:
+    """An event about members whose domain the labels do not tell."""
+    if not tier.undecided:
+        return []
+    found = sorted(names[each] if isinstance(each, tuple) else each for each in tier.undecided)
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    kind = "Nodes" if tier.number == 1 else "HyperNodes"
+    message = (
+        f"type {tier.type.name!r}: {kind} {', '.join(found[:_NAMED])}{more} could belong to several "
+        f"domains of {tier.key}, which have the same value in different wider domains, and belong to "
+        "none; add the labels of the wider levels"
+    )
+    return [RecordEvent("Warning", "AmbiguousTopology", message)]

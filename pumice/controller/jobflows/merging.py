@@ -1,0 +1,93 @@
+"""Merging the patch of a flow into the spec of its JobTemplate.
+
+A scalar or a list of the patch replaces that of the template, maps are merged key by key, and null changes nothing. In some
+lists items are identified by a key: an item of the patch is merged into, or replaces, the one with the same key, or is appended.
+"""
+
+from typing import Any
+
+from pumice.api.meta import Raw
+
+__all__ = ["merged"]
+
+_CONTAINERS = ("tasks.template.spec.containers", "tasks.template.spec.initContainers")
+
+_MERGED = dict.fromkeys(("tasks", *_CONTAINERS), ("name",))
+"""Lists whose items are merged, with the keys that identify them."""
+
+_REPLACED = {
+    "tasks.template.spec.volumes": ("name",),
+    "tasks.template.spec.tolerations": ("key",),
+    "tasks.template.spec.hostAliases": ("ip",),
+    **{f"{path}.env": ("name",) for path in _CONTAINERS},
+    **{f"{path}.ports": ("containerPort",) for path in _CONTAINERS},
+    **{f"{path}.volumeMounts": ("mountPath", "name") for path in _CONTAINERS},
+}
+"""Lists whose items are replaced whole: merged with another source, a volume or variable would have two."""
+
+_KEYS = _MERGED | _REPLACED
+
+_WHOLE = frozenset(
+    (
+        "affinity",
+        "securityContext",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle",
+    )
+)
+"""Maps that are replaced, because their fields exclude or depend on each other."""
+
+
+def merged(spec: Raw, patch: Raw) -> Raw:
+    """The spec of a Job: that of its template with a patch.
+
+    Args:
+        spec: `spec` of the JobTemplate.
+        patch: `patch.jobSpec` of the flow.
+    """
+    return _merged(spec, patch, "")
+
+
+def _merged(stored: Raw, patch: Raw, path: str) -> Raw:
+    found = dict(stored)
+    for key, value in patch.items():
+        at = f"{path}.{key}" if path else key
+        present = found.get(key)
+        if value is None:
+            continue
+        if isinstance(value, dict) and isinstance(present, dict) and key not in _WHOLE:
+            found[key] = _merged(present, value, at)
+        elif isinstance(value, list) and isinstance(present, list) and at in _KEYS:
+            found[key] = _items(present, value, at)
+        else:
+            found[key] = value
+    return found
+
+
+def _items(stored: list[Any], patch: list[Any], path: str) -> list[Any]:
+    found = list(stored)
+    for item in patch:
+        at = _position(found, item, _KEYS[path])
+        if at is None:
+            found.append(item)
+        elif path in _MERGED:
+            found[at] = _merged(found[at], item, path)
+        else:
+            found[at] = item
+    return found
+
+
+def _position(items: list[Any], wanted: Any, keys: tuple[str, ...]) -> int | None:
+    """Position of the item with the same key; the first key by which one is found decides."""
+    for key in keys:
+        value = _value(wanted, key)
+        for at, item in enumerate(items):
+            if value is not None and _value(item, key) == value:
+                return at
+    return None
+
+
+def _value(item: Any, key: str) -> Any:
+    return item.get(key) if isinstance(item, dict) else None

@@ -1,0 +1,87 @@
+"""What is to be done about a JobFlow: its Jobs created or removed, its status and events.
+
+The status is written before a Job is created or removed. So a Job is created only while nobody else has changed the JobFlow, and
+what has ended is remembered before anything follows from it. Events report differences between the status as stored and as
+written; the Jobs that are created now are reported when they are first seen.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pumice.api.kinds import JOB
+from pumice.api.meta import Raw
+from pumice.controller.jobflows.entries import Flows, read
+from pumice.controller.jobflows.manifests import job_of
+from pumice.controller.jobflows.status import compose
+from pumice.controller.phases import ABORTED, FAILED, TERMINATED
+from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, RecordEvent
+
+__all__ = ["plan_job_flow"]
+
+
+def plan_job_flow(
+    job_flow: Raw, jobs: Iterable[Raw], templates: Mapping[str, Raw], now: float
+) -> Plan:
+    """Bring a JobFlow up to date.
+
+    Args:
+        job_flow: The JobFlow as stored.
+        jobs: The Jobs that it controls, and those that have a name of one of its Jobs.
+        templates: The JobTemplates of its namespace by name, at least those that its flows name.
+        now: The moment, in UNIX seconds.
+    """
+    if job_flow["metadata"].get("deletionTimestamp"):
+        return Plan()
+    stored = job_flow.get("status") or {}
+    flows = read(job_flow, jobs, templates)
+    status = compose(flows, stored, now)
+    meta = flows.job_flow.metadata
+    return Plan.of(
+        [PatchStatus(status)] if status != stored else [],
+        list(_events(flows, stored, status)),
+        [
+            CreateObject(JOB, job_of(meta, each.job_name, each.raw, templates[each.flow.name]))
+            for each in flows.entries
+            if each.is_due
+        ],
+        list(_deletes(flows)),
+    )
+
+
+def _deletes(flows: Flows) -> Iterator[DeleteObject]:
+    """The Jobs of a JobFlow that has succeeded, if it does not retain them."""
+    if flows.phase != "Succeed" or flows.job_flow.spec.job_retain_policy != "delete":
+        return
+    for name, job in sorted(flows.jobs.items()):
+        if not job.metadata.deletion_timestamp:
+            yield DeleteObject(JOB, job.metadata.namespace, name, job.metadata.uid)
+
+
+def _events(flows: Flows, stored: Raw, status: Raw) -> Iterator[RecordEvent]:
+    known = {(each.get("name"), each.get("startTimestamp")) for each in _list(stored)}
+    for each in _list(status):
+        if each["name"] in flows.jobs and (each["name"], each.get("startTimestamp")) not in known:
+            yield RecordEvent("Normal", "Created", f"Job {each['name']} is created")
+    for name, reason in _conditions(status).items():
+        if _conditions(stored).get(name) == reason:
+            continue
+        wait = next((each.wait for each in flows.entries if each.job_name == name), None)
+        if wait is not None:
+            flow = next(each.flow.name for each in flows.entries if each.job_name == name)
+            yield RecordEvent("Warning", wait.reason, f"flow {flow} {wait.message}")
+        elif reason == ABORTED:
+            message = f"Job {name} is aborted; the JobFlow waits until it is resumed"
+            yield RecordEvent("Warning", "JobAborted", message)
+        elif reason in (FAILED, TERMINATED):
+            message = f"Job {name} is {reason}; no more Jobs of the JobFlow are created"
+            yield RecordEvent("Warning", "JobFailed", message)
+    if flows.phase == "Succeed" != (stored.get("state") or {}).get("phase"):
+        yield RecordEvent("Normal", "Succeed", "all Jobs have completed")
+
+
+def _list(status: Raw) -> list[Raw]:
+    return status.get("jobStatusList") or []
+
+
+def _conditions(status: Raw) -> dict[str, str]:
+    found = status.get("conditions") or {}
+    return {name: condition.get("phase", "") for name, condition in found.items()}

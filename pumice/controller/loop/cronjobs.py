@@ -1,0 +1,149 @@
+"""The loop of CronJobs."""
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from pumice.api.kinds import CRON_JOB, JOB
+from pumice.api.meta import Raw
+from pumice.api.time_zones import time_zone
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.elected import ElectedWorker
+from pumice.controller.cronjobs import plan_cron_job
+from pumice.controller.cronjobs.runs import instant_of, phase
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.watches import Watches
+from pumice.controller.owners import controller_raw
+from pumice.controller.plan import Plan, RequeueAfter
+
+__all__ = ["CronJobCaches", "CronJobTerm", "local_time_zone"]
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+AGAIN_SECONDS = 600.0
+"""Longest time until a CronJob is looked at again: a timer does not notice that the clock is set."""
+
+_BY_CRON_JOB = "cron job"
+
+
+def local_time_zone(name: str | None = None, file: Path = Path("/etc/localtime")) -> tzinfo:
+    """The time zone of the process: that of the variable TZ, else that of the machine, else UTC.
+
+    Args:
+        name: What TZ says; the variable when None.
+        file: The machine's time zone.
+    """
+    name = os.environ.get("TZ") if name is None else name
+    try:
+        if name is not None:
+            return time_zone(name.removeprefix(":"))
+        with file.open("rb") as data:
+            return ZoneInfo.from_file(data)
+    except (OSError, ValueError):
+        return UTC
+
+
+class CronJobCaches:
+    """What is watched: CronJobs and Jobs, raw."""
+
+    def __init__(self, watches: Watches) -> None:
+        """Ask for the caches."""
+        self.cron_jobs: WatchCache[Raw] = watches.of(CRON_JOB, dict, optional=True)
+        self.jobs: WatchCache[Raw] = watches.of(JOB, dict)
+        self.jobs.index(_BY_CRON_JOB, _cron_job_of)
+
+
+class CronJobTerm(PlannedTerm[Key]):
+    """The time for which this process leads, as far as CronJobs are concerned."""
+
+    def __init__(
+        self,
+        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        caches: CronJobCaches,
+        local: tzinfo,
+    ) -> None:
+        """Make a term; it must `run`."""
+        required = (caches.jobs, caches.cron_jobs)
+        super().__init__(worker, "cron jobs", required, workers=worker.settings.workers)
+        self._caches = caches
+        self._local = local
+        self._handled: dict[Key, tuple[str, float]] = {}
+
+    async def subscribe(self, stack: ExitStack) -> None:
+        """Subscribe to CronJobs, and to what of their Jobs matters to them."""
+        stack.callback(await self._caches.jobs.replay(self._job_changed))
+        stack.callback(await self._caches.cron_jobs.replay(self._cron_job_changed))
+
+    def look(self, key: Key) -> Subject | None:
+        """A CronJob."""
+        found = self._caches.cron_jobs.get(key[1], key[0])
+        return None if found is None else Subject(CRON_JOB, found)
+
+    async def plan(self, key: Key, subject: Subject, finds: Sequence[Raw]) -> Plan:
+        """Its next Job, what goes, and its status."""
+        namespace, uid = key[0], subject.uid
+        found = {each["metadata"]["name"]: each for each in finds}
+        jobs = {
+            each["metadata"]["name"]: each
+            for each in finds
+            if (namespace, uid) in _cron_job_of(each)
+        }
+        for each in self._caches.jobs.indexed(_BY_CRON_JOB, (namespace, uid)):
+            jobs[each["metadata"]["name"]] = each
+        handled_uid, handled = self._handled.get(key, ("", None))
+        plan = plan_cron_job(
+            subject.obj,
+            list(jobs.values()),
+            self.clock.wall(),
+            lambda name: self._caches.jobs.get(name, namespace) or found.get(name),
+            local=self._local,
+            handled=handled if handled_uid == uid else None,
+        )
+        return Plan.of([RequeueAfter(AGAIN_SECONDS)], *plan.stages)
+
+    def carried_out(self, key: Key, outcome: Outcome) -> None:
+        """Remember the run that has a Job now: it may have ended and be gone before that is written."""
+        for each in outcome.written:
+            if each.kind == JOB and each.made is not None:
+                instant = instant_of(key[1], each.made)
+                cron_job = self._caches.cron_jobs.get(key[1], key[0])
+                if instant is not None and cron_job is not None:
+                    self._handled[key] = cron_job["metadata"]["uid"], instant
+
+    def forget(self, key: Key) -> None:
+        """A CronJob is gone."""
+        self._handled.pop(key, None)
+
+    def _cron_job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        del change
+        meta = (new or old or {})["metadata"]
+        self.queue.add((meta.get("namespace", ""), meta["name"]))
+
+    def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        del change
+        if old is not None and new is not None and _standing(old) == _standing(new):
+            return
+        for job in (old, new):
+            owner = controller_raw(job) if job is not None else {}
+            if job is not None and owner.get("kind") == CRON_JOB.kind:
+                self.queue.add((job["metadata"].get("namespace", ""), owner["name"]))
+
+
+def _standing(job: Raw) -> tuple[object, ...]:
+    """What of a Job matters to its CronJob; counts of pods do not."""
+    meta = job["metadata"]
+    return meta.get("uid"), phase(job), bool(meta.get("deletionTimestamp")), controller_raw(job)
+
+
+def _cron_job_of(job: Raw) -> Iterable[tuple[str, str]]:
+    """The CronJob that controls a Job, by its uid."""
+    owner = controller_raw(job)
+    if owner.get("kind") == CRON_JOB.kind and owner.get("apiVersion") == CRON_JOB.api_version:
+        yield job["metadata"].get("namespace", ""), owner.get("uid", "")

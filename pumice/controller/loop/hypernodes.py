@@ -1,0 +1,162 @@
+"""The loop for HyperNodes.
+
+One key stands for the configuration, and with it for the discovery as a whole: labels of one Node change several
+HyperNodes. What changes together, like the Nodes of a rack that come up, is looked at together, a second later. The same
+look counts the Nodes of each HyperNode; those whose number differs have a key each, because a status is written with the
+object that it belongs to.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+
+from pumice.api.hypernodes import HyperNode
+from pumice.api.kinds import CONFIG_MAP, HYPER_NODE, NODE
+from pumice.api.meta import ApiStruct, Raw
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.elected import ElectedWorker
+from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery, read
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.watches import Watches
+from pumice.controller.plan import PatchStatus, Plan
+
+__all__ = ["CONFIGURATION_KEY", "HyperNodeCaches", "HyperNodeTerm"]
+
+CONFIGURATION_KEY = "volcano-controller.conf"
+"""Key of the ConfigMap that has the configuration."""
+
+DEBOUNCE_SECONDS = 1.0
+"""How long a change waits for others."""
+
+_ALL = ""
+"""The key of the discovery; other keys are names of HyperNodes."""
+
+
+class NodeLabels(ApiStruct, frozen=True):
+    """Name and labels of a Node."""
+
+    name: str = ""
+    labels: dict[str, str] | None = None
+
+
+class LabelledNode(ApiStruct, frozen=True):
+    """A Node as far as topology is concerned: clusters have thousands of them."""
+
+    metadata: NodeLabels = NodeLabels()
+
+
+class HyperNodeCaches:
+    """What is watched. The process is ready without it: nothing but HyperNodes needs it.
+
+    Attributes:
+        configuration: The ConfigMap, if it exists.
+        nodes: All Nodes, but only their labels.
+        hyper_nodes: All HyperNodes, raw.
+    """
+
+    def __init__(self, watches: Watches, discovery: tuple[str, str]) -> None:
+        """Ask for the caches.
+
+        Args:
+            watches: The watches of the process.
+            discovery: Namespace and name of the ConfigMap.
+        """
+        self._namespace, self._name = discovery
+        self.configuration: WatchCache[Raw] = watches.of(
+            CONFIG_MAP,
+            dict,
+            namespace=self._namespace,
+            field_selector=f"metadata.name={self._name}",
+            optional=True,
+        )
+        self.nodes = watches.of(NODE, LabelledNode, optional=True)
+        self.hyper_nodes: WatchCache[Raw] = watches.of(HYPER_NODE, dict, optional=True)
+
+    def config_map(self) -> Raw:
+        """The ConfigMap; without data and uid when there is none."""
+        named = {"name": self._name, "namespace": self._namespace, "uid": ""}
+        return self.configuration.get(self._name, self._namespace) or {"metadata": named}
+
+
+class HyperNodeTerm(PlannedTerm[str]):
+    """The time for which this process leads, as far as HyperNodes are concerned."""
+
+    def __init__(
+        self,
+        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        caches: HyperNodeCaches,
+    ) -> None:
+        """Make a term; it must `run`."""
+        required = (caches.configuration, caches.nodes, caches.hyper_nodes)
+        super().__init__(worker, "hypernodes", required, workers=worker.settings.workers)
+        self._caches = caches
+        self._discovery = OFF
+        self._counter = NodeCounter()
+        self._counts: dict[str, int] = {}
+
+    async def subscribe(self, stack: ExitStack) -> None:
+        """Subscribe to what topology follows from."""
+        self.queue.add(_ALL)
+        for cache in (self._caches.configuration, self._caches.nodes, self._caches.hyper_nodes):
+            stack.callback(await cache.replay(self._changed))
+
+    def look(self, key: str) -> Subject | None:
+        """A HyperNode, or the configuration."""
+        if key == _ALL:
+            return Subject(CONFIG_MAP, self._caches.config_map())
+        found = self._caches.hyper_nodes.get(key)
+        return None if found is None else Subject(HYPER_NODE, found)
+
+    async def plan(self, key: str, subject: Subject, finds: Sequence[Raw]) -> Plan:
+        """What the topology is, less what there is; for a HyperNode, its number of Nodes."""
+        if key != _ALL:
+            return self._plan_count(key, subject.obj)
+        nodes = {
+            each.metadata.name: each.metadata.labels or {} for each in self._caches.nodes.values()
+        }
+        await self._count(nodes)
+        if not subject.uid:
+            self._discovery = OFF
+            return Plan()
+        data = subject.obj.get("data") or {}
+        self._discovery = read(data.get(CONFIGURATION_KEY), self._discovery)
+        return plan_discovery(self._discovery, nodes, [*finds, *self._caches.hyper_nodes.values()])
+
+    async def _count(self, nodes: dict[str, dict[str, str]]) -> None:
+        known = {
+            each["metadata"]["name"]: msgspec.convert(each, HyperNode)
+            for each in self._caches.hyper_nodes.values()
+        }
+        for gone in self._counts.keys() - known.keys():
+            self.queue.add(gone)  # to forget it
+        # Hundreds of patterns take seconds at first, in which the Lease must be renewed.
+        self._counts = await asyncio.to_thread(self._counter.count, known, nodes)
+        for name, count in self._counts.items():
+            if known[name].status.node_count != count:
+                self.queue.add(name)
+
+    def _plan_count(self, name: str, stored: Raw) -> Plan:
+        status = stored.get("status") or {}
+        count = self._counts.get(name)
+        if count is None or status.get("nodeCount", 0) == count:
+            return Plan()
+        return Plan.of([PatchStatus(status | {"nodeCount": count})])
+
+    def _changed(self, change: object, old: Any, new: Any) -> None:
+        del change
+        if old is not None and new is not None and _matters(old) == _matters(new):
+            return
+        self.queue.add_after(_ALL, DEBOUNCE_SECONDS)
+
+
+def _matters(obj: LabelledNode | Raw) -> object:
+    """What topology follows from; heartbeats of Nodes and own writes of a status are not among it."""
+    if isinstance(obj, LabelledNode):
+        return obj.metadata.labels
+    meta = obj["metadata"]
+    return meta.get("uid"), meta.get("labels"), obj.get("spec"), obj.get("data")

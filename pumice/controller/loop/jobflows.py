@@ -1,0 +1,215 @@
+"""The loops of JobFlows and of JobTemplates."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from pumice.api import keys
+from pumice.api.jobflows import job_name
+from pumice.api.kinds import JOB, JOB_FLOW, JOB_TEMPLATE
+from pumice.api.meta import Raw
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.elected import ElectedWorker
+from pumice.controller.jobflows import plan_job_flow, plan_job_template
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.watches import Watches
+from pumice.controller.owners import controller_raw
+from pumice.controller.plan import PatchStatus, Plan
+
+__all__ = ["FlowCaches", "JobFlowTerm", "JobTemplateTerm"]
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+TOGETHER_SECONDS = 1.0
+"""Changes of a Job that do not end anything are looked at together: counts of its pods, and its first phase."""
+
+_BY_FLOW = "job flow"
+_BY_JOB = "job"
+_BY_TEMPLATE = "job template"
+
+
+class FlowCaches:
+    """What is watched: JobFlows, JobTemplates and Jobs, all raw."""
+
+    def __init__(self, watches: Watches) -> None:
+        """Ask for the caches."""
+        self.job_flows: WatchCache[Raw] = watches.of(JOB_FLOW, dict, optional=True)
+        self.templates: WatchCache[Raw] = watches.of(JOB_TEMPLATE, dict, optional=True)
+        self.jobs: WatchCache[Raw] = watches.of(JOB, dict)
+        self.job_flows.index(_BY_JOB, _jobs_of_flow)
+        self.job_flows.index(_BY_TEMPLATE, _templates_of_flow)
+        self.jobs.index(_BY_FLOW, _flows_of_job)
+        self.jobs.index(_BY_TEMPLATE, _templates_of_job)
+
+
+class JobFlowTerm(PlannedTerm[Key]):
+    """The time for which this process leads, as far as JobFlows are concerned."""
+
+    def __init__(
+        self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: FlowCaches
+    ) -> None:
+        """Make a term; it must `run`."""
+        required = (caches.templates, caches.jobs, caches.job_flows)
+        super().__init__(worker, "job flows", required, workers=worker.settings.workers)
+        self._caches = caches
+        self._metrics = worker.metrics
+        self._entering: dict[Key, str] = {}
+
+    async def subscribe(self, stack: ExitStack) -> None:
+        """Subscribe to JobFlows, to templates that come or change, and to Jobs by owner and by name."""
+        stack.callback(await self._caches.templates.replay(self._template_changed))
+        stack.callback(await self._caches.jobs.replay(self._job_changed))
+        stack.callback(await self._caches.job_flows.replay(self._flow_changed))
+
+    def look(self, key: Key) -> Subject | None:
+        """A JobFlow."""
+        found = self._caches.job_flows.get(key[1], key[0])
+        return None if found is None else Subject(JOB_FLOW, found)
+
+    async def plan(self, key: Key, subject: Subject, finds: Sequence[Raw]) -> Plan:
+        """Its next Jobs and its status."""
+        namespace, job_flow = key[0], subject.obj
+        caches = self._caches
+        jobs = {each["metadata"]["name"]: each for each in finds}
+        for _, name in _jobs_of_flow(job_flow):
+            if (job := caches.jobs.get(name, namespace)) is not None:
+                jobs[name] = job
+        for job in caches.jobs.indexed(_BY_FLOW, (namespace, subject.uid)):
+            jobs[job["metadata"]["name"]] = job
+        templates = {
+            name: template
+            for _, name in _templates_of_flow(job_flow)
+            if (template := caches.templates.get(name, namespace)) is not None
+        }
+        plan = plan_job_flow(job_flow, jobs.values(), templates, self.clock.wall())
+        stored = _phase(job_flow.get("status"))
+        phases = (_phase(each.status) for each in plan.steps if isinstance(each, PatchStatus))
+        self._entering[key] = next((each for each in phases if each != stored), "")
+        return plan
+
+    def carried_out(self, key: Key, outcome: Outcome) -> None:
+        """Count the phase that was entered."""
+        phase = self._entering.pop(key, "")
+        if phase and outcome.wrote_status:
+            self._metrics.job_flow_entered(phase, key[0])
+
+    def _flow_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        del change
+        self._add(new or old)
+
+    def _template_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        del change
+        if old is not None and new is not None and old.get("spec") == new.get("spec"):
+            return
+        meta = (new or old or {})["metadata"]
+        key = meta.get("namespace", ""), meta["name"]
+        for job_flow in self._caches.job_flows.indexed(_BY_TEMPLATE, key):
+            self._add(job_flow)
+
+    def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        """Look at the JobFlow that a Job belongs to, and at those that wait for its name."""
+        del change
+        later = new is not None and _standing(new) == _standing(old)
+        for job in (old, new):
+            if job is None:
+                continue
+            meta, owner = job["metadata"], controller_raw(job)
+            namespace = meta.get("namespace", "")
+            found = self._caches.job_flows.indexed(_BY_JOB, (namespace, meta["name"]))
+            if owner.get("kind") == JOB_FLOW.kind:
+                own = self._caches.job_flows.get(owner["name"], namespace)
+                found = [*found, *([own] if own is not None else [])]
+            for job_flow in found:
+                self._add(job_flow, TOGETHER_SECONDS if later else 0.0)
+
+    def _add(self, job_flow: Raw | None, delay: float = 0.0) -> None:
+        meta = (job_flow or {})["metadata"]
+        self.queue.add_after((meta.get("namespace", ""), meta["name"]), delay)
+
+
+class JobTemplateTerm(PlannedTerm[Key]):
+    """The time for which this process leads, as far as JobTemplates are concerned."""
+
+    def __init__(
+        self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: FlowCaches
+    ) -> None:
+        """Make a term; it must `run`."""
+        required = (caches.jobs, caches.templates)
+        super().__init__(worker, "job templates", required, workers=worker.settings.workers)
+        self._caches = caches
+
+    async def subscribe(self, stack: ExitStack) -> None:
+        """Subscribe to JobTemplates, and to Jobs that come and go."""
+        stack.callback(await self._caches.jobs.replay(self._job_changed))
+        stack.callback(await self._caches.templates.replay(self._template_changed))
+
+    def look(self, key: Key) -> Subject | None:
+        """A JobTemplate."""
+        found = self._caches.templates.get(key[1], key[0])
+        return None if found is None else Subject(JOB_TEMPLATE, found)
+
+    async def plan(self, key: Key, subject: Subject, finds: Sequence[Raw]) -> Plan:
+        """The list of its Jobs."""
+        del finds
+        return plan_job_template(subject.obj, self._caches.jobs.indexed(_BY_TEMPLATE, key))
+
+    def _template_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        del change
+        meta = (new or old or {})["metadata"]
+        self.queue.add((meta.get("namespace", ""), meta["name"]))
+
+    def _job_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        del change
+        before, after = (set(_templates_of_job(each)) if each else set() for each in (old, new))
+        for key in before ^ after:
+            self.queue.add_after(key, TOGETHER_SECONDS)
+
+
+def _phase(status: Raw | None) -> str:
+    return str(((status or {}).get("state") or {}).get("phase", ""))
+
+
+def _standing(job: Raw | None) -> tuple[str, bool]:
+    """What of a Job is looked at at once; a Job that has no phase yet is not there yet."""
+    if job is None:
+        return "", False
+    return _phase(job.get("status")), bool(job["metadata"].get("deletionTimestamp"))
+
+
+def _names(job_flow: Raw) -> Iterator[str]:
+    flows = (job_flow.get("spec") or {}).get("flows") or ()
+    return (each.get("name", "") for each in flows)
+
+
+def _jobs_of_flow(job_flow: Raw) -> list[Key]:
+    """The names that the Jobs of a JobFlow have."""
+    meta = job_flow["metadata"]
+    namespace = meta.get("namespace", "")
+    return [(namespace, job_name(meta["name"], each)) for each in _names(job_flow)]
+
+
+def _templates_of_flow(job_flow: Raw) -> list[Key]:
+    """The JobTemplates that a JobFlow names."""
+    namespace = job_flow["metadata"].get("namespace", "")
+    return [(namespace, each) for each in _names(job_flow)]
+
+
+def _flows_of_job(job: Raw) -> Iterable[tuple[str, Any]]:
+    """The JobFlow that controls a Job, by its uid."""
+    owner = controller_raw(job)
+    if owner.get("kind") == JOB_FLOW.kind:
+        yield job["metadata"].get("namespace", ""), owner.get("uid", "")
+
+
+def _templates_of_job(job: Raw) -> Iterable[Key]:
+    """The JobTemplate of its own namespace that a Job was made from; names of templates may have dots, namespaces none."""
+    meta = job["metadata"]
+    namespace, _, name = (
+        (meta.get("labels") or {}).get(keys.CREATED_BY_JOB_TEMPLATE, "").partition(".")
+    )
+    if name and namespace == meta.get("namespace", ""):
+        yield namespace, name

@@ -1,0 +1,73 @@
+"""Own writes that the caches do not show yet.
+
+A cache shows a write only after a moment; until then a pass would decide on an old picture. So an object is not looked at
+before what was written for it shows, or a few seconds have passed. Were that forgotten, names, uids and resourceVersions
+would still keep the old picture from doing harm.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.api.kinds import Kind
+from pumice.api.meta import version_number
+from pumice.cluster.cache import WatchCache
+from pumice.controller.loop.steps import Written
+
+__all__ = ["CacheOf", "OwnWrites"]
+
+WRITE_SECONDS = 5.0
+"""How long a write may take to show before it is no longer waited for."""
+
+CacheOf = Callable[[Kind], WatchCache[Any] | None]
+"""The cache of a kind; None for kinds that are not watched."""
+
+
+@dataclass(slots=True)
+class OwnWrites:
+    """What was written for one object, in the order of writing."""
+
+    _writes: deque[tuple[Written, float]] = field(default_factory=deque)
+
+    def __bool__(self) -> bool:
+        return bool(self._writes)
+
+    def add(self, written: Written, now: float) -> None:
+        """Wait for a write to show.
+
+        Args:
+            written: The write.
+            now: This moment (monotonic).
+        """
+        self._writes.append((written, now + WRITE_SECONDS))
+
+    def unseen(self, cache_of: CacheOf, now: float) -> float | None:
+        """Seconds for which a write may still be waited for; None when all of them show."""
+        writes = self._writes
+        while writes and (writes[0][1] <= now or _shows(writes[0][0], cache_of)):
+            writes.popleft()  # one that shows is not asked again
+        return writes[-1][1] - now if writes else None
+
+
+def _shows(written: Written, cache_of: CacheOf) -> bool:
+    cache = cache_of(written.kind)
+    version = written.version
+    if cache is None or version_number(cache.resource_version) >= version_number(version) > 0:
+        return True
+    stored = cache.get(written.name, written.namespace)
+    if stored is None:
+        return not version
+    uid, stored_version, leaving = _identity(stored)
+    if uid != written.uid:
+        return not version or version_number(stored_version) > version_number(version)
+    return version_number(stored_version) >= version_number(version) if version else leaving
+
+
+def _identity(stored: Any) -> tuple[str, str, bool]:
+    """Uid, resourceVersion and whether it is being removed, of a raw object or of a struct."""
+    if isinstance(stored, dict):
+        meta = stored["metadata"]
+        return meta.get("uid", ""), meta.get("resourceVersion", ""), "deletionTimestamp" in meta
+    meta = stored.metadata
+    return meta.uid, meta.resource_version, meta.deletion_timestamp is not None

@@ -1,0 +1,224 @@
+"""What the controllers beside the Job's have in common: a queue of keys, a plan for each, and the executor that carries it out.
+
+A pass looks at one object in the caches, makes a plan for it by a pure function, and carries the plan out. It waits until what
+was written by the pass before shows in the caches. What a pass remembers saves work; all of it may be lost at any time.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pumice.api.kinds import Kind
+from pumice.api.meta import Raw
+from pumice.cluster.backoff import Backoff
+from pumice.cluster.cache import WatchCache, wait_synced
+from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.events import Reference
+from pumice.cluster.sent import SentRequests
+from pumice.cluster.workqueue import WorkQueue
+from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.own_writes import OwnWrites
+from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.steps import Outcome
+from pumice.controller.plan import Plan, RecordEvent, Step
+
+__all__ = ["PlannedTerm", "Subject"]
+
+K = TypeVar("K", bound=Hashable)
+
+_FINDS_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The object that a pass is about.
+
+    Attributes:
+        kind: Its kind.
+        obj: The object as it was observed, at least its name, namespace and uid; with its status where a plan patches that.
+    """
+
+    kind: Kind
+    obj: Raw
+
+    @property
+    def uid(self) -> str:
+        """Which incarnation it is."""
+        return str(self.obj["metadata"]["uid"])
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What the passes over one object leave to the next.
+
+    Attributes:
+        uid: Which incarnation of the object.
+        writes: Own writes that the caches may not show yet.
+        finds: Objects that turned out to have a name that is needed.
+        recorded: Events of the last plan that was carried out; these are not recorded again by the next.
+        failures: Passes in a row that were not carried out whole.
+    """
+
+    uid: str
+    writes: OwnWrites = field(default_factory=OwnWrites)
+    finds: list[Raw] = field(default_factory=list)
+    recorded: frozenset[RecordEvent] = frozenset()
+    failures: int = 0
+
+
+class PlannedTerm(ABC, Generic[K]):
+    """The time for which this process leads, as far as one controller is concerned.
+
+    Attributes:
+        queue: Keys of the objects to look at.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self,
+        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        name: str,
+        caches: Sequence[WatchCache[Any]],
+        *,
+        workers: int,
+    ) -> None:
+        """Make a term; it must `run`.
+
+        Args:
+            worker: The process.
+            name: What keys stand for, in logs: `cronjobs`.
+            caches: What must be current before anything is planned.
+            workers: How many objects are worked on at once.
+        """
+        self.queue: WorkQueue[K] = WorkQueue(name)
+        self.clock = worker.clock
+        self._worker = worker
+        self._workers = workers
+        self._required = caches
+        self._memories: dict[K, _Memory] = {}
+        self._backoff = Backoff(base=0.1, cap=300.0, spread=0.1, seed=worker.settings.identity)
+        self._sent = SentRequests()
+        self._executors: dict[Kind, Executor] = {}
+
+    # What a controller gives
+
+    @abstractmethod
+    async def subscribe(self, stack: ExitStack) -> None:
+        """Subscribe to what may change a plan, adding to the queue; the stack ends the subscriptions."""
+
+    @abstractmethod
+    def look(self, key: K) -> Subject | None:
+        """The object of a key as the caches show it; None when it is gone."""
+
+    @abstractmethod
+    async def plan(self, key: K, subject: Subject, finds: Sequence[Raw]) -> Plan:
+        """The plan for an object.
+
+        Args:
+            key: Its key.
+            subject: What `look` gave.
+            finds: Objects, with their kinds, that were in the way of a creation in the pass before.
+        """
+
+    def cache_of(self, kind: Kind) -> WatchCache[Any] | None:
+        """The cache in which own writes of a kind show; None for a kind that is not watched."""
+        return next((each for each in self._required if each.kind == kind), None)
+
+    def forget(self, key: K) -> None:
+        """An object is gone."""
+
+    def carried_out(self, key: K, outcome: Outcome) -> None:
+        """A plan was carried out as far as the outcome says."""
+
+    # What all share
+
+    async def run(self) -> None:
+        """Work until cancelled; then wait for the answers to what was sent."""
+        try:
+            await wait_synced(*self._required)
+            with ExitStack() as stack:
+                stack.callback(self.queue.close)
+                await self.subscribe(stack)
+                await self.queue.work(self._pass, self._workers)
+        finally:
+            await self._sent.answered()
+
+    async def _pass(self, key: K) -> float | None:
+        """One pass over an object; the seconds after which to look again, if that is known."""
+        subject = self.look(key)
+        if subject is None:
+            self._memories.pop(key, None)
+            self.forget(key)
+            return None
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != subject.uid:
+            memory = self._memories[key] = _Memory(subject.uid)
+        now = self.clock.monotonic()
+        if (unseen := memory.writes.unseen(self.cache_of, now)) is not None:
+            return unseen  # the event that shows the write comes back here earlier
+        finds, memory.finds = memory.finds, []
+        plan = await self.plan(key, subject, finds)
+        outcome = await self._executor(subject.kind).carry_out(_news(plan, memory), subject.obj)
+        memory.finds = [found for _, found in outcome.finds]
+        for each in outcome.written:
+            memory.writes.add(each, self.clock.monotonic())
+        self.carried_out(key, outcome)
+        if outcome.complete:
+            memory.failures = 0
+            memory.recorded = frozenset(
+                each for each in plan.steps if isinstance(each, RecordEvent)
+            )
+            if outcome.finds:
+                return 0.0
+            # What was found may be gone by now, with its event before this pass: look again without it.
+            return _FINDS_SECONDS if finds and outcome.after is None else outcome.after
+        return self._after_failure(subject, memory, outcome, plan.wake)
+
+    def _executor(self, kind: Kind) -> Executor:
+        found = self._executors.get(kind)
+        if found is None:
+            worker = self._worker
+            found = self._executors[kind] = Executor(
+                worker.client,
+                worker.recorder,
+                worker.metrics,
+                concurrent=worker.settings.concurrent_writes,
+                kind=kind,
+                sent=self._sent,
+            )
+        return found
+
+    def _after_failure(
+        self, subject: Subject, memory: _Memory, outcome: Outcome, wake: float | None
+    ) -> float:
+        if outcome.trouble is not None:
+            meta = subject.obj["metadata"]
+            self._worker.recorder.record(
+                Reference(subject.kind, meta["name"], meta.get("namespace", ""), meta["uid"]),
+                "Warning",
+                outcome.trouble.reason,
+                outcome.trouble.message,
+            )
+        if outcome.busy is not None:
+            return outcome.busy
+        memory.failures += 1
+        delay = self._backoff.delay(memory.failures - 1)
+        if wake is not None:
+            delay = min(delay, wake)  # something is due by then, whatever failed now
+        return min(delay, OUTAGE_SECONDS) if outcome.broken else delay
+
+
+def _news(plan: Plan, memory: _Memory) -> Plan:
+    """The plan without events that were recorded by the plan before."""
+    if not memory.recorded:
+        return plan
+    return Plan.of(
+        *([each for each in stage if not _is_known(each, memory)] for stage in plan.stages)
+    )
+
+
+def _is_known(step: Step, memory: _Memory) -> bool:
+    return isinstance(step, RecordEvent) and step in memory.recorded

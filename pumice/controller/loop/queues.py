@@ -1,0 +1,194 @@
+"""The loop for queues: their states, up and down the tree, their counts of PodGroups, and Commands for them.
+
+PodGroups are counted by their changes. A change that leaves others in the queue is looked at after a second, together with
+those that follow, so that the work and the writes do not grow with the number of changes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+
+from pumice.api.commands import Command
+from pumice.api.kinds import COMMAND, POD_GROUP, QUEUE
+from pumice.api.meta import Raw
+from pumice.api.queues import Queue
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.elected import ElectedWorker
+from pumice.cluster.errors import NotFound
+from pumice.cluster.store import Change
+from pumice.controller.commands import oldest, targets
+from pumice.controller.loop.coalescing import COUNT_SECONDS
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.watches import Watches
+from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
+from pumice.controller.queues import (
+    GroupCounts,
+    ObservedQueue,
+    climb,
+    own_status,
+    parent_of,
+    plan_queue,
+)
+
+__all__ = ["QueueCaches", "QueueTerm"]
+
+_BELOW = "parent"
+_BY_QUEUE = "queue"
+_UNSEEN_SECONDS = 1.0
+"""How long until a queue that exists, but not in the caches, is looked at again."""
+
+
+class QueueCaches:
+    """What is watched.
+
+    Attributes:
+        queues: Queues.
+        commands: Commands.
+        pod_groups: PodGroups, raw.
+    """
+
+    def __init__(self, watches: Watches) -> None:
+        """Ask for the caches."""
+        self.queues = watches.of(QUEUE, Queue)
+        self.commands = watches.of(COMMAND, Command)
+        self.pod_groups: WatchCache[Raw] = watches.of(POD_GROUP, dict)
+        self.queues.index(_BELOW, _parent)
+        self.commands.index(_BY_QUEUE, _target)
+
+
+class QueueTerm(PlannedTerm[str]):
+    """The time for which this process leads, as far as queues are concerned; keys are their names."""
+
+    def __init__(
+        self, worker: ElectedWorker[ControllerSettings, ControllerMetrics], caches: QueueCaches
+    ) -> None:
+        """Make a term; it must `run`."""
+        super().__init__(
+            worker,
+            "queues",
+            (caches.queues, caches.commands, caches.pod_groups),
+            workers=worker.settings.workers,
+        )
+        self._client = worker.client
+        self._collector = worker.metrics.queues
+        self._queues = caches.queues
+        self._commands = caches.commands
+        self._pod_groups = caches.pod_groups
+        self._counts = GroupCounts()
+        self._sees_all = worker.settings.namespace is None
+        self._written: dict[str, float] = {}
+
+    async def subscribe(self, stack: ExitStack) -> None:
+        """Subscribe to PodGroups, Commands and queues, in this order: a queue is looked at when all PodGroups are counted."""
+        stack.callback(await self._pod_groups.replay(self._group_changed))
+        stack.callback(await self._commands.replay(self._command_changed))
+        stack.callback(await self._queues.replay(self._queue_changed))
+        if self._sees_all:
+            stack.enter_context(self._collector.showing(self._counts, self._names))
+
+    def look(self, key: str) -> Subject | None:
+        """A queue; where there is none, the oldest Command for it."""
+        queue = self._queues.get(key)
+        if queue is not None:
+            meta = queue.metadata
+            named = {"name": meta.name, "uid": meta.uid, "resourceVersion": meta.resource_version}
+            return Subject(QUEUE, {"metadata": named, "status": own_status(queue)})
+        command = oldest(self._commands.indexed(_BY_QUEUE, key))
+        if command is None:
+            return None
+        meta = command.metadata
+        named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+        return Subject(COMMAND, {"metadata": named})
+
+    async def plan(self, key: str, subject: Subject, finds: Sequence[Raw]) -> Plan:
+        """What is to be written about a queue; a Command for one that does not exist is refused."""
+        del finds
+        queue = self._queues.get(key)
+        if queue is None:
+            return await self._refuse(key, subject.obj["metadata"])
+        above, missing = climb(queue, self._queues.get)
+        wait = self._written.get(key, 0.0) + COUNT_SECONDS - self.clock.monotonic()
+        return plan_queue(
+            ObservedQueue(
+                queue=queue,
+                above=above,
+                missing=missing,
+                groups=self._counts.of(key) if self._sees_all else None,
+                commands=self._commands.indexed(_BY_QUEUE, key),
+                wait=wait if key in self._written else 0.0,
+            )
+        )
+
+    async def _refuse(self, name: str, command: Raw) -> Plan:
+        try:
+            await self._client.get(QUEUE, name)
+        except NotFound:
+            message = f"Command {command['name']} is refused: there is no queue {name}"
+            delete = DeleteObject(COMMAND, command["namespace"], command["name"], command["uid"])
+            return Plan.of([delete], [RecordEvent("Warning", "CommandRefused", message)])
+        return Plan.of([RequeueAfter(_UNSEEN_SECONDS)])  # its event comes back here earlier
+
+    def carried_out(self, key: str, outcome: Outcome) -> None:
+        """Note when the status was written."""
+        if outcome.wrote_status:
+            self._written[key] = self.clock.monotonic()
+
+    def forget(self, key: str) -> None:
+        """A queue is gone."""
+        self._written.pop(key, None)
+
+    def _names(self) -> Iterator[str]:
+        return (queue.metadata.name for queue in self._queues.values())
+
+    def _group_changed(self, change: Change, old: Raw | None, new: Raw | None) -> None:
+        del change
+        for name in self._counts.change(old, new):
+            if self._counts.of(name):
+                self.queue.add_after(name, COUNT_SECONDS)
+            else:
+                self.queue.add(name)  # a queue that is Closing is Closed now
+
+    def _command_changed(self, change: Change, old: Command | None, new: Command | None) -> None:
+        del change
+        for each in (old, new):
+            for name in _target(each) if each is not None else ():
+                self.queue.add(name)
+
+    def _queue_changed(self, change: Change, old: Queue | None, new: Queue | None) -> None:
+        del change
+        name = (new or old or Queue()).metadata.name
+        before, after = (_read_of(each) if each is not None else None for each in (old, new))
+        if before != after:
+            for each in self._all_below(name):
+                self.queue.add(each)
+        elif old is None or new is None or own_status(old) != own_status(new):
+            self.queue.add(name)
+
+    def _all_below(self, name: str) -> Iterable[str]:
+        """A queue and all queues below it."""
+        found = {name: None}
+        waiting = [name]
+        while waiting:
+            for child in self._queues.indexed(_BELOW, waiting.pop()):
+                if child.metadata.name not in found:
+                    found[child.metadata.name] = None
+                    waiting.append(child.metadata.name)
+        return found
+
+
+def _read_of(queue: Queue) -> tuple[object, ...]:
+    """What the plans of the queues below depend on, and its own but for its counts."""
+    meta, status = queue.metadata, queue.status
+    return meta.uid, meta.deletion_timestamp, meta.annotations, queue.spec.parent, status.state
+
+
+def _parent(queue: Queue) -> Iterable[str]:
+    parent = parent_of(queue)
+    return (parent,) if parent else ()
+
+
+def _target(command: Command) -> Iterable[str]:
+    name = targets(command, QUEUE)
+    return (name,) if name else ()

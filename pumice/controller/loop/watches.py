@@ -1,0 +1,81 @@
+"""The watches of the controller's process. Controllers that watch the same share one cache."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pumice.api.kinds import Kind
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.client import Client
+from pumice.cluster.clock import Clock
+
+__all__ = ["Watches"]
+
+T = TypeVar("T")
+
+
+class Watches:
+    """Caches by what they hold; each must `run`.
+
+    Attributes:
+        required: Those that must be current before the process is ready, in the order in which they were asked for.
+        optional: The others: a cluster need not have their kinds, or what needs them waits by itself.
+    """
+
+    def __init__(
+        self, client: Client, *, namespace: str | None = None, clock: Clock | None = None
+    ) -> None:
+        """Describe the watches of a process.
+
+        Args:
+            client: Session with the API server.
+            namespace: Watch this namespace only; all when None.
+            clock: Waits between attempts.
+        """
+        self.required: list[WatchCache[Any]] = []
+        self.optional: list[WatchCache[Any]] = []
+        self._client = client
+        self._namespace = namespace
+        self._clock = clock
+        self._known: dict[tuple[Any, ...], WatchCache[Any]] = {}
+
+    def of(
+        self,
+        kind: Kind,
+        type_: type[T],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        keep: Callable[[T], bool] | None = None,
+        optional: bool = False,
+    ) -> WatchCache[T]:
+        """The cache of a kind; the same one for the same arguments.
+
+        Args:
+            kind: What to watch.
+            type_: msgspec struct (or `dict`) that objects become.
+            namespace: Another namespace than that of the process.
+            label_selector: Only objects with these labels.
+            field_selector: Only objects with these fields.
+            keep: Whether an object takes room in the cache; all do when None.
+            optional: Whether the process is ready without it.
+        """
+        key = (kind, type_, namespace, label_selector, field_selector, keep)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = WatchCache(
+                self._client,
+                kind,
+                type_,
+                namespace=(namespace or self._namespace) if kind.namespaced else None,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                keep=keep,
+                clock=self._clock,
+                optional=optional,
+            )
+            (self.optional if optional else self.required).append(found)
+        elif not optional and found in self.optional:
+            self.optional.remove(found)
+            self.required.append(found)
+        return found

@@ -1,0 +1,235 @@
+"""The loop for PodGroups of pods that other controllers make.
+
+Watched are the pods of our schedulers that are not pods of Volcano Jobs, their PodGroups, and owners of the kinds that Kubernetes brings.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from pumice.api import keys, kinds
+from pumice.api.kinds import POD_GROUP, Kind
+from pumice.api.meta import Raw, controller_of
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.elected import ElectedWorker
+from pumice.controller.loop.metrics import ControllerMetrics
+from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.settings import ControllerSettings
+from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.watches import Watches
+from pumice.controller.plan import Plan
+from pumice.controller.workloads import (
+    OWNER_KINDS,
+    Picture,
+    Unit,
+    Workload,
+    group_named_by,
+    plan_group,
+    unit_of,
+)
+from pumice.controller.workloads.owners import GROUP_PREFIX
+
+__all__ = ["UnitKey", "WorkloadCaches", "WorkloadTerm"]
+
+UnitKey = tuple[str, str]
+"""Namespace, and the uid of the owner."""
+
+_BY_UNIT = "unit"
+_BY_GROUP = "group"
+
+_FEW_PODS = 100
+_PAUSE_SECONDS = 0.0001
+"""Before a pass over many pods, for each of them: 20 times what the pass takes."""
+
+
+class WorkloadCaches:
+    """What is watched.
+
+    Attributes:
+        pods: Pods that Pumice schedules, without those of Volcano Jobs.
+        pod_groups: PodGroups, raw.
+        queues: Queues, because a PodGroup of a closed one is refused.
+        owners: Owners by kind.
+    """
+
+    def __init__(self, watches: Watches, scheduler_names: Sequence[str]) -> None:
+        """Ask for the caches.
+
+        Args:
+            watches: The watches of the process.
+            scheduler_names: Whose pods get PodGroups.
+        """
+        self.queues = watches.of(kinds.QUEUE, Queue)
+        self.pod_groups: WatchCache[Raw] = watches.of(POD_GROUP, dict)
+        self.owners = {kind: watches.of(kind, Workload) for kind in OWNER_KINDS}
+        self.pods = _pods(watches, frozenset(scheduler_names))
+        self.pods.index(_BY_UNIT, lambda pod: (_key(pod),))
+        self.pods.index(_BY_GROUP, lambda pod: ((pod.metadata.namespace, group_named_by(pod)),))
+
+    @property
+    def all(self) -> tuple[WatchCache[Any], ...]:
+        """Every cache."""
+        return (self.queues, self.pod_groups, *self.owners.values(), self.pods)
+
+    def unit(self, key: UnitKey) -> Unit | None:
+        """A unit of which there are pods, or of which there is a PodGroup."""
+        pods = self.pods.indexed(_BY_UNIT, key)
+        if pods:
+            return unit_of(pods[0].metadata)
+        group = self.group(key)
+        for owner in (group or {}).get("metadata", {}).get("ownerReferences") or ():
+            kind = next((each for each in OWNER_KINDS if _refers_to(owner, each)), None)
+            if kind is not None and owner.get("uid") == key[1]:
+                return Unit(kind, owner["name"], *key)
+        return None
+
+    def count(self, key: UnitKey) -> int:
+        """How many pods a unit has."""
+        return len(self.pods.indexed(_BY_UNIT, key))
+
+    def group(self, key: UnitKey) -> Raw | None:
+        """The PodGroup of a unit."""
+        namespace, uid = key
+        return self.pod_groups.get(f"{GROUP_PREFIX}{uid}", namespace)
+
+    def picture(self, unit: Unit) -> Picture:
+        """What there is of a unit."""
+        key = unit.namespace, unit.uid
+        owners = self.owners.get(unit.kind)
+        owner = owners.get(unit.name, unit.namespace) if owners is not None else None
+        if owner is not None and owner.metadata.uid != unit.uid:
+            owner = None
+        return Picture(unit, self.pods.indexed(_BY_UNIT, key), owner, self.group(key))
+
+
+class WorkloadTerm(PlannedTerm[UnitKey]):
+    """The time for which this process leads, as far as PodGroups of other controllers' pods are concerned."""
+
+    def __init__(
+        self,
+        worker: ElectedWorker[ControllerSettings, ControllerMetrics],
+        caches: WorkloadCaches,
+    ) -> None:
+        """Make a term; it must `run`."""
+        settings = worker.settings
+        super().__init__(worker, "pods of other owners", caches.all, workers=settings.workers)
+        self._caches = caches
+        self._inherit = settings.inherit_owner_annotations
+        self._refused: dict[UnitKey, None] = {}
+
+    async def subscribe(self, stack: ExitStack) -> None:
+        """Subscribe to pods, PodGroups, owners and queues."""
+        caches = self._caches
+        for kind in OWNER_KINDS:
+            stack.callback(await caches.owners[kind].replay(self._owner_changed))
+        stack.callback(await caches.pod_groups.replay(self._group_changed))
+        stack.callback(await caches.pods.replay(self._pod_changed))
+        stack.callback(await caches.queues.replay(self._queue_changed))
+
+    def look(self, key: UnitKey) -> Subject | None:
+        """The owner of a unit."""
+        unit = self._caches.unit(key)
+        return None if unit is None else Subject(unit.kind, unit.obj)
+
+    async def plan(self, key: UnitKey, subject: Subject, finds: Sequence[Raw]) -> Plan:
+        """What its pods want, less what there is."""
+        del subject
+        unit = self._caches.unit(key)
+        if unit is None:
+            return Plan()
+        if (count := self._caches.count(key)) > _FEW_PODS:
+            # Each pod of a burst is an event, and a pass looks at all of them: let some come together.
+            await self.clock.sleep(count * _PAUSE_SECONDS)
+        picture = self._caches.picture(unit)
+        if picture.group is None and finds:
+            picture = Picture(unit, picture.pods, picture.owner, finds[0])
+        return plan_group(picture, self._has_group(key[0]), inherit=self._inherit)
+
+    def forget(self, key: UnitKey) -> None:
+        """A unit is gone."""
+        self._refused.pop(key, None)
+
+    def carried_out(self, key: UnitKey, outcome: Outcome) -> None:
+        """Remember what was refused, for it may be accepted when a queue opens."""
+        if outcome.trouble is not None:
+            self._refused[key] = None
+        else:
+            self._refused.pop(key, None)
+
+    def _has_group(self, namespace: str) -> Callable[[str], bool]:
+        return lambda name: self._caches.pod_groups.get(name, namespace) is not None
+
+    def _pod_changed(self, change: object, old: Pod | None, new: Pod | None) -> None:
+        del change
+        if old is not None and new is not None and _read(old) == _read(new):
+            return
+        for each in (old, new):
+            if each is not None:
+                self.queue.add(_key(each))
+
+    def _group_changed(self, change: object, old: Raw | None, new: Raw | None) -> None:
+        del change
+        meta = (new or old or {})["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        if not name.startswith(GROUP_PREFIX) or (old and new and _ours(old) == _ours(new)):
+            return
+        self.queue.add((namespace, name.removeprefix(GROUP_PREFIX)))
+        if new is None:
+            for pod in self._caches.pods.indexed(_BY_GROUP, (namespace, name)):
+                self.queue.add(_key(pod))
+
+    def _owner_changed(self, change: object, old: Workload | None, new: Workload | None) -> None:
+        del change
+        if new is None or new == old:
+            return
+        key = new.metadata.namespace, new.metadata.uid
+        if self._caches.group(key) is not None or self._caches.pods.indexed(_BY_UNIT, key):
+            self.queue.add(key)
+
+    def _queue_changed(self, change: object, old: Queue | None, new: Queue | None) -> None:
+        del change
+        if new is not None and (old is None or old.status.state != new.status.state):
+            for key in self._refused:
+                self.queue.add(key)
+
+
+def _pods(watches: Watches, names: frozenset[str]) -> WatchCache[Pod]:
+    """The pods of our schedulers. A field selector has one name; of several, those of others are dropped on arrival."""
+    others = f"!{keys.JOB_NAME}"
+    if len(names) == 1:
+        selector = f"spec.schedulerName={next(iter(names))}"
+        return watches.of(kinds.POD, Pod, label_selector=others, field_selector=selector)
+    return watches.of(
+        kinds.POD, Pod, label_selector=others, keep=lambda pod: pod.spec.scheduler_name in names
+    )
+
+
+def _key(pod: Pod) -> UnitKey:
+    owner = controller_of(pod.metadata)
+    return pod.metadata.namespace, pod.metadata.uid if owner is None else owner.uid
+
+
+def _read(pod: Pod) -> tuple[object, ...]:
+    """What a plan depends on."""
+    meta = pod.metadata
+    return (
+        meta.uid,
+        meta.labels,
+        meta.annotations,
+        meta.owner_references,
+        meta.deletion_timestamp is None,
+        pod.status.phase in ("Succeeded", "Failed"),
+    )
+
+
+def _ours(group: Raw) -> tuple[object, ...]:
+    """What a plan depends on; the status is the scheduler's."""
+    meta = group["metadata"]
+    parts = (meta.get(key) for key in ("uid", "labels", "annotations", "ownerReferences"))
+    return (*parts, "deletionTimestamp" in meta, group.get("spec"))
+
+
+def _refers_to(owner: Raw, kind: Kind) -> bool:
+    return (owner.get("apiVersion"), owner.get("kind")) == (kind.api_version, kind.kind)

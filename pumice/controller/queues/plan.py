@@ -1,0 +1,208 @@
+"""What is to be written about one queue: its state, why it is closed, its counts, and the answer to a Command.
+
+A queue is closed while its user wants it closed, while a queue above it is closed by its own user, and while it is being
+deleted. A closed queue with PodGroups is Closing: these go on, and none is added. Of a queue's annotation and its state, one is
+written in a pass, in an order that lets a controller die between the two: that a queue closes with the one above it is
+noted before it closes, and that it does not any more after it has opened.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.api import keys
+from pumice.api.commands import Command
+from pumice.api.kinds import COMMAND, QUEUE
+from pumice.api.meta import Raw
+from pumice.api.podgroups import PHASES
+from pumice.api.queues import STATES, Queue
+from pumice.controller.plan import (
+    DeleteObject,
+    PatchStatus,
+    Plan,
+    RecordEvent,
+    RequeueAfter,
+    Step,
+    UpdateObject,
+)
+from pumice.controller.queues.orders import CLOSE, OPEN, QueueOrder, next_queue_order
+from pumice.controller.queues.tree import CLOSED_STATES, closed_by_user, closing_one, is_marked
+
+__all__ = ["COUNTS", "ObservedQueue", "own_status", "plan_queue"]
+
+COUNTS = {phase: phase.lower() for phase in PHASES}
+"""Field of a queue's status that counts the PodGroups of a phase."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedQueue:
+    """A queue and what its plan depends on.
+
+    Attributes:
+        queue: The queue.
+        above: The queues above it, nearest first.
+        missing: Name of a queue above it that does not exist; empty when all exist.
+        groups: Its PodGroups by phase; None where this process does not see all of them.
+        commands: Commands for it.
+        wait: Seconds until its counts may be written again.
+    """
+
+    queue: Queue
+    above: Sequence[Queue] = ()
+    missing: str = ""
+    groups: Mapping[str, int] | None = field(default_factory=dict)
+    commands: Sequence[Command] = ()
+    wait: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Aim:
+    """What a queue is to become.
+
+    Attributes:
+        state: Its state.
+        is_marked: Whether it is closed only because of a queue above it.
+        message: Why it is closed, or what is wrong.
+    """
+
+    state: str
+    is_marked: bool
+    message: str
+
+
+def own_status(queue: Queue) -> Raw:
+    """The fields of a queue's status that its controller writes, without zeros; the others are the scheduler's."""
+    status = queue.status
+    counts = {name: getattr(status, name) for name in COUNTS.values()}
+    fields = {"state": status.state, "message": status.message} | counts
+    return {name: value for name, value in fields.items() if value}
+
+
+def plan_queue(seen: ObservedQueue) -> Plan:
+    """The plan for a queue; empty when what is stored is right."""
+    queue = seen.queue
+    order = next_queue_order(queue, seen.commands)
+    answer: list[Step] = []
+    if order is not None:
+        meta = order.command.metadata
+        answer = [DeleteObject(COMMAND, meta.namespace, meta.name, meta.uid)]
+        if order.refusal:
+            message = f"Command {meta.name} is refused: {order.refusal}"
+            return Plan.of([RecordEvent("Warning", order.reason, message)], answer)
+    aim = _aim(seen, order)
+    note = _note(queue, aim)
+    status, wait = _status(seen, aim)
+    if note and status:
+        if aim.state not in CLOSED_STATES:
+            note = []  # what closed it is forgotten by the next pass
+        elif aim.state != queue.status.state:
+            return Plan.of(note)  # the next pass closes it
+        else:
+            status = []
+    events = [*_transition(seen, aim, order), *_answer(seen, aim, order)]
+    if seen.missing:
+        events.append(RecordEvent("Warning", "SyncQueue", _missing(seen.missing)))
+    return Plan.of(note, status, events, answer, [RequeueAfter(wait)] if wait else [])
+
+
+def _aim(seen: ObservedQueue, order: QueueOrder | None) -> _Aim:
+    queue = seen.queue
+    by_user = closed_by_user(queue) if order is None else order.action == CLOSE
+    above = closing_one(seen.above)
+    is_leaving = queue.metadata.deletion_timestamp is not None
+    stored = queue.status.state
+    if by_user or above is not None or is_leaving:
+        if seen.groups is None:
+            state = stored if stored in CLOSED_STATES else "Closing"
+        else:
+            state = "Closing" if seen.groups else "Closed"
+    else:
+        # A state that is not known is reported once, and then replaced like Unknown.
+        known = order is not None or stored in ("", *STATES)
+        state = "Open" if known else "Unknown"
+    reasons = (
+        "closed by its user" if by_user else "",
+        f"queue {above.metadata.name} above it is closed" if above and not by_user else "",
+        "it is being deleted" if is_leaving else "",
+        _missing(seen.missing),
+    )
+    return _Aim(state, above is not None and not by_user, "; ".join(filter(None, reasons)))
+
+
+def _missing(name: str) -> str:
+    return f"queue {name} above it does not exist; create it, or change spec.parent" if name else ""
+
+
+def _note(queue: Queue, aim: _Aim) -> list[Step]:
+    """Whether it is closed by a queue above it, in its annotation; and its parent, where it names none."""
+    meta = queue.metadata
+    patch: dict[str, Any] = {
+        "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}
+    }
+    if is_marked(queue) != aim.is_marked:
+        patch["metadata"]["annotations"] = {keys.CLOSED_BY_PARENT: str(aim.is_marked).lower()}
+    if not queue.spec.parent and meta.name != keys.ROOT_QUEUE:
+        patch["spec"] = {"parent": keys.ROOT_QUEUE}
+    elif "annotations" not in patch["metadata"]:
+        return []
+    return [UpdateObject(QUEUE, "", meta.name, patch)]
+
+
+def _status(seen: ObservedQueue, aim: _Aim) -> tuple[list[Step], float]:
+    """The write of the status, if any, and the seconds for which a change of counts alone must wait."""
+    stored = own_status(seen.queue)
+    wanted: Raw = {"state": aim.state} | ({"message": aim.message} if aim.message else {})
+    is_urgent = wanted != {name: stored[name] for name in ("state", "message") if name in stored}
+    if seen.groups is None:
+        wanted |= {name: stored[name] for name in COUNTS.values() if name in stored}
+    else:
+        wanted |= {name: seen.groups.get(phase, 0) for phase, name in COUNTS.items()}
+    if {name: value for name, value in wanted.items() if value} == stored:
+        return [], 0.0
+    if not is_urgent and seen.wait > 0:
+        return [], seen.wait
+    return [PatchStatus(wanted)], 0.0
+
+
+def _transition(seen: ObservedQueue, aim: _Aim, order: QueueOrder | None) -> list[RecordEvent]:
+    """What users are told of a change of state."""
+    before, after = seen.queue.status.state, aim.state
+    if before == after or (before, after) == ("", "Open"):
+        return []
+    by = f" ({order.why})" if order is not None else ""
+    if after == "Open":
+        return [RecordEvent("Normal", OPEN, f"the queue is open and takes PodGroups{by}")]
+    if after == "Unknown":
+        message = f"status.state is {before!r}, expected one of {', '.join(STATES)}"
+        return [RecordEvent("Warning", "SyncQueue", message)]
+    if before in CLOSED_STATES:
+        if after == "Closing":
+            return []
+        return [RecordEvent("Normal", CLOSE, "the last PodGroup is gone, and the queue is Closed")]
+    number = sum((seen.groups or {}).values())
+    those = (
+        "1 PodGroup is in it and goes" if number == 1 else f"{number} PodGroups are in it and go"
+    )
+    goes_on = f"; {those} on" if number else ""
+    message = f"the queue is {after} and takes no new PodGroups: {aim.message}{by}{goes_on}"
+    return [RecordEvent("Normal", CLOSE, message)]
+
+
+def _answer(seen: ObservedQueue, aim: _Aim, order: QueueOrder | None) -> list[RecordEvent]:
+    """What users are told of a Command, unless the change of state says it."""
+    if order is None:
+        return []
+    queue, above = seen.queue, closing_one(seen.above)
+    if order.action == OPEN and above is not None:
+        message = (
+            f"the queue stays {aim.state} ({order.why}): queue {above.metadata.name} above it is "
+            f"{above.status.state}; it opens with that queue"
+        )
+        return [RecordEvent("Warning", OPEN, message)]
+    if (queue.status.state in CLOSED_STATES) != (aim.state in CLOSED_STATES):
+        return []
+    if order.action == CLOSE and is_marked(queue):
+        message = f"the queue stays closed when the queue above it opens ({order.why})"
+        return [RecordEvent("Normal", CLOSE, message)]
+    message = f"{order.action} ({order.why}) has no effect on a queue that is {aim.state}"
+    return [RecordEvent("Normal", "CommandIssued", message)]

@@ -1,0 +1,141 @@
+"""Owners of pods, as far as their PodGroups depend on them.
+
+The pods of one controlling owner are one unit and have one PodGroup, `podgroup-<uid of the owner>`. A pod without a controlling
+owner is a unit by itself. Of the owners that Kubernetes brings, annotations and the number of pods are watched. Owners of other
+kinds are not looked at: what they want for the PodGroup, they write into the annotations of their pods.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pumice.api import keys, kinds
+from pumice.api.kinds import Kind
+from pumice.api.meta import ApiStruct, ObjectMeta, controller_of
+from pumice.api.pods import Pod
+
+__all__ = ["GROUP_PREFIX", "OWNER_KINDS", "Unit", "Workload", "group_named_by", "unit_of"]
+
+OWNER_KINDS: tuple[Kind, ...] = (
+    kinds.REPLICA_SET,
+    kinds.STATEFUL_SET,
+    kinds.DAEMON_SET,
+    kinds.REPLICATION_CONTROLLER,
+    kinds.INDEXED_JOB,
+)
+"""Owners that are watched."""
+
+GROUP_PREFIX = "podgroup-"
+
+DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
+"""On the ReplicaSet of a Deployment: the replicas of the Deployment, of which the ReplicaSet may have a part only."""
+
+_READ = ("volcano.sh/", "scheduling.volcano.sh/", DESIRED_REPLICAS)
+_BY_NAME = {(kind.api_version, kind.kind): kind for kind in OWNER_KINDS}
+
+
+class WorkloadMeta(ApiStruct, frozen=True):
+    """Which object it is; of its annotations, those that its PodGroup depends on."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    deletion_timestamp: str | None = None
+    annotations: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        """Drop annotations that are never read: the manifest as kubectl keeps it is larger than all the rest."""
+        found = self.annotations or {}
+        read = {key: text for key, text in found.items() if key.startswith(_READ)}
+        msgspec.structs.force_setattr(self, "annotations", read or None)
+
+
+class WorkloadSpec(ApiStruct, frozen=True):
+    """How many pods an owner makes, and how."""
+
+    replicas: int | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool | None = None
+    pod_management_policy: str = ""
+
+
+class Workload(ApiStruct, frozen=True):
+    """A ReplicaSet, StatefulSet, DaemonSet, ReplicationController or batch Job."""
+
+    metadata: WorkloadMeta = WorkloadMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+    def size(self, kind: Kind) -> int | None:
+        """Pods that it has at once; None for a DaemonSet, where that depends on the nodes."""
+        spec = self.spec
+        if kind == kinds.DAEMON_SET:
+            return None
+        if kind != kinds.INDEXED_JOB:
+            return 1 if spec.replicas is None else spec.replicas
+        if spec.suspend:
+            return 0
+        parallel = 1 if spec.parallelism is None else spec.parallelism
+        return parallel if spec.completions is None else min(parallel, spec.completions)
+
+    def whole_size(self, kind: Kind) -> int | None:
+        """The same at the end of a rolling update, which a Deployment divides over several ReplicaSets."""
+        desired = (self.metadata.annotations or {}).get(DESIRED_REPLICAS, "")
+        size = self.size(kind)
+        return size if size is None or not desired.isdecimal() else max(size, int(desired))
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Pods that have one PodGroup.
+
+    Attributes:
+        kind: Kind of the owner; `Pod` for a pod without one.
+        name: Name of the owner.
+        namespace: Its namespace.
+        uid: Its uid.
+    """
+
+    kind: Kind
+    name: str
+    namespace: str
+    uid: str
+
+    @property
+    def group_name(self) -> str:
+        """Name of the PodGroup."""
+        return f"{GROUP_PREFIX}{self.uid}"
+
+    @property
+    def is_watched(self) -> bool:
+        """True if the owner is of a kind that is watched."""
+        return self.kind in OWNER_KINDS
+
+    @property
+    def obj(self) -> dict[str, Any]:
+        """The owner as far as events need it."""
+        return {"metadata": {"name": self.name, "namespace": self.namespace, "uid": self.uid}}
+
+
+def unit_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> Unit:
+    """The unit that an object belongs to: that of its controlling owner, or itself.
+
+    Args:
+        meta: Its metadata.
+        kind: Its kind.
+    """
+    owner = controller_of(meta)
+    if owner is None:
+        return Unit(kind, meta.name, meta.namespace, meta.uid)
+    known = _BY_NAME.get((owner.api_version, owner.kind))
+    if known is None:
+        group, _, version = owner.api_version.rpartition("/")
+        known = Kind(group, version, owner.kind, f"{owner.kind.lower()}s")
+    return Unit(known, owner.name, meta.namespace, owner.uid)
+
+
+def group_named_by(pod: Pod) -> str:
+    """Name of the PodGroup that a pod's annotations name; empty when they name none."""
+    meta = pod.metadata
+    return meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)

@@ -1,0 +1,139 @@
+"""What is to be done about the PodGroup of one unit of pods: one group an owner, one patch a pod.
+
+The scheduler reads from a pod's annotation which PodGroup it belongs to. Only the pod can say so: the template is its owner's, and a
+change of it would have the owner replace its pods. The group is written first, so that no pod names a group that does not exist.
+
+Pods that name a group already are left alone, as those of Spark, KubeRay, Kubeflow and LeaderWorkerSet. There is one exception: a name
+that this controller gave, of a group that is gone. Such a pod would wait for ever, so the group is made again, or the pod joins the
+group of its present owner. The group of an owner that was scaled to nothing is removed; otherwise a group goes when its owner goes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pumice.api import keys
+from pumice.api.kinds import POD, POD_GROUP
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.api.pods import Pod
+from pumice.controller.owners import controls_raw, described
+from pumice.controller.plan import (
+    CreateObject,
+    DeleteObject,
+    Plan,
+    RecordEvent,
+    Step,
+    UpdateObject,
+)
+from pumice.controller.podgroups import update
+from pumice.controller.workloads.groups import wanted
+from pumice.controller.workloads.owners import GROUP_PREFIX, Unit, Workload, group_named_by
+
+__all__ = ["Picture", "plan_group"]
+
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What there is of a unit.
+
+    Attributes:
+        unit: The unit.
+        pods: Its pods.
+        owner: Its owner; None for one that is not watched, or that the caches do not show yet.
+        group: Its PodGroup, if there is one.
+    """
+
+    unit: Unit
+    pods: Sequence[Pod]
+    owner: Workload | None = None
+    group: Raw | None = None
+
+
+def plan_group(picture: Picture, exists: Callable[[str], bool], *, inherit: bool = True) -> Plan:
+    """The plan that gives the pods of a unit their PodGroup.
+
+    Args:
+        picture: What there is.
+        exists: Whether the namespace has a PodGroup of a name.
+        inherit: Whether annotations of the owner count.
+    """
+    unit, owner, group = picture.unit, picture.owner, picture.group
+    if unit.is_watched and owner is None:
+        return (
+            Plan()
+        )  # its pods cannot be older than it is: it will show, or is gone, and they will be
+    if owner is not None and owner.metadata.deletion_timestamp:
+        return Plan()
+    if owner is not None and owner.size(unit.kind) == 0:
+        return _scaled_to_nothing(picture)
+    members = [pod for pod in picture.pods if _is_member(pod, unit, exists)]
+    if not members:
+        return Plan()
+    target = wanted(unit, max(members, key=_age), owner, inherit=inherit)
+    if group is None:
+        head: list[Step] = [CreateObject(POD_GROUP, target.group)]
+    elif _belongs(unit, group):
+        patch = _patch(unit, group, target.group)
+        head = [UpdateObject(POD_GROUP, unit.namespace, unit.group_name, patch)] if patch else []
+    else:
+        message = f"PodGroup {unit.group_name} belongs to {described(group)}; delete it, so that it can be made for these pods"
+        return Plan.of([RecordEvent("Warning", "NameConflict", message)])
+    joining = [_join(unit, pod) for pod in members if group_named_by(pod) != unit.group_name]
+    return Plan.of(target.events, head, joining)
+
+
+def _is_member(pod: Pod, unit: Unit, exists: Callable[[str], bool]) -> bool:
+    """True if a pod that has not ended is in the group of its unit, or should be."""
+    if pod.status.phase in _ENDED or pod.metadata.deletion_timestamp is not None:
+        return False
+    named = group_named_by(pod)
+    if named in ("", unit.group_name):
+        return True
+    return named.startswith(GROUP_PREFIX) and not exists(named)
+
+
+def _scaled_to_nothing(picture: Picture) -> Plan:
+    """Remove the group of an owner that wants no pods, once it has none."""
+    unit, group = picture.unit, picture.group
+    if picture.pods or group is None:
+        return Plan()
+    if not controls_raw(_meta(unit), group) or group["metadata"].get("deletionTimestamp"):
+        return Plan()
+    return Plan.of([DeleteObject(POD_GROUP, unit.namespace, unit.group_name, group["metadata"]["uid"])])  # fmt: skip
+
+
+def _belongs(unit: Unit, group: Raw) -> bool:
+    """True if a group of the unit's name is the unit's; one without a controller becomes so."""
+    return controls_raw(_meta(unit), group) or described(group) == "no controller"
+
+
+def _patch(unit: Unit, stored: Raw, target: Raw) -> Raw:
+    """The merge patch of what is ours of a group; what the scheduler and others have written stays."""
+    patch = update(stored, target)
+    changed: Raw = {}
+    if "networkTopology" in (stored.get("spec") or {}) and "networkTopology" not in target["spec"]:
+        patch.setdefault("spec", {})["networkTopology"] = None
+    if not controls_raw(_meta(unit), stored):
+        others = stored["metadata"].get("ownerReferences") or []
+        changed["ownerReferences"] = [*others, *target["metadata"]["ownerReferences"]]
+    if not patch and not changed:
+        return {}
+    meta = stored["metadata"]
+    guard = {"uid": meta.get("uid"), "resourceVersion": meta.get("resourceVersion")}
+    return patch | {"metadata": patch.get("metadata", {}) | changed | guard}
+
+
+def _join(unit: Unit, pod: Pod) -> UpdateObject:
+    meta = pod.metadata
+    patch = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: unit.group_name}}}
+    return UpdateObject(POD, meta.namespace, meta.name, patch)
+
+
+def _age(pod: Pod) -> tuple[str, str]:
+    """Newer pods compare greater; times have one form in the API, so they compare as text."""
+    return pod.metadata.creation_timestamp or "", pod.metadata.name
+
+
+def _meta(unit: Unit) -> ObjectMeta:
+    return ObjectMeta(name=unit.name, namespace=unit.namespace, uid=unit.uid)

@@ -1,0 +1,125 @@
+"""A controller that is killed at a write for a JobFlow, before it is sent or before its answer arrives.
+
+The same JobFlow runs once undisturbed and then, in namespaces of its own, once for each write. A second controller takes over:
+each Job is created once, whether it is still there or went at its end, and everything ends as it did undisturbed.
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pumice.api.kinds import JOB, JOB_FLOW, JOB_TEMPLATE, Kind
+from pumice.cluster.client import Client
+from pumice.embedded import EmbeddedCluster
+from tests.integration.controller.stage import ControllerStage
+from tests.integration.controller.test_job_flows import (
+    create,
+    job_flow,
+    made_from,
+    phase,
+    status,
+    template,
+)
+from tests.integration.controller.test_stopped import MortalClient
+
+Raw = dict[str, Any]
+
+GONE_AT_ITS_END = {"a", "b"}
+FLOWS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"]}
+
+
+class CountingClient(Client):
+    """Notes which Jobs were created."""
+
+    created: list[str]
+
+    async def create(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        made = await super().create(kind, *args, **named)
+        if kind == JOB:
+            self.created.append(made["metadata"]["name"])
+        return made
+
+
+class MortalCountingClient(MortalClient, CountingClient):
+    """Never answers again once it has come to a given write for the JobFlow; those for pods are another test's matter."""
+
+    async def _mortal(self, kind: Kind, write: Any) -> Raw:
+        counts = kind in (JOB, JOB_FLOW, JOB_TEMPLATE) or self.dead.is_set()
+        return await (super()._mortal(kind, write) if counts else write())
+
+    async def patch(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        if kind == JOB and not self.dead.is_set():
+            return await Client.patch(self, kind, *args, **named)
+        return await super().patch(kind, *args, **named)
+
+
+async def run(
+    cluster: EmbeddedCluster, namespace: str, policy: str, last: int | None, after: bool
+) -> tuple[list[str], Raw, MortalCountingClient]:
+    """The Jobs that were created, the status in the end, and the client of the first controller."""
+    head = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    cluster.store.create(head)
+    created: list[str] = []
+    async with (
+        CountingClient.connect(server=cluster.url) as client,
+        MortalCountingClient.connect(server=cluster.url) as mortal,
+    ):
+        assert isinstance(mortal, MortalCountingClient)
+        assert isinstance(client, CountingClient)
+        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
+        mortal.created = client.created = created
+        stage = ControllerStage(cluster, client, namespace)
+        playing = asyncio.create_task(stage.schedule())
+        await create(
+            stage,
+            *(
+                template(
+                    name, **({"ttlSecondsAfterFinished": 0} if name in GONE_AT_ITS_END else {})
+                )
+                for name in FLOWS
+            ),
+            job_flow(FLOWS, jobRetainPolicy=policy),
+        )
+        telling = asyncio.create_task(_to_the_end(stage, policy))
+        try:
+            async with stage.controller(mortal):
+                dying = asyncio.create_task(mortal.dead.wait())
+                await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
+                dying.cancel()
+            if mortal.dead.is_set():
+                async with stage.controller():
+                    await telling
+            await telling
+        finally:
+            playing.cancel()
+            telling.cancel()
+            await asyncio.gather(playing, telling, return_exceptions=True)
+        return created, status(stage), mortal
+
+
+async def _to_the_end(stage: ControllerStage, policy: str) -> None:
+    await stage.until(lambda: phase(stage) == "Succeed", "the JobFlow to succeed")
+    left = {"c"} if policy == "retain" else set()
+    await stage.until(
+        lambda: stage.names(JOB) == [f"f-{each}" for each in sorted(left)], "Jobs to go"
+    )
+    await stage.until(
+        lambda: all(made_from(stage, name) == [f"f-{name}"] * (name in left) for name in FLOWS),
+        "the lists of the templates",
+    )
+
+
+@pytest.mark.parametrize(("policy", "after"), [("retain", False), ("delete", True)])
+async def test_each_job_runs_once(cluster: EmbeddedCluster, policy: str, after: bool) -> None:
+    created, expected, calm = await run(cluster, "undisturbed", policy, None, after)
+    assert created == [f"f-{name}" for name in FLOWS]
+    told = await asyncio.gather(
+        *(run(cluster, f"killed-{n}", policy, n, after) for n in range(calm.writes))
+    )
+    assert sum(mortal.dead.is_set() for *_, mortal in told) > len(told) / 2
+    for number, (made, found, _) in enumerate(told):
+        assert sorted(made) == sorted(created), f"killed at write {number}"
+        assert found["completedJobs"] == expected["completedJobs"], f"killed at write {number}"
+        states = {each["name"]: each["state"] for each in found["jobStatusList"]}
+        assert states == dict.fromkeys(sorted(created), "Completed"), f"killed at write {number}"

@@ -1,0 +1,63 @@
+"""What becomes of CronJobs, as the case tables have it."""
+
+from typing import Any
+
+import pytest
+
+from pumice.api.occurrences import Occurrences
+from pumice.api.schedules import parse_schedule
+from pumice.api.time_zones import time_zone
+from tests.kit.tables import table
+from tests.unit.controller.cronjobs.world import World, moment, name_of, utc
+
+Raw = dict[str, Any]
+
+CASES = [
+    case for name in ("due", "zones", "policies", "history") for case in table(f"cronjobs/{name}")
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_what_becomes_of_a_cron_job(case: Raw) -> None:
+    world = World(case)
+    for step in case["steps"]:
+        now = moment(step["now"])
+        world.set_phases(step.get("jobs") or {})
+        world.cron_job["spec"] |= step.get("spec") or {}
+        active, last = world.active, world.time("lastScheduleTime")
+        success = world.time("lastSuccessfulTime")
+        found, then = world.settle(now), step["then"]
+        assert found.creates == [name_of(each) for each in then.get("creates", ())]
+        assert found.deletes == [name_of(each) for each in then.get("deletes", ())]
+        assert found.events == then.get("events", [])
+        wanted = then.get("active")
+        assert world.active == (active if wanted is None else [name_of(each) for each in wanted])
+        assert world.time("lastScheduleTime") == (moment(then["last"]) if "last" in then else last)
+        assert world.time("lastSuccessfulTime") == (
+            moment(then["success"]) if "success" in then else success
+        )
+        if "wake" in then:
+            assert found.wake == (
+                None if then["wake"] is None else pytest.approx(then["wake"], abs=1e-3)
+            )
+        if "writes" in then:
+            assert found.writes == then["writes"]
+    if "job" in case:
+        made = world.jobs[found.creates[-1]]
+        assert {key: made["metadata"][key] for key in case["job"]} == case["job"]
+        assert made["spec"] == world.cron_job["spec"]["jobTemplate"]["spec"]
+        assert set(made["metadata"]["labels"]) == {"x"}
+
+
+@pytest.mark.parametrize("case", table("cronjobs/instants"), ids=lambda case: case["id"])
+def test_instants(case: Raw) -> None:
+    zone = time_zone(case.get("zone", "UTC"))
+    found = Occurrences(parse_schedule(case["schedule"]), zone, once=case.get("once", False))
+    at, due = moment(case["after"]), []
+    for _ in case["due"]:
+        later = found.after(at)
+        assert later is not None
+        assert found.before(later, at) == later
+        at = later
+        due.append(utc(later))
+    assert due == case["due"]
