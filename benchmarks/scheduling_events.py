@@ -1,0 +1,78 @@
+"""What happens in a full cluster while gangs wait for it, to measure what a single event costs."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from benchmarks.scheduling_work import NAMESPACE, SIZE, equal, unequal
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import Node, NodeSpec, NodeStatus, Taint
+from pumice.api.queues import Queue, QueueSpec
+from pumice.scheduler import ClusterState
+
+Happens = Callable[[ClusterState, int], None]
+
+
+def pod_ends(state: ClusterState, run: int) -> None:
+    """A pod leaves its node."""
+    state.remove_pod(NAMESPACE, f"gang-{run}-worker-0")
+
+
+def node_grows(state: ClusterState, run: int) -> None:
+    """A full node reports 1 cpu more: too little for any pod that waits."""
+    node = heartbeat(state, run)
+    amounts = (node.status.allocatable or {}) | {"cpu": "33"}
+    state.set_node(msgspec.structs.replace(node, status=NodeStatus(allocatable=amounts)))
+
+
+def node_is_labelled(state: ClusterState, run: int) -> None:
+    """A full node gets a label."""
+    node = heartbeat(state, run)
+    labels = (node.metadata.labels or {}) | {"run": str(run)}
+    meta = msgspec.structs.replace(node.metadata, labels=labels)
+    state.set_node(msgspec.structs.replace(node, metadata=meta))
+
+
+def node_comes(state: ClusterState, run: int) -> None:
+    """An empty node of 4 cpu comes; a gang of 20 needs more."""
+    status = NodeStatus(allocatable={"cpu": "4", "memory": "128Gi", "pods": "110"})
+    node = msgspec.structs.replace(heartbeat(state), metadata=new_name(run), status=status)
+    state.set_node(node)
+
+
+def node_of_others_comes(state: ClusterState, run: int) -> None:
+    """An empty node comes that the pods which wait do not tolerate."""
+    spec = NodeSpec(taints=[Taint(key="for", value="others", effect="NoSchedule")])
+    state.set_node(msgspec.structs.replace(heartbeat(state), metadata=new_name(run), spec=spec))
+
+
+def queue_changes(state: ClusterState, run: int) -> None:
+    """A queue changes, which may concern any gang."""
+    state.set_queue(Queue(metadata=ObjectMeta(name="default"), spec=QueueSpec(weight=run + 2)))
+
+
+def new_name(run: int) -> ObjectMeta:
+    """Metadata of a node that was not there."""
+    name = f"other-{run}"
+    return ObjectMeta(name=name, labels={"kubernetes.io/hostname": name})
+
+
+def heartbeat(state: ClusterState, row: int = 0) -> Node:
+    """A node that reports itself once more."""
+    node = state.nodes.order[row].node
+    assert node is not None
+    return Node(metadata=node.metadata, spec=node.spec, status=node.status)
+
+
+WAITING: tuple[tuple[str, int, Callable[[int], str], Happens], ...] = (
+    ("pod ends", SIZE, equal, pod_ends),
+    ("pod ends", 1, equal, pod_ends),
+    ("pod ends", SIZE, unequal, pod_ends),
+    ("pod ends", 1, unequal, pod_ends),
+    ("node grows", SIZE, unequal, node_grows),
+    ("node labelled", SIZE, unequal, node_is_labelled),
+    ("node comes", SIZE, unequal, node_comes),
+    ("node of others comes", 1, unequal, node_of_others_comes),
+    ("queue changes", SIZE, unequal, queue_changes),
+)
+"""What is measured while gangs wait: event, size of the gangs, cpu of their pods, what happens."""
