@@ -59,7 +59,9 @@ def test_two_triggers_with_forbid_and_replace(controlplane: ControlPlane, namesp
     cluster.apply(cron_job("Forbid"), cron_job("Replace"))
     wait_until(lambda: of(cluster, "Forbid") and of(cluster, "Replace"), "the first runs", 30)
     [replaced], [kept] = of(cluster, "Replace"), of(cluster, "Forbid")
-    wait_until(lambda: "concurrencyPolicy Forbid" in cluster.events("forbid"), "a run that waits", 20)
+    wait_until(
+        lambda: "concurrencyPolicy Forbid" in cluster.events("forbid"), "a run that waits", 20
+    )
     wait_until(lambda: min(of(cluster, "Replace"), default=replaced) > replaced, "its end", 20)
     assert set(of(cluster, "Forbid")) == {kept}
     wait_until(lambda: len(active(cluster, "Replace")) == 1, "one to be active", 10)

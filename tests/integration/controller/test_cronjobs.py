@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +15,8 @@ from pumice.api import keys
 from pumice.api.kinds import CRON_JOB, EVENT, JOB, POD, Kind
 from pumice.api.meta import parse_time
 from pumice.cluster.client import Client
-from pumice.cluster.errors import NotFound
+from pumice.cluster.errors import Forbidden, NotFound
+from pumice.controller.loop.cronjobs import local_time_zone
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_stopped import MortalClient
@@ -130,6 +134,60 @@ async def test_what_can_never_run_is_reported_once(
     assert await stage.still(5.0)
     [event] = [each for each in stage.all(EVENT) if each["reason"] == reason]
     assert (event["count"], event["type"]) == (1, "Warning")
+
+
+class Refusing(Client):
+    """Sees every Job refused until it is told otherwise."""
+
+    refuses = True
+    refused = 0
+
+    async def create(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        if kind == JOB and self.refuses:
+            self.refused += 1
+            raise Forbidden(403, "Forbidden", "not today")
+        return await super().create(kind, *args, **named)
+
+
+async def test_a_job_that_is_refused_is_tried_again(cluster: EmbeddedCluster) -> None:
+    """At the next instant at the latest, however often it was refused before."""
+    async with (
+        Client.connect(server=cluster.url) as client,
+        Refusing.connect(server=cluster.url) as refusing,
+    ):
+        assert isinstance(refusing, Refusing)
+        stage = ControllerStage(cluster, client)
+        async with stage.controller(refusing):
+            await submit(stage, cron_job("@every 5s"))
+            await stage.until(lambda: "FailedCreate" in reasons(stage), "an event")
+            await stage.until(lambda: refusing.refused >= 12, "attempts")
+            refusing.refuses = False
+            await stage.until(lambda: stage.names(JOB), "a Job")
+            await stage.until(lambda: "SuccessfulCreate" in reasons(stage), "an event")
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "zone"),
+    [
+        ("Europe/Oslo", "", "Europe/Oslo"),
+        (":Europe/Oslo", "", "Europe/Oslo"),
+        ("", "", "UTC"),
+        ("No/Where", "", "UTC"),
+        (None, "Asia/Tokyo", "+09:00"),
+        (None, "", "UTC"),
+    ],
+)
+def test_the_time_zone_of_the_process(
+    name: str | None, file: str, zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TZ", raising=False)
+    local = tmp_path / "localtime"
+    if file:
+        data = resources.files("tzdata").joinpath("zoneinfo", *file.split("/")).read_bytes()
+        local.write_bytes(data)
+    found = local_time_zone(name, local)
+    shown = datetime(2026, 1, 1, tzinfo=found)
+    assert zone in (str(found), shown.isoformat()[-6:])
 
 
 POLICIES = ("Forbid", "Replace")
