@@ -31,6 +31,7 @@ SLOW = (
     "tests/integration/certs/test_files.py",
     "tests/integration/certs/test_rotation.py",
     "tests/integration/cli/",
+    "tests/integration/controller/test_cronjobs_stopped.py",
     "tests/integration/controller/test_job_flows_stopped.py",
     "tests/integration/controller/test_stopped.py",
     "tests/integration/embedded/test_official_client.py",
