@@ -1,9 +1,9 @@
-"""JobFlows on the command line: the Jobs of one for `pumice render`, and how its flows stand for `pumice explain`."""
+"""JobFlows on the command line: its Jobs for `pumice render` and `lint`, and how its flows stand for `pumice explain`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pumice.api.fields import plain
+from pumice.api.fields import FieldError, plain
 from pumice.cli.manifests import Manifest, Raw
 from pumice.cli.output import note
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pumice.cli.observed import Observed
     from pumice.cluster.client import Client
 
-__all__ = ["account", "admitted", "jobs_of"]
+__all__ = ["account", "admitted", "doubts", "jobs_of"]
 
 _NOT_YET = "its Job is not created yet; is `pumice controller` running?"
 
@@ -27,30 +27,59 @@ def jobs_of(
         templates: The JobTemplates that there are.
         court: Judges the JobFlow and the templates that it names.
     """
-    from pumice.api.meta import ObjectMeta
-    from pumice.controller.jobflows import job_of, read
-    from pumice.controller.render import NO_UID
-
     job_flow = admitted(manifest, court)
     if job_flow is None:
         return None
-    meta = job_flow["metadata"]
-    meta.setdefault("uid", NO_UID)
     present = {each.name: each for each in templates if each.namespace == manifest.namespace}
-    owner = ObjectMeta(name=meta["name"], namespace=manifest.namespace, uid=meta["uid"])
-    found: list[Manifest] = []
-    whole = True
-    for entry in read(job_flow | {"status": {}}, (), present).entries:
-        name = entry.flow.name
+    names = list(dict.fromkeys(each["name"] for each in _flows(job_flow)))
+    for name in names:
         if name not in present:
             note(plain(f"{manifest.identity}: flow {name}: there is no JobTemplate {name}"))
-            whole = False
-        elif (template := admitted(present[name], court)) is None:
-            whole = False
-        else:
-            job = job_of(owner, entry.job_name, entry.raw, template)
-            found.append(Manifest(job, manifest.source))
-    return found if whole else None
+    found = {name: admitted(present[name], court) for name in names if name in present}
+    usable = {name: each for name, each in found.items() if each is not None}
+    if len(usable) < len(names):
+        return None
+    return [Manifest(job, manifest.source) for _, job in _jobs(job_flow, usable)]
+
+
+def doubts(
+    manifest: Manifest, job_flow: Raw, templates: Mapping[str, Raw], court: "Court"
+) -> list[FieldError]:
+    """What would be refused of the Jobs of a JobFlow, as far as their templates are known.
+
+    Args:
+        manifest: The JobFlow.
+        job_flow: The JobFlow as admission leaves it.
+        templates: JobTemplates of its namespace by name, as admission leaves them.
+        court: Judges the Jobs.
+    """
+    return [
+        FieldError(path, f"its Job would be refused: {error.path}: {error.message}", error.code)
+        for path, job in _jobs(job_flow, templates)
+        for error in court.judge(Manifest(job, manifest.source)).errors
+    ]
+
+
+def _flows(job_flow: Raw) -> list[Raw]:
+    return (job_flow.get("spec") or {}).get("flows") or []
+
+
+def _jobs(job_flow: Raw, templates: Mapping[str, Raw]) -> Iterator[tuple[str, Raw]]:
+    """The Jobs of those flows whose templates are known, each with the path of its flow."""
+    from pumice.api.jobflows import job_name
+    from pumice.api.meta import ObjectMeta
+    from pumice.controller.jobflows import job_of
+    from pumice.controller.render import NO_UID
+
+    meta = job_flow["metadata"]
+    owner = ObjectMeta(
+        name=meta["name"], namespace=meta.get("namespace", ""), uid=meta.get("uid") or NO_UID
+    )
+    last = {flow["name"]: (number, flow) for number, flow in enumerate(_flows(job_flow))}
+    for name, (number, flow) in last.items():
+        if name in templates:
+            job = job_of(owner, job_name(owner.name, name), flow, templates[name])
+            yield f"spec.flows[{number}]", job
 
 
 def admitted(manifest: Manifest, court: "Court") -> Raw | None:
@@ -92,8 +121,7 @@ async def account(client: "Client", job_flow: Raw) -> "tuple[Observed, dict[str,
         if kind != EVENT
     ]
     seen.versions.append((JOB_FLOW, namespace, meta["resourceVersion"]))
-    entries = (job_flow.get("spec") or {}).get("flows") or ()
-    templates = {each["name"] for each in entries}
+    templates = {each["name"] for each in _flows(job_flow)}
     if JOB_TEMPLATE in listed:
         templates = {each["metadata"]["name"] for each in listed[JOB_TEMPLATE]["items"]}
     flows = read(job_flow, listed[JOB]["items"], templates)

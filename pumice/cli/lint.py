@@ -13,6 +13,7 @@ from pumice.cli.options import AdmissionConf, Files, Output, Settings, State
 from pumice.cli.output import Format, note, paint, write, write_json
 
 if TYPE_CHECKING:
+    from pumice.cli.court import Court
     from pumice.webhook.offline import Judgement
 
 __all__ = ["EXAMPLES", "lint"]
@@ -56,6 +57,7 @@ def lint(
         others = [each for each in judged if of_object(each.object)]
         court = Court(chosen, read(state or (), may_be_empty=True), others, groups=groups)
         findings = [(each, _of_no_kind(each) or court.judge(each)) for each in judged]
+        findings = [(each, _with_jobs(each, found, findings, court)) for each, found in findings]
         coming = {each.identity: runs for each, found in findings if (runs := _next_runs(found))}
     if reading.problems and not reading.manifests:
         pass  # there is no result to show
@@ -127,6 +129,34 @@ def _wants_plugins(manifest: Manifest) -> bool:
         return msgspec.convert(manifest.object, OWNERS[kind]).wants_plugins
     except msgspec.ValidationError:
         return True  # which is told when it is judged
+
+
+def _with_jobs(
+    manifest: Manifest,
+    found: "Judgement",
+    findings: list[tuple[Manifest, "Judgement"]],
+    court: "Court",
+) -> "Judgement":
+    """What was found, and of an admitted JobFlow what is wrong with its Jobs, as far as its templates were judged, too."""
+    from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, of_object
+
+    if not found.allowed or of_object(found.patched) != JOB_FLOW:
+        return found
+    if not found.patched["metadata"].get("name"):
+        return found  # the API server will name it
+    from dataclasses import replace
+
+    from pumice.cli.flows import doubts
+
+    templates = {
+        each.name: judged.patched
+        for each, judged in findings
+        if judged.allowed
+        and of_object(each.object) == JOB_TEMPLATE
+        and each.namespace == manifest.namespace
+    }
+    more = doubts(manifest, found.patched, templates, court)
+    return replace(found, warnings=(*found.warnings, *more))
 
 
 def _next_runs(found: "Judgement") -> str:

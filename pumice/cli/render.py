@@ -54,7 +54,7 @@ def render(
     plugins wire as Volcano's do, too.
 
     An Indexed Job, a JobSet or a LeaderWorkerSet becomes what its plugins want and its pods as they wire them. A JobFlow
-    becomes its Jobs, made from the JobTemplates in the files or in --state; render these for what they become. A CronJob
+    becomes its Jobs, made from the JobTemplates in the files or in --state, and what these become. A CronJob
     becomes the Job of its next run, and what that becomes; a CronJob without a time zone is taken to be in UTC.
 
     Exit code 1: a Job is refused; nothing is written then.
@@ -94,8 +94,8 @@ def render(
         exits.finish(exits.REFUSED)
     priorities = _priorities([*existing, *others])
     rendered = [made for job in admitted for made in _objects(job, priorities, wiring)]
-    rendered += flowed
-    rendered += [made for job in due for made in (job, *_objects(job, priorities, wiring))]
+    for job in (*flowed, *due):
+        rendered += [job, *_objects(job, priorities, wiring)]
     shown = rendered if show_secrets else [_redacted(each) for each in rendered]
     if output is Form.JSON:
         write_json({"apiVersion": "v1", "kind": "List", "items": shown})

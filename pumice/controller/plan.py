@@ -2,7 +2,8 @@
 
 Stages are carried out one after the other, the steps of a stage side by side. A step that fails ends
 its stage and the plan; the next pass makes a new plan from what is then observed. So a stage must be
-harmless without the ones after it. A pod that a quota refuses is the exception: other pods may fit.
+harmless without the ones after it. A pod that a quota refuses is the exception: other pods may fit. A Job
+that is refused ends the plan, but not its stage: the other Jobs have other templates.
 """
 
 from collections.abc import Iterator, Sequence

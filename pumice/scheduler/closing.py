@@ -11,6 +11,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.findings import find
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.limits import MAX_WEIGHT, weight_of
 from pumice.scheduler.model.room import NO_SHORTAGE, Shortage, least
 from pumice.scheduler.model.tasks import Status
 from pumice.scheduler.outcomes import Outcome
@@ -250,15 +251,19 @@ def _event(job: Job, type_: Literal["Normal", "Warning"], reason: str, message: 
 
 
 def unenforced(state: ClusterState, enforced: frozenset[str]) -> Iterator[Event]:
-    """Events about queues that changed and say what no configured plugin enforces."""
+    """Events about queues that changed and say what no configured plugin enforces, or a weight that cannot be."""
     changed, state.changed_queues = sorted(state.changed_queues), {}
     for name in changed:
         queue = state.queues.get(name)
         fields = [each for each in _shares(queue) if each not in enforced] if queue else []
-        told, state.told_queues[name] = state.told_queues.get(name, []), fields
+        odd = ["weight"] if queue and queue.spec.weight not in (None, weight_of(queue)) else []
+        told, state.told_queues[name] = state.told_queues.get(name, []), [*fields, *odd]
         if queue is None:
             del state.told_queues[name]
-        if fields and fields != told:
+        elif odd and "weight" not in told:
+            said = f"spec.weight: counts as {weight_of(queue)}; must be between 1 and {MAX_WEIGHT}"
+            yield Event("Queue", "", name, "Warning", "InvalidWeight", said)
+        if fields and fields != [each for each in told if each != "weight"]:
             listed = " and ".join(f"spec.{each}" for each in fields)
             message = f"{listed}: no configured plugin of the scheduler enforces this"
             yield Event("Queue", "", name, "Warning", "NotEnforced", message)

@@ -17,7 +17,6 @@ from pumice.scheduler.boards import Boards
 from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
@@ -38,7 +37,7 @@ from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.retries import Gains, Prospects
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
-from pumice.scheduler.victims import Reversed, Spared, allowed
+from pumice.scheduler.victims import Reversed, Spared
 from pumice.scheduler.view import SessionView
 
 __all__ = ["Session"]
@@ -300,14 +299,6 @@ class Session:
     def why_not_preemptive(self, queue: Queue, task: Task) -> Reason | None:
         """Why a queue may not take back from others what a pod needs."""
         return _first(each.call(queue, task) for each in self.extensions.preemptive)
-
-    def preemptable(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
-        """Which candidates of its own queue may go for a pod."""
-        return allowed(self.extensions.preemptable, preemptor, candidates)
-
-    def reclaimable(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
-        """Which candidates of other queues may go for a pod."""
-        return allowed(self.extensions.reclaimable, preemptor, candidates)
 
     def victim_queue_key(self, queue: Queue, preemptor: Queue) -> SortKey:
         """Place of a queue among those whose pods go for another queue; compare only with keys of the same session."""

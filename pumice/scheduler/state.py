@@ -62,7 +62,7 @@ class ClusterState:
         chose_at: When a plugin last named pods that are to go without another one asking for their place, UNIX seconds.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
         changed_queues: Queues that changed, or went, since the last cycle.
-        told_queues: Shares of which the owners of a queue have been told that nothing enforces them.
+        told_queues: What of its spec the owners of a queue have been told that nothing enforces it, or that it cannot be.
         waiting: Gangs that a cycle may have something to do for.
         pending: Why a gang waits, as of the last cycle.
         statuses: Status of every PodGroup, as it is or is about to be written.

@@ -45,10 +45,16 @@ async def test_lists_by_field(api: Api, pod_namespace: str) -> None:
     by_name = await api.get(path("configmaps", namespace), fieldSelector="metadata.name=m3")
     by_node = await api.get(path("pods"), fieldSelector="spec.nodeName=somewhere")
     by_phase = await api.get(path("pods", namespace), fieldSelector="status.phase!=Pending")
+    by_scheduler = await api.get(
+        path("pods", namespace),
+        fieldSelector="spec.schedulerName=default-scheduler",
+        labelSelector="!volcano.sh/job-name",
+    )
 
     assert names(by_name.expect(200)) == ["m3"]
     assert {item["metadata"]["namespace"] for item in by_node.expect(200)["items"]} >= {namespace}
     assert names(by_phase.expect(200)) == []
+    assert names(by_scheduler.expect(200)) == ["p"]
     await api.delete(path("pods", namespace, "p"), {"gracePeriodSeconds": 0})
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from pumice.api.kinds import QUEUE
 from tests.e2e.users import Users
 from tests.kit.builders import queue
 from tests.kit.waiting import wait_until
@@ -41,10 +41,10 @@ def make_queue(controlplane: ControlPlane) -> Iterator[Callable[..., str]]:
     def make(name: str, **spec: Any) -> str:
         manifest = queue(name, state="", **spec)
         manifest.pop("status")
-        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+        controlplane.apply(manifest)
         names.append(name)
         return name
 
     yield make
     for name in names:
-        controlplane.kubectl("delete", "queue", name, "--ignore-not-found", check=False)
+        controlplane.request("DELETE", QUEUE.path(name))

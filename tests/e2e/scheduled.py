@@ -48,9 +48,7 @@ class Cluster(Namespace):
     def submit(self, name: str, replicas: int, minimum: int, cpu: str = "1", **spec: Any) -> None:
         """Apply a Job of one task."""
         tasks = [task("w", replicas, cpu=cpu, minAvailable=minimum)]
-        manifest = job(name, tasks, minAvailable=minimum, **spec)
-        del manifest["metadata"]["namespace"]
-        self.apply(manifest)
+        self.plane.apply(job(name, tasks, namespace=self.name, minAvailable=minimum, **spec))
 
     def await_running(self, name: str, count: int) -> dict[str, Raw]:
         """Wait until a Job has so many running pods.

@@ -188,14 +188,13 @@ def test_a_gang_of_a_replica_set_is_scaled(
     assert minimums(cluster) == [4]
     [group] = cluster.all(POD_GROUP)
     assert group["status"]["phase"] == "Running"
+    [owner] = group["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("ReplicaSet", "inference")
 
     cluster.kubectl("scale", "rs/inference", "--replicas=0")
     wait_until(lambda: not cluster.all(POD) and not cluster.all(POD_GROUP), "nothing", 30)
     cluster.kubectl("scale", "rs/inference", "--replicas=1")
     wait_until(lambda: running(cluster) == 1, "one pod runs", 30)
-
-    cluster.kubectl("delete", "rs", "inference")
-    wait_until(lambda: not cluster.all(POD_GROUP), "no group is left", 60)
 
 
 def test_a_gang_of_a_deployment_is_updated_pod_by_pod(

@@ -31,9 +31,7 @@ def installation(
 
 def _submit(cluster: Cluster, name: str, **spec: Any) -> None:
     pods = task("w", 2, cpu="1", annotations={GATE: "true"}, spec=spec)
-    manifest = job(name, [pods], minAvailable=2, queue="gated")
-    del manifest["metadata"]["namespace"]
-    cluster.apply(manifest)
+    cluster.plane.apply(job(name, [pods], namespace=cluster.name, minAvailable=2, queue="gated"))
 
 
 def _all_say(name: str, reason: str) -> Callable[[dict[str, Raw]], bool]:

@@ -92,8 +92,8 @@ def test_a_tensorflow_job_is_admitted_wired_placed_by_bucket_and_completed(
 @pytest.mark.usefixtures("nodes")
 def test_a_job_flow_runs_its_jobs_in_order(cluster: Namespace) -> None:
     """A diamond: two Jobs between the first and the last."""
-    flow, *templates = examples("jobflow.yaml")
-    cluster.apply(flow, *templates[1:])
+    late, *templates, flow = examples("jobflow.yaml")
+    cluster.apply(flow, *templates)
     cluster.until(
         JOB_FLOW,
         lambda found: found["study"].get("status", {}).get("conditions"),
@@ -101,7 +101,7 @@ def test_a_job_flow_runs_its_jobs_in_order(cluster: Namespace) -> None:
     )
     conditions = cluster.get(JOB_FLOW, "study")["status"]["conditions"]
     assert conditions == {"study-prepare": {"phase": "WaitingForTemplate"}}
-    cluster.apply(templates[0])
+    cluster.apply(late)
     cluster.until(
         JOB_FLOW,
         lambda found: found["study"]["status"]["state"]["phase"] == "Succeed",

@@ -21,6 +21,8 @@ from tests.support.ports import free_ports
 __all__ = ["NODES", "Kubelet", "kubelet"]
 
 NODES = ("node-1", "node-2")
+PAUSE_SECONDS = 0.1
+"""Between two looks at the release, if nothing waits for one."""
 _APPS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
@@ -41,7 +43,8 @@ class Kubelet:
         self._installation = Installation(plane, folder, ports)
         self._running: dict[str, list[str]] = {}
         self._passes = 0
-        self._over = threading.Event()
+        self._over = False
+        self._due = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def start(self) -> None:
@@ -49,7 +52,8 @@ class Kubelet:
 
     def stop(self) -> None:
         """Stop looking, and kill what runs."""
-        self._over.set()
+        self._over = True
+        self._due.set()
         self._thread.join(timeout=90)
         for process in self._installation.processes.values():
             process.end()
@@ -57,11 +61,15 @@ class Kubelet:
     def settle(self) -> None:
         """Wait until what runs is what is wanted by now."""
         seen = self._passes
-        # The pass that is under way may have looked before.
-        wait_until(lambda: self._passes >= seen + 2, "the components to settle", 90)
+
+        def settled() -> bool:
+            self._due.set()
+            return self._passes >= seen + 2  # the pass that is under way may have looked before
+
+        wait_until(settled, "the components to settle", 90)
 
     def _work(self) -> None:
-        while not self._over.wait(0.1):
+        while not self._over:
             for component in COMPONENTS:
                 try:
                     self._run(component, self._wanted(component))
@@ -70,6 +78,8 @@ class Kubelet:
                     self.problem = str(error)
             self._bind()
             self._passes += 1
+            self._due.wait(PAUSE_SECONDS)
+            self._due.clear()
 
     def _wanted(self, component: str) -> list[str]:
         """Arguments of the component, nothing while it should not run."""

@@ -1,13 +1,14 @@
 """JobFlows, which run Jobs in an order, and the JobTemplates that these Jobs are made from.
 
-A flow of a JobFlow names a JobTemplate and the flows that it waits for. `entries` decides what each flow waits for, `manifests` and
+A flow of a JobFlow names a JobTemplate and the flows that it waits for. `waits` says what a flow waits for, `entries` how each of them stands, `manifests` and
 `merging` make its Job, `status` says how the Jobs are, and `plan` puts this together: JobFlow, Jobs and templates in, plan out.
 """
 
-from pumice.controller.jobflows.entries import Entry, Flows, Wait, awaits_end, read
+from pumice.controller.jobflows.entries import Entry, Flows, awaits_end, read
 from pumice.controller.jobflows.manifests import job_of
 from pumice.controller.jobflows.plan import plan_job_flow
 from pumice.controller.jobflows.templates import plan_job_template
+from pumice.controller.jobflows.waits import Wait
 
 __all__ = [
     "Entry",

@@ -61,13 +61,14 @@ def _events(flows: Flows, stored: Raw, status: Raw) -> Iterator[RecordEvent]:
     for each in _list(status):
         if each["name"] in flows.jobs and (each["name"], each.get("startTimestamp")) not in known:
             yield RecordEvent("Normal", "Created", f"Job {each['name']} is created")
+    before, entries = _conditions(stored), {each.job_name: each for each in flows.entries}
     for name, reason in _conditions(status).items():
-        if _conditions(stored).get(name) == reason:
+        if before.get(name) == reason:
             continue
-        wait = next((each.wait for each in flows.entries if each.job_name == name), None)
-        if wait is not None:
-            flow = next(each.flow.name for each in flows.entries if each.job_name == name)
-            yield RecordEvent("Warning", wait.reason, f"flow {flow} {wait.message}")
+        entry = entries.get(name)
+        if entry is not None and entry.wait is not None:
+            message = f"flow {entry.flow.name} {entry.wait.message}"
+            yield RecordEvent("Warning", entry.wait.reason, message)
         elif reason == ABORTED:
             message = f"Job {name} is aborted; the JobFlow waits until it is resumed"
             yield RecordEvent("Warning", "JobAborted", message)

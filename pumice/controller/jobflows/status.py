@@ -9,7 +9,7 @@ from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw, format_time, parse_time
 from pumice.controller.jobflows.entries import ACTIVE, Flows
-from pumice.controller.phases import COMPLETED, FAILED, PENDING, TERMINATED
+from pumice.controller.phases import COMPLETED, FAILED, FINISHED, PENDING, TERMINATED
 
 __all__ = ["compose"]
 
@@ -76,7 +76,10 @@ def _job(job: Job, phase: str, before: Raw, now: float) -> Raw:
 
 
 def _end(job: Job) -> str | None:
-    """Creation of a Job and the time that it ran for, once that is known."""
+    """When a Job ended: when it entered the phase, or its creation and the time that it ran for, where only that is known."""
+    state = job.status.state
+    if state.phase in FINISHED and state.last_transition_time:
+        return state.last_transition_time
     created = parse_time(job.metadata.creation_timestamp)
     ran = parse_seconds(job.status.running_duration or "")
     return None if created is None or ran is None else format_time(created + ran)

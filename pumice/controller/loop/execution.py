@@ -88,10 +88,10 @@ class Executor:
                 await self._sender.confirm(job, outcome)
             if outcome.goes_on:
                 await self._stage(stage, job, outcome, self._concurrent if wide else 1)
-            if outcome.finds or not outcome.goes_on:
+            if outcome.finds or outcome.refused or not outcome.goes_on:
                 break  # what follows was planned for another picture
         if outcome.trouble is None:
-            outcome.trouble = next(iter(outcome.over_quota.values()), None)
+            outcome.trouble = next(iter(outcome.over_quota.values()), outcome.refused)
         return outcome
 
     async def _stage(self, stage: Stage, job: Raw, outcome: Outcome, width: int) -> None:

@@ -87,7 +87,8 @@ class Outcome:
         confirmed: Whether the server confirmed that the Job is in the state that was observed.
         wrote_status: Whether the status of the Job was written.
         trouble: What the server refused.
-        over_quota: Tasks whose pods a quota refuses, and Jobs that are refused; others are created all the same.
+        over_quota: Tasks whose pods a quota refuses.
+        refused: Why a Job cannot be created; the others of the stage are created all the same.
         broken: Whether the server could not be reached.
         busy: Seconds for which the server, which has too many requests, wants none; None if it has not.
     """
@@ -100,13 +101,14 @@ class Outcome:
     wrote_status: bool = False
     trouble: Trouble | None = None
     over_quota: dict[str, Trouble] = field(default_factory=dict)
+    refused: Trouble | None = None
     broken: bool = False
     busy: float | None = None
 
     @property
     def complete(self) -> bool:
         """Whether every step was carried out."""
-        return self.goes_on and not self.over_quota
+        return self.goes_on and not self.over_quota and self.refused is None
 
     @property
     def goes_on(self) -> bool:
@@ -266,8 +268,10 @@ class StepSender:
             if any(cause.get("reason") == NAMESPACE_TERMINATING for cause in error.causes):
                 reason = NAMESPACE_TERMINATING
             trouble = Trouble(reason, f"cannot {verb} {kind.kind}: {error.message}")
-            if task and (kind == JOB or (isinstance(error, Forbidden) and QUOTA in error.message)):
+            if task and isinstance(error, Forbidden) and QUOTA in error.message:
                 outcome.over_quota.setdefault(task, trouble)
+            elif verb == "create" and kind == JOB:
+                outcome.refused = outcome.refused or trouble
             else:
                 outcome.trouble = trouble
             result = "refused"
@@ -358,9 +362,7 @@ def _is_watched(kind: Kind) -> bool:
 
 
 def _task_of(step: CreateObject) -> str:
-    """Task of a pod that is to be created, and the name of a Job; empty for other kinds."""
-    if step.kind == JOB:
-        return step.name
+    """Task of a pod that is to be created; empty for other kinds."""
     if step.kind != POD:
         return ""
     return str((step.manifest["metadata"].get("annotations") or {}).get(keys.TASK_SPEC, ""))

@@ -145,14 +145,19 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         picture = self._caches.picture(unit)
         if picture.group is None and finds:
             picture = Picture(unit, picture.pods, picture.owner, finds[0])
-        return plan_group(picture, self._has_group(key[0]), inherit=self._inherit)
+        return plan_group(
+            picture,
+            self._has_group(key[0]),
+            inherit=self._inherit,
+            was_refused=key in self._refused,
+        )
 
     def forget(self, key: UnitKey) -> None:
         """A unit is gone."""
         self._refused.pop(key, None)
 
     def carried_out(self, key: UnitKey, outcome: Outcome) -> None:
-        """Remember what was refused, for it may be accepted when a queue opens."""
+        """Remember what was refused: it may be accepted when a queue opens, and must hold up nothing else."""
         if outcome.trouble is not None:
             self._refused[key] = None
         else:

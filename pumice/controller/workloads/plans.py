@@ -50,13 +50,20 @@ class Picture:
     group: Raw | None = None
 
 
-def plan_group(picture: Picture, exists: Callable[[str], bool], *, inherit: bool = True) -> Plan:
+def plan_group(
+    picture: Picture,
+    exists: Callable[[str], bool],
+    *,
+    inherit: bool = True,
+    was_refused: bool = False,
+) -> Plan:
     """The plan that gives the pods of a unit their PodGroup.
 
     Args:
         picture: What there is.
         exists: Whether the namespace has a PodGroup of a name.
         inherit: Whether annotations of the owner count.
+        was_refused: Whether the last plan was refused in part. A change of the group that is refused holds up no pods.
     """
     unit, owner, group = picture.unit, picture.owner, picture.group
     if unit.is_watched and owner is None:
@@ -79,7 +86,11 @@ def plan_group(picture: Picture, exists: Callable[[str], bool], *, inherit: bool
     else:
         message = f"PodGroup {unit.group_name} belongs to {described(group)}; delete it, so that it can be made for these pods"
         return Plan.of([RecordEvent("Warning", "NameConflict", message)])
-    joining = [_join(unit, pod) for pod in members if group_named_by(pod) != unit.group_name]
+    joining: list[Step] = [
+        _join(unit, pod) for pod in members if group_named_by(pod) != unit.group_name
+    ]
+    if was_refused and group is not None:
+        return Plan.of(target.events, joining, head)
     return Plan.of(target.events, head, joining)
 
 

@@ -16,11 +16,13 @@ from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back
 from pumice.scheduler.arguments import Argument, Arguments
 from pumice.scheduler.board import NOWHERE
+from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import READY, Status, Task
+from pumice.scheduler.outcomes import Outcome
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
@@ -80,12 +82,14 @@ def admitted(session: Session, job: Job) -> Queue | None:
         return None
     if session.is_pending(job) and "enqueue" in session.view.actions:
         return None
+    queue = session.queue_of(job)
+    if queue is None:
+        return None
     invalid = session.why_invalid(job)
     if invalid is not None:
         session.outcome(job).refusal = invalid
         return None
-    queue = session.queue_of(job)
-    if queue is not None and session.is_pending(job):
+    if session.is_pending(job):
         session.enter(job)
     return queue
 
@@ -155,10 +159,18 @@ class _Tasks:
 
     __slots__ = ("_deferred", "_is_last_round", "_is_moving", "_job", "_key", "_placed", "_tasks")
 
-    def __init__(self, session: Session, job: Job, tasks: Iterable[Task]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        job: Job,
+        tasks: Iterable[Task],
+        first: Callable[[Task], float] | None = None,
+    ) -> None:
+        """Put pods in the order of plugins, or by a key of their own before that."""
         self._job = job
-        self._key = session.task_key
-        self._is_moving = session.extensions.moving_task_order
+        own = session.task_key
+        self._key = own if first is None else lambda task: (first(task), *own(task))
+        self._is_moving = session.extensions.moving_task_order and first is None
         self._tasks = sorted(tasks, key=self._key, reverse=True)
         self._deferred: list[Task] = []
         self._is_last_round = False
@@ -207,9 +219,58 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
+    if _fill(session, queue, job, tasks, statement, outcome):
+        session.commit(statement)
+        _open_gates(session, queue, job)
+        return True
+    if session.is_pipelined(job):
+        session.keep(statement)
+        # What it keeps is only its own in this session, so that it must be tried in each.
+        outcome.may_change, outcome.is_over_share = True, False
+    else:
+        outcome.schedulable = len(statement.placements)
+        statement.discard()
+        if outcome.failed is not None:
+            outcome.shortage = _shortage(session, job, outcome.failed[0].shape)
+            if _fits_largest_first(session, queue, job, statement, outcome):
+                return False
+        _open_gates(session, queue, job)
+    return False
+
+
+def _fits_largest_first(
+    session: Session, queue: Queue, job: Job, statement: Statement, outcome: Outcome
+) -> bool:
+    """Place a gang that has just failed with its largest pods first, which leaves less room that is too small for them.
+
+    Only a gang that needs all its pods, so that their order does not decide which of them are placed; and only where the
+    nodes have room enough for each of its shapes alone.
+    """
+    tasks = list(_candidates(session, job))
+    shapes = {task.shape.number for task in tasks}
+    backfilled = job.pending_empty if session.view.backfills else 0
+    is_whole = job.min_member - job.ready - backfilled == len(tasks)
+    if len(shapes) < 2 or not is_whole or outcome.refused is not None:
+        return False
+    if outcome.shortage is None or outcome.shortage.required:
+        return False
+    share = DominantShare(session.view.total())
+    largest = _Tasks(session, job, tasks, lambda task: -share.of(task.shape.vector))
+    again = Outcome()
+    if not _fill(session, queue, job, largest, statement, again):
+        statement.discard()
+        return False
+    session.outcomes[job.key] = again
+    session.commit(statement)
+    return True
+
+
+def _fill(
+    session: Session, queue: Queue, job: Job, tasks: _Tasks, statement: Statement, outcome: Outcome
+) -> bool:
+    """Place or promise pods until the job is ready or cannot become so; whether it is ready."""
     failed_roles: set[str] = set()
     failed: set[Hashable] = set()
-    is_ready = False
     while tasks:
         task = tasks.pop()
         session.decided += 1
@@ -235,24 +296,9 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
                 break
             continue
         tasks.placed()
-        is_ready = session.is_ready(job)
-        if is_ready:
-            break
-    if is_ready or session.is_ready(job):
-        session.commit(statement)
-        _open_gates(session, queue, job)
-        return True
-    if session.is_pipelined(job):
-        session.keep(statement)
-        # What it keeps is only its own in this session, so that it must be tried in each.
-        outcome.may_change, outcome.is_over_share = True, False
-    else:
-        outcome.schedulable = len(statement.placements)
-        statement.discard()
-        if outcome.failed is not None:
-            outcome.shortage = _shortage(session, job, outcome.failed[0].shape)
-        _open_gates(session, queue, job)
-    return False
+        if session.is_ready(job):
+            return True
+    return session.is_ready(job)
 
 
 def _open_gates(session: Session, queue: Queue, job: Job) -> None:

@@ -21,6 +21,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.limits import weight_of
 from pumice.scheduler.view import SessionView
 
 __all__ = ["ShareTree"]
@@ -127,7 +128,7 @@ class ShareTree:
             weights = [_weight(each) for each in stated]
         else:
             names = above[1:] if above[0] == keys.ROOT_QUEUE else above
-            weights = [float(session.queues[each].spec.weight or 1) for each in names]
+            weights = [float(weight_of(session.queues[each]) or 1) for each in names]
         node, path = self._root, []
         for place, name in enumerate(names):
             weight = weights[place] if place < len(weights) else 1.0

@@ -10,10 +10,19 @@ from pumice.api.queues import Queue
 from pumice.api.requests import Amounts
 from pumice.scheduler.model.axis import Axis, Bools, Ints, in_units
 
-__all__ = ["UNLIMITED", "QueueAmounts", "QueueLimits"]
+__all__ = ["MAX_WEIGHT", "UNLIMITED", "QueueAmounts", "QueueLimits", "weight_of"]
 
 UNLIMITED = 1 << 62
 """What stands in the column of a resource that is not limited."""
+
+MAX_WEIGHT = 65535
+"""The largest weight that admission allows."""
+
+
+def weight_of(queue: Queue) -> int:
+    """Weight of a queue, 1 where it has none; one that admission would have refused counts as the nearest possible."""
+    weight = queue.spec.weight
+    return 1 if weight is None else min(max(weight, 0), MAX_WEIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ class QueueLimits:
         cls, queues: Sequence[Queue], amounts: Mapping[str, QueueAmounts], axis: Axis
     ) -> "QueueLimits":
         """Put queues into columns; resources that no node and no pod has named are left out."""
-        weights = [1 if queue.spec.weight is None else queue.spec.weight for queue in queues]
+        weights = [weight_of(queue) for queue in queues]
         shape = (len(queues), len(axis))
         columns = (np.full(shape, UNLIMITED), np.zeros(shape), np.zeros(shape))
         capability, deserved, guarantee = (each.astype(np.int64) for each in columns)

@@ -84,8 +84,8 @@ class Proportion:
         self._entered: Ints = np.zeros_like(self._ceilings)
         weights = limits.weights.astype(np.float64)[:, np.newaxis]
         parts = rest * weights / max(float(limits.weights[takes_part].sum()), 1.0) + guarantee
-        rights = np.minimum(np.maximum(np.floor(parts).astype(np.int64), whole), self._ceilings)
-        self._rights: Ints = rights
+        parts = np.floor(np.minimum(parts, self._ceilings)).astype(np.int64)
+        self._rights: Ints = np.minimum(np.maximum(parts, whole), self._ceilings)
         self._limits: list[list[int]] = self._whole.tolist()
         self._parts = [_parts(row.tolist()) for row in self.deserved]
         self._session.publish("deserved", self.deserved)

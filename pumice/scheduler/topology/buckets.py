@@ -42,11 +42,6 @@ class Bucket:
     weight: float = 0.0
     size: int = 0
 
-    @property
-    def on_node(self) -> Counter[str]:
-        """Pods with a place, by node."""
-        return Counter({node: roles.total() for node, roles in self.placed.items()})
-
 
 Mix = tuple[tuple[str, int], ...]
 """Tasks in a bucket, each with the number of its pods."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pumice.api import keys
 from pumice.api.jobflows import job_name
 from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
 from pumice.cluster.client import Client
@@ -121,6 +122,36 @@ async def test_a_job_that_is_refused_keeps_no_other_from_being_created(
     )
     assert phase(played) == "Running"
     assert "FailedCreate" in reasons(played)
+
+
+async def test_names_of_templates_may_have_dots(played: ControllerStage) -> None:
+    """Row JT-4 of the cases: what is before the first dot of the label is the namespace."""
+    made, other = job("x"), job("y")
+    made["metadata"]["labels"] = {keys.CREATED_BY_JOB_TEMPLATE: f"{played.namespace}.a.b"}
+    other["metadata"]["labels"] = {keys.CREATED_BY_JOB_TEMPLATE: "elsewhere.a.b"}
+    await create(played, template("a.b"), made, other)
+    await played.until(lambda: made_from(played, "a.b") == ["x"], "the list of the template")
+    await played.client.delete(JOB, "x", played.namespace)
+    await played.until(lambda: not made_from(played, "a.b"), "the list to be empty")
+
+
+async def test_a_job_flow_that_is_created_again_runs_its_own_jobs(played: ControllerStage) -> None:
+    """Row JF-22 of the cases: Jobs of the first JobFlow do not count, and are waited for."""
+    await create(played, template("a"), job_flow({"a": []}))
+    await played.until(lambda: phase(played) == "Succeed", "the JobFlow to succeed")
+    old = played.find(JOB, "f-a")
+    kept = old | {"metadata": old["metadata"] | {"finalizers": ["example.com/kept"]}}
+    played.store.update(kept)
+    await played.client.delete(JOB_FLOW, "f", played.namespace)
+    await played.until(lambda: not played.names(JOB_FLOW), "the JobFlow to go")
+    await create(played, job_flow({"a": []}))
+    await played.calm()
+    assert phase(played) == "Pending"
+    kept = played.find(JOB, "f-a")
+    kept["metadata"].pop("finalizers")
+    played.store.update(kept)
+    await played.until(lambda: phase(played) == "Succeed", "the JobFlow to succeed")
+    assert played.find(JOB, "f-a")["metadata"]["uid"] != old["metadata"]["uid"]
 
 
 async def test_phases_are_counted(cluster: EmbeddedCluster, client: Client) -> None:

@@ -17,7 +17,6 @@ from pumice.api.kinds import (
     Kind,
 )
 from pumice.cluster.client import Client
-from pumice.controller.loop import workloads
 from pumice.controller.workloads import plan_group
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
@@ -291,12 +290,25 @@ async def test_many_pods_that_come_one_by_one_are_few_passes(
         passes += 1
         return plan_group(*arguments, **named)
 
-    monkeypatch.setattr(workloads, "plan_group", counted)
+    monkeypatch.setattr("pumice.controller.loop.workloads.plan_group", counted)
     stage = ControllerStage(cluster, client)
     async with stage.controller(controllers=frozenset({"pg-controller"})):
         await web(client, replicas=600)
         await joined(stage)
     assert passes < 60  # 103 without a pause before each
+
+
+async def test_a_change_of_a_group_that_is_refused_holds_up_no_pods(
+    stage: ControllerStage, client: Client
+) -> None:
+    made = await web(client)
+    await joined(stage)
+    bad = {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "No Queue"}}}
+    await client.patch(REPLICA_SET, "web", "default", bad)
+    await stage.until(lambda: "FailedUpdate" in reasons(stage), "an event")
+    await make(client, POD, pod("web-2", made))
+    await joined(stage)
+    assert len(set(groups_of_pods(stage).values())) == 1
 
 
 async def test_a_group_that_was_refused_is_tried_again_when_a_queue_opens(

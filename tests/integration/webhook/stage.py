@@ -1,13 +1,12 @@
 """A real API server that asks a webhook about one namespace."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, VOLCANO
 from pumice.certs.keeper import Keeper
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
@@ -23,6 +22,17 @@ from tests.support.controlplane.cluster import ControlPlane
 __all__ = ["JudgedNamespace", "answering", "forget"]
 
 SETTINGS = AdmissionSettings()
+NAMES = {
+    name: kind
+    for kind in VOLCANO
+    for name in (
+        kind.resource,
+        f"{kind.kind.lower()}.{kind.group}",
+        kind.kind.lower(),
+        *kind.short_names,
+    )
+}
+"""Kinds by what kubectl accepts for them."""
 KINDS = {kind.kind: kind for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
 
 
@@ -38,9 +48,10 @@ class JudgedNamespace:
         """Run kubectl in the namespace; what it printed, errors included."""
         return await asyncio.to_thread(self._inside.kubectl, *arguments, obj=obj, check=check)
 
-    async def get(self, *arguments: str) -> Raw:
-        """An object, or a list, as it is stored."""
-        found: Raw = json.loads(await self.kubectl("get", *arguments, "-o", "json"))
+    async def get(self, kind: str, name: str) -> Raw:
+        """What `kubectl get KIND NAME -o json` shows of an object, without the 60 ms of processor time that it takes."""
+        found = await asyncio.to_thread(self._inside.get, NAMES[kind], name)
+        del found["metadata"]["managedFields"]
         return found
 
     async def refused(self, *arguments: str, obj: Raw | None = None) -> str:

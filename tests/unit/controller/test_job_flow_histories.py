@@ -6,7 +6,7 @@ Each Job is created once and not before its targets have completed, and in the e
 import copy
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 from pumice.controller.jobflows import awaits_end, plan_job_flow
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus
+from tests.kit.examples import examples
 
 Raw = dict[str, Any]
 
@@ -147,12 +148,5 @@ class History(RuleBasedStateMachine):
 
 
 def test_any_history() -> None:
-    run_state_machine_as_test(
-        History,
-        settings=settings(
-            max_examples=60,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    many = settings(examples(60, always_the_same=False), stateful_step_count=40)
+    run_state_machine_as_test(History, settings=many)

@@ -192,6 +192,14 @@ def test_the_history_of_a_job() -> None:
     assert [each["state"] for each in item["runningHistories"]] == ["Running"]
 
 
+def test_a_job_that_waited_before_it_ran_ended_when_it_completed() -> None:
+    state = {"phase": "Completed", "lastTransitionTime": "2027-01-15T07:10:00Z"}
+    about = {"status": {"state": state, "runningDuration": "2s"}}
+    flow = job_flow({"a": []})
+    (step,) = of(plan_job_flow(flow, [a_job("f-a", about)], {}, NOW), PatchStatus)
+    assert step.status["jobStatusList"][0]["endTimestamp"] == "2027-01-15T07:10:00Z"
+
+
 @pytest.mark.parametrize("case", table("controller/job-flow-patches"), ids=lambda case: case["id"])
 def test_patches_of_templates(case: Raw) -> None:
     spec, patch = case["spec"], case["patch"]

@@ -25,6 +25,7 @@ from pumice.controller.patches import changes
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RequeueAfter, UpdateObject
 from pumice.controller.queues import GroupCounts, ObservedQueue, climb, own_status, plan_queue
 from tests.kit.builders import pod_group, queue
+from tests.kit.examples import examples
 from tests.unit.controller.test_queues import a_command
 
 Raw = dict[str, Any]
@@ -209,9 +210,8 @@ class History(RuleBasedStateMachine):
 
 
 def test_any_history() -> None:
-    run_state_machine_as_test(
-        History, settings=settings(max_examples=150, stateful_step_count=25, deadline=None)
-    )
+    many = settings(examples(150, always_the_same=False), stateful_step_count=25)
+    run_state_machine_as_test(History, settings=many)
 
 
 @pytest.mark.parametrize("state", ["", *STATES, "Frozen"])

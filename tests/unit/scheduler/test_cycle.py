@@ -3,6 +3,8 @@
 from dataclasses import fields
 from typing import Any
 
+import pytest
+
 from pumice.scheduler import CycleResult, builtin_registry, load_config, run_cycle
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.registrar import Registrar
@@ -210,6 +212,37 @@ def test_a_queue_is_not_told_of_what_a_plugin_enforces() -> None:
     )
     messages = [event.message for event in scene.cycle().events]
     assert [message.partition(":")[0] for message in messages] == ["spec.deserved"]
+
+
+@pytest.mark.parametrize(("weight", "counts_as"), [(-5, 0), (2**63, 65535)])
+@pytest.mark.parametrize("annotations", [{}, {"volcano.sh/hierarchy": "root/team"}])
+def test_a_weight_that_admission_would_have_refused_is_told_and_counts_as_the_nearest(
+    weight: int, counts_as: int, annotations: dict[str, str]
+) -> None:
+    """With any configuration, and without a word of NumPy, which would fail the test as a warning."""
+    row = ["team", {"weight": weight, "annotations": annotations}]
+    for plugin in ("proportion", "capacity", {"drf": ["Hierarchy"]}):
+        cluster = WAITING | {"queues": [row, ["other"]]}
+        scene = Scene(cluster, load_config(config_text([["gang", plugin, "predicates"]])))
+        told = [each for each in scene.cycle().events if each.reason == "InvalidWeight"]
+        assert [(each.kind, each.name, each.message) for each in told] == [
+            (
+                "Queue",
+                "team",
+                f"spec.weight: counts as {counts_as}; must be between 1 and 65535",
+            )
+        ]
+        scene.state.set_queue(queue(["team", {"weight": weight, "reclaimable": False}]))
+        assert [each for each in scene.cycle().events if each.kind == "Queue"] == []
+
+
+def test_that_a_queue_does_not_exist_is_told_before_pods_that_are_missing() -> None:
+    cluster = {
+        "nodes": [["n1", 4, "8Gi"]],
+        "podgroups": [["ns", "g", "nowhere", 3, "Inqueue"]],
+        "pods": [["ns", "g-0", "", "Pending", 1, 0, "g"]],
+    }
+    assert Scene(cluster).cycle().pending["ns/g"].reason == "QueueNotFound"
 
 
 class _Silent:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler import CycleResult, builtin_registry, load_config
@@ -15,6 +15,7 @@ from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from tests.kit.examples import examples
 from tests.unit.scheduler.scenes import (
     NOW,
     Scene,
@@ -25,7 +26,6 @@ from tests.unit.scheduler.scenes import (
     queue,
     with_plugins,
 )
-from tests.unit.scheduler.test_properties import EXAMPLES
 from tests.unit.scheduler.test_rest import clusters
 
 Raw = dict[str, Any]
@@ -192,7 +192,7 @@ def _decided(result: CycleResult) -> Any:
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
-@settings(EXAMPLES, max_examples=150)
+@examples(60)
 @given(
     cluster=crowds(),
     events=st.lists(st.tuples(EVENTS, st.integers(0, 30)), min_size=2, max_size=8),

@@ -167,6 +167,38 @@ def test_a_discarded_statement_restores_every_bit(cluster: dict[str, Any]) -> No
     assert dump(scene.state) == before
 
 
+@EXAMPLES
+@given(
+    clusters(),
+    st.lists(st.tuples(st.sampled_from(("place", "evict", "save", "return")), st.integers(0, 50))),
+)
+def test_whatever_was_decided_a_savepoint_restores_every_bit(
+    cluster: dict[str, Any], steps: list[tuple[str, int]]
+) -> None:
+    """Decisions in any order, savepoints in between, and returns to any of those that still hold."""
+    scene = Scene(cluster)
+    session = open_session(scene)
+    statement = session.statement()
+    tasks, records = list(scene.state.tasks.values()), scene.state.nodes.order
+    saved = [(statement.savepoint(), dump(scene.state))]
+    for step, number in steps:
+        waiting = [task for task in tasks if task.status.name == "PENDING"]
+        placed = [task for task in tasks if task.row >= 0 and session.view.row_of(task.node) >= 0]
+        if step == "place" and waiting and records:
+            place = statement.pipeline if number % 2 else statement.allocate
+            place(waiting[number % len(waiting)], records[number % len(records)])
+        elif step == "evict" and placed:
+            statement.evict(placed[number % len(placed)])
+        elif step == "save":
+            saved.append((statement.savepoint(), dump(scene.state)))
+        elif step == "return":
+            del saved[number % len(saved) + 1 :]
+            statement.roll_back(saved[-1][0])
+            assert dump(scene.state) == saved[-1][1]
+    statement.discard()
+    assert dump(scene.state) == saved[0][1]
+
+
 def _facts(result: CycleResult) -> Any:
     return (
         sorted(result.binds.items()),

@@ -12,6 +12,7 @@ from pumice.api.quantities import parse_milli
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status, Task
 from pumice.scheduler.session import Session
+from pumice.scheduler.victims import allowed
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, config_text
@@ -440,6 +441,8 @@ def _answers(scene: Scene) -> tuple[list[str], dict[str, list[str]]]:
         if task.status is Status.PENDING and job.row >= 0:
             preemptor = preemptor_of(scene, task.key)
             offered = candidates_of(scene, preemptor)
-            victims[task.key] = may_go(offered, session.reclaimable(preemptor, offered))
+            victims[task.key] = may_go(
+                offered, allowed(session.extensions.reclaimable, preemptor, offered)
+            )
     queues = sorted(scene.state.queues.values(), key=session.queue_key)
     return [queue.metadata.name for queue in queues], victims

@@ -34,7 +34,7 @@ def _recount(scene: Scene) -> tuple[dict[str, Any], dict[str, str]]:
     return users, taken
 
 
-def _assert_counts_are_right(scene: Scene) -> None:
+def assert_counts_are_right(scene: Scene) -> None:
     claims = scene.state.claims
     users, taken = _recount(scene)
     _, was_taken, was_used, attached = claims.snapshot()
@@ -117,7 +117,7 @@ def test_a_statement_that_is_undone_gives_back_exactly(
             history.append(scene.state.claims.snapshot())
             act = statement.allocate if what == "place" else statement.pipeline
             act(task, scene.state.nodes.records[node])
-        _assert_counts_are_right(scene)
+        assert_counts_are_right(scene)
     statement.discard()
     assert scene.state.claims.snapshot() == before
     session.close()
@@ -175,7 +175,7 @@ def test_after_any_events_what_is_in_use_and_taken_equals_a_recount(
                 state.set_claim(msgspec.convert(raw, PersistentVolumeClaim))
             case "volume gone":
                 state.remove_volume(f"local-n{number}")
-        _assert_counts_are_right(scene)
+        assert_counts_are_right(scene)
 
 
 def _gang(count: int) -> dict[str, Any]:

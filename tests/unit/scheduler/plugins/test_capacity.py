@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pumice.scheduler.victims import allowed
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates_of, may_go, preemptor_of
@@ -53,7 +54,10 @@ def test_what_may_be_taken_back(case: dict[str, Any]) -> None:
         assert (refusal is None) is case["takes_back"], refusal
     if "may_go" in case:
         found = candidates_of(scene, preemptor)
-        assert may_go(found, session.reclaimable(preemptor, found)) == case["may_go"]
+        assert (
+            may_go(found, allowed(session.extensions.reclaimable, preemptor, found))
+            == case["may_go"]
+        )
     if "order" in case:
         queues = [scene.state.queues[name] for name in sorted(case["order"], reverse=True)]
         queues.sort(key=lambda queue: session.victim_queue_key(queue, preemptor.queue))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
+from pumice.scheduler.victims import allowed
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, case_id, conf, config_text, load_cases
 from tests.unit.scheduler.victims import candidates, candidates_of, may_go, preemptor_of
@@ -58,7 +59,7 @@ def test_pods_of_larger_jobs_may_go(case: dict[str, Any]) -> None:
     scene = Scene(cluster, config_text([["drf"]]))
     session = open_session(scene)
     found = candidates(scene, [scene.state.tasks[f"ns/{name}"] for name in case["offered"]])
-    mask = session.preemptable(preemptor_of(scene, "ns/new-1"), found)
+    mask = allowed(session.extensions.preemptable, preemptor_of(scene, "ns/new-1"), found)
     assert may_go(found, mask) == case["may_go"]
 
 
@@ -106,7 +107,10 @@ def test_pods_of_queues_with_larger_shares_may_go(case: dict[str, Any]) -> None:
     preemptor = preemptor_of(scene, "ns/new-0")
     found = candidates_of(scene, preemptor)
     before = session.queue_key(preemptor.queue)
-    assert len(may_go(found, session.reclaimable(preemptor, found))) == case["may_go"]
+    assert (
+        len(may_go(found, allowed(session.extensions.reclaimable, preemptor, found)))
+        == case["may_go"]
+    )
     assert session.queue_key(preemptor.queue) == before
 
 

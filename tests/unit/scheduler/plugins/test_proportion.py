@@ -8,6 +8,7 @@ import pytest
 from pumice.api.quantities import QuantityError
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.session import Session
+from pumice.scheduler.victims import allowed
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenes import Scene, config_text, queue
 
@@ -70,7 +71,12 @@ def test_victims_are_pods_of_queues_above_what_they_deserve_until_they_are_not()
         np.array([0, 0, 0, 0]),
     )
     preemptor = Preemptor(state.tasks["c1/preemptor1"], state.jobs["c1/pg3"], state.queues["q3"])
-    assert session.reclaimable(preemptor, candidates).tolist() == [True, False, True, False]
+    assert allowed(session.extensions.reclaimable, preemptor, candidates).tolist() == [
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_an_amount_that_cannot_be_read_leaves_the_queue_as_it_was() -> None:
