@@ -46,7 +46,7 @@ def render(
         bool, typer.Option("--show-secrets", help="Write the values of Secrets, too.")
     ] = False,
 ) -> None:
-    """Write every object that a Job, a JobFlow or a CronJob would become.
+    """Write what a Job, a JobFlow or a CronJob becomes.
 
     After admission: PodGroup, Service, ConfigMaps, NetworkPolicy, Secrets, and each pod with the edits
     of all plugins. A Job without a uid gets one of zeros, so that the same Job gives the same objects. Other objects in

@@ -92,7 +92,7 @@ def test_version(pumice: Pumice) -> None:
         (["simulate", "--state", "-", "--config", "no-such.conf"], "no-such.conf: no such file"),
         (
             ["explain", "node/x"],
-            "'node/x': expected job/NAME, queue/NAME, pod/NAME or jobflow/NAME",
+            "'node/x': expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME or cronjob/NAME",
         ),
         (["explain", "job/"], "expected job/NAME"),
         (["explain", "queue", "a", "b"], "'queue a b': expected job/NAME"),
