@@ -31,6 +31,7 @@ SLOW = (
     "tests/integration/certs/test_files.py",
     "tests/integration/certs/test_rotation.py",
     "tests/integration/cli/",
+    "tests/integration/controller/test_cronjobs_stopped.py",
     "tests/integration/controller/test_job_flows_stopped.py",
     "tests/integration/controller/test_hypernodes.py::test_whenever_the_controller_is_killed_the_end_is_the_same",
     "tests/integration/controller/test_queues.py::test_the_end_is_the_same_wherever_a_controller_dies",

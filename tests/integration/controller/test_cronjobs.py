@@ -1,21 +1,21 @@
-"""CronJobs on the embedded API server, and a controller that is killed at each write for them."""
+"""CronJobs on the embedded API server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from pumice.api import keys
 from pumice.api.kinds import CRON_JOB, EVENT, JOB, POD, Kind
 from pumice.api.meta import parse_time
 from pumice.cluster.client import Client
-from pumice.cluster.errors import NotFound
-from pumice.embedded import ApiStatusError, EmbeddedCluster
+from pumice.cluster.errors import Forbidden
+from pumice.controller.loop.cronjobs import local_time_zone
+from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
-from tests.integration.controller.test_stopped import MortalClient
 from tests.kit.builders import task
 
 Raw = dict[str, Any]
@@ -132,112 +132,55 @@ async def test_what_can_never_run_is_reported_once(
     assert (event["count"], event["type"]) == (1, "Warning")
 
 
-POLICIES = ("Forbid", "Replace")
-PERIOD = 20
-"""Seconds between runs: time that is idle passes quickly, and a busy machine is not that busy."""
+class Refusing(Client):
+    """Sees every Job refused until it is told otherwise."""
+
+    refuses = True
+    refused = 0
+
+    async def create(self, kind: Kind, *args: Any, **named: Any) -> Raw:
+        if kind == JOB and self.refuses:
+            self.refused += 1
+            raise Forbidden(403, "Forbidden", "not today")
+        return await super().create(kind, *args, **named)
 
 
-class MortalForCronJobs(MortalClient):
-    """Counts only what is written for CronJobs: to them, and Jobs that are created and deleted."""
-
-    async def _mortal(self, kind: Kind, write: Callable[[], Awaitable[Raw]]) -> Raw:
-        return await super()._mortal(kind, write) if kind in (CRON_JOB, JOB) else await write()
-
-    async def patch(self, kind: Kind, *args: Any, **named: Any) -> Raw:
-        if kind == JOB:  # its status, by the controller of Jobs
-            return await Client.patch(self, kind, *args, **named)
-        return await super().patch(kind, *args, **named)
-
-
-@asynccontextmanager
-async def playing(stage: ControllerStage) -> AsyncIterator[None]:
-    """Admit every group and bind every pod, also while Jobs are deleted."""
-
-    async def play() -> None:
-        while True:
-            with suppress(NotFound, ApiStatusError):
-                await stage.schedule_once()
-            await asyncio.sleep(0.2)
-
-    player = asyncio.create_task(play())
-    try:
-        yield
-    finally:
-        player.cancel()
-        await asyncio.gather(player, return_exceptions=True)
-
-
-class Creations:
-    """How often Jobs of a namespace were created, by name."""
-
-    def __init__(self, client: Client, namespace: str) -> None:
-        self.counts: dict[str, int] = {}
-        self._client, self._namespace = client, namespace
-
-    async def follow(self, version: str) -> None:
-        watched = self._client.watch(JOB, self._namespace, resource_version=version)
-        async for event, job in watched:
-            if event == "ADDED":
-                name = msgspec.json.decode(job)["metadata"]["name"]
-                self.counts[name] = self.counts.get(name, 0) + 1
-
-
-async def tell(
-    cluster: EmbeddedCluster, namespace: str, policy: str, last: int | None, after: bool
-) -> tuple[dict[str, int], float, MortalClient]:
-    """Two runs of a CronJob; how often each Job was created, when counting began, and the client that may die."""
-    head = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    cluster.store.create(head)
-    runs = "" if policy == "Replace" else "1ms"
-    manifest = cron_job(f"@every {PERIOD}s", runs=runs, concurrencyPolicy=policy)
-    manifest["spec"]["successfulJobsHistoryLimit"] = 0
-    manifest["spec"]["jobTemplate"]["spec"]["ttlSecondsAfterFinished"] = 1
+async def test_a_job_that_is_refused_is_tried_again(cluster: EmbeddedCluster) -> None:
+    """At the next instant at the latest, however often it was refused before."""
     async with (
         Client.connect(server=cluster.url) as client,
-        MortalForCronJobs.connect(server=cluster.url) as mortal,
+        Refusing.connect(server=cluster.url) as refusing,
     ):
-        assert isinstance(mortal, MortalForCronJobs)
-        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
-        stage = ControllerStage(cluster, client, namespace)
-        made = await submit(stage, manifest)
-        begun = parse_time(made["metadata"]["creationTimestamp"])
-        assert begun is not None
-        creations = Creations(client, namespace)
-        counting = asyncio.create_task(creations.follow(made["metadata"]["resourceVersion"]))
-
-        def over() -> bool:
-            """Two runs were made and noted, and what they left was removed."""
-            noted = parse_time(status(stage).get("lastScheduleTime"))
-            left = 1 if policy == "Replace" else 0
-            return (
-                noted == begun + 2 * PERIOD
-                and len(status(stage).get("active", ())) == left
-                and len(stage.names(JOB)) == left
-            )
-
-        try:
-            async with playing(stage):
-                async with stage.controller(mortal):
-                    await stage.until(lambda: mortal.dead.is_set() or over(), "two runs")
-                async with stage.controller():
-                    await stage.until(over, "two runs with the next controller")
-        finally:
-            counting.cancel()
-            await asyncio.gather(counting, return_exceptions=True)
-        return creations.counts, begun, mortal
+        assert isinstance(refusing, Refusing)
+        stage = ControllerStage(cluster, client)
+        async with stage.controller(refusing):
+            await submit(stage, cron_job("@every 5s"))
+            await stage.until(lambda: "FailedCreate" in reasons(stage), "an event")
+            await stage.until(lambda: refusing.refused >= 12, "attempts")
+            refusing.refuses = False
+            await stage.until(lambda: stage.names(JOB), "a Job")
+            await stage.until(lambda: "SuccessfulCreate" in reasons(stage), "an event")
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("policy", POLICIES)
-async def test_no_run_is_lost_or_doubled(
-    cluster: EmbeddedCluster, policy: str, after: bool
+@pytest.mark.parametrize(
+    ("name", "file", "zone"),
+    [
+        ("Europe/Oslo", "", "Europe/Oslo"),
+        (":Europe/Oslo", "", "Europe/Oslo"),
+        ("", "", "UTC"),
+        ("No/Where", "", "UTC"),
+        (None, "Asia/Tokyo", "+09:00"),
+        (None, "", "UTC"),
+    ],
+)
+def test_the_time_zone_of_the_process(
+    name: str | None, file: str, zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whenever the controller dies, each run has one Job, also if Jobs are deleted as soon as they have ended."""
-    _, _, calm = await tell(cluster, "undisturbed", policy, None, after)
-    assert calm.writes >= 5
-    told = await asyncio.gather(
-        *(tell(cluster, f"killed-{number}", policy, number, after) for number in range(calm.writes))
-    )
-    for number, (created, begun, _) in enumerate(told):
-        wanted = {f"c-{int(begun) + PERIOD * run}": 1 for run in (1, 2)}
-        assert created == wanted, f"killed at write {number}"
+    monkeypatch.delenv("TZ", raising=False)
+    local = tmp_path / "localtime"
+    if file:
+        data = resources.files("tzdata").joinpath("zoneinfo", *file.split("/")).read_bytes()
+        local.write_bytes(data)
+    found = local_time_zone(name, local)
+    shown = datetime(2026, 1, 1, tzinfo=found)
+    assert zone in (str(found), shown.isoformat()[-6:])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pumice.api import keys
-from pumice.api.kinds import CONFIG_MAP, EVENT, JOB, POD
+from pumice.api.kinds import CONFIG_MAP, EVENT, JOB, NAMESPACE, POD
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.execution import Executor
@@ -179,6 +179,18 @@ async def test_a_refusal_is_kept_for_the_user(hands: Hands) -> None:
     assert outcome.trouble.reason == "FailedCreate"
     assert outcome.trouble.message.startswith("cannot create ConfigMap: ")
     assert not outcome.broken
+
+
+async def test_a_namespace_that_is_being_deleted_is_named_as_the_reason(
+    cluster: EmbeddedCluster, hands: Hands
+) -> None:
+    held = {"name": "going", "finalizers": ["example.com/held"]}
+    cluster.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": held})
+    cluster.store.delete(NAMESPACE, "going")
+    there = MAP | {"metadata": {"name": "map", "namespace": "going"}}
+    outcome = await hands.do([CreateObject(CONFIG_MAP, there)])
+    assert outcome.trouble is not None
+    assert outcome.trouble.reason == "NamespaceTerminating"
 
 
 async def test_a_server_that_does_not_answer_is_no_trouble_of_the_job(hands: Hands) -> None:
