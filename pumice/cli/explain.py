@@ -25,6 +25,7 @@ EXAMPLES = (
     "pumice explain queue research",
     "pumice explain pod mnist-worker-0 --watch",
     "pumice explain jobflow nightly",
+    "pumice explain cronjob backup",
     "pumice explain -A",
 )
 
@@ -33,10 +34,11 @@ _WORDS = {
     "queue": ("queue", "queues", "q", "queues.scheduling.volcano.sh"),
     "pod": ("pod", "pods", "po"),
     "jobflow": ("jobflow", "jobflows", "jf", "jobflows.flow.volcano.sh"),
+    "cronjob": ("cronjob", "cronjobs", "cronvcjob", "cronvj", "cronjobs.batch.volcano.sh"),
 }
 """What may stand before the name."""
 
-_EXPECTED = "expected job/NAME, queue/NAME, pod/NAME or jobflow/NAME"
+_EXPECTED = "expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME or cronjob/NAME"
 
 Target = tuple[str, str]
 
@@ -45,7 +47,7 @@ def explain(
     target: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[job|queue|pod|jobflow NAME]",
+            metavar="[job|queue|pod|jobflow|cronjob NAME]",
             help="What to explain, also as KIND/NAME; a name alone is a Job. Without it, all gangs that wait.",
             show_default=False,
         ),
@@ -81,7 +83,7 @@ def explain(
     """Say why a live Job, gang or pod waits, or what a queue holds.
 
     For a queue: what it holds and asks for by resource, and which gangs wait in it, in order. For a Job or pod: one sentence first, then numbers and what would be enough, computed by a scheduling cycle on what you may read; then
-    PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. What you may not read is named. Exit code 0, also when it waits.
+    PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. For a CronJob: why the last run has no Job, and the next runs. What you may not read is named. Exit code 0, also when it waits.
     """
     import asyncio
 
@@ -155,19 +157,22 @@ class _Run:
         import msgspec
 
         from pumice.api.jobs import Job
-        from pumice.api.kinds import JOB, JOB_FLOW, POD, QUEUE
+        from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
         from pumice.api.pods import Pod
         from pumice.api.queues import Queue
-        from pumice.cli import accounts, flows
+        from pumice.cli import accounts, crons, flows
         from pumice.cli.observed import observe
 
         kind, name = self._target or ("", "")
         raw: Any = None
         if kind:
-            resource = {"job": JOB, "pod": POD, "queue": QUEUE, "jobflow": JOB_FLOW}[kind]
-            raw = await _get(client, resource, name, where)
+            resources = {"job": JOB, "pod": POD, "queue": QUEUE}
+            resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
+            raw = await _get(client, resources[kind], name, where)
         if kind == "jobflow":
             return await flows.account(client, raw)
+        if kind == "cronjob":
+            return await crons.account(client, raw, time.time())
         seen = await observe(client, where)
         now, config = time.time(), self._config
         found: Any

@@ -13,7 +13,7 @@ _EVENTS = 10
 
 
 def text_of(account: Mapping[str, Any]) -> str:
-    """The account of a Job, a pod, a queue or a JobFlow."""
+    """The account of a Job, a pod, a queue, a JobFlow or a CronJob."""
     return "\n".join([paint(account["message"], "bold"), *_parts(account)])
 
 
@@ -59,6 +59,12 @@ def _parts(account: Mapping[str, Any]) -> Iterator[str]:
             (each["name"], each["job"], each["phase"] or "-", each["message"]) for each in flows
         ]
         yield "\n" + table(("flow", "job", "phase", "why"), rows)
+    if runs := account.get("nextRuns"):
+        yield plain(f"\nNext runs: {', '.join(runs)} ({account['timeZone']})")
+    if jobs := account.get("jobs"):
+        yield "\n" + table(
+            ("job", "phase"), [(each["name"], each["phase"] or "-") for each in jobs]
+        )
     pods = account.get("pods")
     if pods:
         rows = [(pod["name"], pod["phase"], pod["node"] or "-", _why(pod)) for pod in pods]

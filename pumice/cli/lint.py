@@ -56,13 +56,16 @@ def lint(
         others = [each for each in judged if of_object(each.object)]
         court = Court(chosen, read(state or (), may_be_empty=True), others, groups=groups)
         findings = [(each, _of_no_kind(each) or court.judge(each)) for each in judged]
+        coming = {each.identity: runs for each, found in findings if (runs := _next_runs(found))}
     if reading.problems and not reading.manifests:
         pass  # there is no result to show
     elif output is Format.JSON:
-        write_json([_as_json(each, found) for each, found in findings])
+        write_json([_as_json(each, found, coming.get(each.identity)) for each, found in findings])
     else:
         for each, found in findings:
             _write_text(each, placed(each), found)
+            if each.identity in coming:
+                write(f"  next runs: {coming[each.identity]}")
         _write_sum([found for _, found in findings])
     if reading.problems:
         sys.stdout.flush()
@@ -126,8 +129,22 @@ def _wants_plugins(manifest: Manifest) -> bool:
         return True  # which is told when it is judged
 
 
-def _as_json(manifest: Manifest, found: "Judgement") -> dict[str, Any]:
-    return {
+def _next_runs(found: "Judgement") -> str:
+    """What an admitted CronJob does next; empty for everything else."""
+    import time
+
+    from pumice.api.kinds import CRON_JOB, of_object
+
+    if not found.allowed or of_object(found.patched) != CRON_JOB:
+        return ""
+    from pumice.cli.crons import next_runs
+
+    return next_runs(found.patched, time.time())
+
+
+def _as_json(manifest: Manifest, found: "Judgement", runs: str | None) -> dict[str, Any]:
+    coming = {} if runs is None else {"nextRuns": runs}
+    return coming | {
         "object": manifest.identity,
         "allowed": found.allowed,
         "errors": [

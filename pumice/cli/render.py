@@ -46,7 +46,7 @@ def render(
         bool, typer.Option("--show-secrets", help="Write the values of Secrets, too.")
     ] = False,
 ) -> None:
-    """Write every object that a Job or a JobFlow would become.
+    """Write every object that a Job, a JobFlow or a CronJob would become.
 
     After admission: PodGroup, Service, ConfigMaps, NetworkPolicy, Secrets, and each pod with the edits
     of all plugins. A Job without a uid gets one of zeros, so that the same Job gives the same objects. Other objects in
@@ -54,12 +54,16 @@ def render(
     plugins wire as Volcano's do, too.
 
     An Indexed Job, a JobSet or a LeaderWorkerSet becomes what its plugins want and its pods as they wire them. A JobFlow
-    becomes its Jobs, made from the JobTemplates in the files or in --state; render these for what they become.
+    becomes its Jobs, made from the JobTemplates in the files or in --state; render these for what they become. A CronJob
+    becomes the Job of its next run, and what that becomes; a CronJob without a time zone is taken to be in UTC.
 
     Exit code 1: a Job is refused; nothing is written then.
     """
-    from pumice.api.kinds import JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, of_object
+    import time
+
+    from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, of_object
     from pumice.cli.court import Court, read_groups, read_settings
+    from pumice.cli.crons import next_of
     from pumice.cli.flows import jobs_of
 
     groups = read_groups(admission_conf)
@@ -68,8 +72,9 @@ def render(
     manifests = named(read(files))
     jobs = [each for each in manifests if of_object(each.object) in (JOB, *NATIVE)]
     job_flows = [each for each in manifests if of_object(each.object) == JOB_FLOW]
-    if not jobs and not job_flows:
-        raise exits.UserError(f"there is no Job in {', '.join(files)}, and no JobFlow")
+    cron_jobs = [each for each in manifests if of_object(each.object) == CRON_JOB]
+    if not jobs and not job_flows and not cron_jobs:
+        raise exits.UserError(f"there is no Job in {', '.join(files)}, and no JobFlow or CronJob")
     others = [each for each in manifests if each not in jobs]
     existing = read(state or (), may_be_empty=True)
     court = Court(chosen, existing, [*jobs, *others], groups=groups)
@@ -78,11 +83,19 @@ def render(
     made_by_flows = [jobs_of(each, templates, court) for each in job_flows]
     flowing = [job for made in made_by_flows for job in made or ()]
     flowed = _admitted(court, flowing)
-    if None in made_by_flows or len(admitted) < len(jobs) or len(flowed) < len(flowing):
+    made_by_cron_jobs = [next_of(each, court, time.time()) for each in cron_jobs]
+    due = _admitted(court, [each for each in made_by_cron_jobs if each is not None])
+    if (
+        len(due) < len(cron_jobs)
+        or None in made_by_flows
+        or len(admitted) < len(jobs)
+        or len(flowed) < len(flowing)
+    ):
         exits.finish(exits.REFUSED)
     priorities = _priorities([*existing, *others])
     rendered = [made for job in admitted for made in _objects(job, priorities, wiring)]
     rendered += flowed
+    rendered += [made for job in due for made in (job, *_objects(job, priorities, wiring))]
     shown = rendered if show_secrets else [_redacted(each) for each in rendered]
     if output is Form.JSON:
         write_json({"apiVersion": "v1", "kind": "List", "items": shown})

@@ -1,7 +1,8 @@
 """CronJobs: which Job is made when, and what is kept of those that have ended.
 
 `plan_cron_job` is a pure function of a CronJob, its Jobs and the moment. `timetable` reads schedule and time zone, `decision`
-says whether a run is due and what comes of it, `runs` knows the Jobs, `status` what is written. `loop.cronjobs` is the shell.
+says whether a run is due and what comes of it, `runs` knows the Jobs, `status` what is written, and
+`forecast` answers `pumice lint` and `pumice render`. `loop.cronjobs` is the shell.
 
 No run is lost or doubled when the process dies at any write. A Job is created before the run is noted in `lastScheduleTime`, and its
 name follows from the instant of the run. Every pass takes the latest instant of the Jobs that exist for the last run, and
@@ -9,18 +10,22 @@ writes it before it deletes a Job.
 """
 
 from pumice.controller.cronjobs.decision import Decision, decide
+from pumice.controller.cronjobs.forecast import Forecast, forecast, next_job
 from pumice.controller.cronjobs.planning import plan_cron_job
-from pumice.controller.cronjobs.runs import manifest
+from pumice.controller.cronjobs.runs import phase
 from pumice.controller.cronjobs.subject import Subject, read
 from pumice.controller.cronjobs.timetable import Timetable, TimetableError, read_timetable
 
 __all__ = [
     "Decision",
+    "Forecast",
     "Subject",
     "Timetable",
     "TimetableError",
     "decide",
-    "manifest",
+    "forecast",
+    "next_job",
+    "phase",
     "plan_cron_job",
     "read",
     "read_timetable",

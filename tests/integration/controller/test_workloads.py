@@ -18,6 +18,7 @@ from pumice.api.kinds import (
 )
 from pumice.cluster.client import Client
 from pumice.controller.loop import workloads
+from pumice.controller.workloads import plan_group
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_stopped import MortalClient
@@ -284,12 +285,11 @@ async def test_many_pods_that_come_one_by_one_are_few_passes(
     cluster: EmbeddedCluster, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = 0
-    original = workloads.plan_group
 
     def counted(*arguments: Any, **named: Any) -> Any:
         nonlocal passes
         passes += 1
-        return original(*arguments, **named)
+        return plan_group(*arguments, **named)
 
     monkeypatch.setattr(workloads, "plan_group", counted)
     stage = ControllerStage(cluster, client)

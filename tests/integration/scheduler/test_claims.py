@@ -271,7 +271,9 @@ async def test_pods_that_come_later_wait_for_the_claims_of_a_gang_that_is_not_co
         await stage.until(lambda: stage.nodes_of("train") == [*["node1"] * 3, "", "node1"])
 
 
-async def test_a_pod_that_is_replaced_meanwhile_takes_the_claims_over(stage: SchedulerStage) -> None:
+async def test_a_pod_that_is_replaced_meanwhile_takes_the_claims_over(
+    stage: SchedulerStage,
+) -> None:
     stage.cluster.add_node("node1", cpu="8")
     _class(stage, "made")
     _gang(stage, "made", 2)
