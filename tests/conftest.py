@@ -27,6 +27,7 @@ structlog.configure(
 SLOW = (
     "tests/docs/test_commands.py",
     "tests/docs/test_links.py",
+    "tests/docs/test_site.py::test_it_builds",
     "tests/fuzz/",
     "tests/integration/certs/test_files.py",
     "tests/integration/certs/test_rotation.py",
