@@ -37,10 +37,10 @@ A rule **refuses** the object or **warns** about it. The ones marked **stricter*
 
 The nearest word counts: that for the object's namespace, then that for the cluster, then `strict-upstream` (rules that are stricter than
 Volcano's only warn), then the rule's own. What is admitted with a warning and would be refused by the rule's own level stands, besides, in the audit
-annotation `tolerated`, in `pumice_admission_tolerated_total` and in the log: a rule that is set to `warn` shows whom it would hit before anybody is hit.
+annotation `tolerated`, in `pumice_admission_tolerated_total` and in the log: a rule that is set to `warn` shows which objects it would refuse before it refuses any.
 
 Three things cannot be set. What does not decode, or breaks the schema of its kind (codes that begin with `SCHEMA-`), is always refused; so is an
-object on which a rule fails by a defect of Pumice, because nobody has judged it; and the codes of job plugins that other packages bring are as strict as those make them.
+object on which a rule fails by a defect of Pumice, because it was not judged; and the codes of job plugins that other packages bring are as strict as those make them.
 """
 
 STRICTER = """\

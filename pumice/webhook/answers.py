@@ -31,8 +31,8 @@ class Answer(msgspec.Struct, frozen=True):
         codes: Rules that refused, each once.
         warned: Rules that warned, each once.
         tolerated: Those of them that refuse unless settings say otherwise.
-        missing_queues: Queues that were looked up in vain.
-        missing_owners: Owners of the pod that were looked up in vain.
+        missing_queues: Queues that were looked up and do not exist.
+        missing_owners: Owners of the pod that were looked up and do not exist.
         malformed: HTTP status when the question itself could not be understood, else 0.
         status: Code of the answer: 200 when the object is admitted, else why it is not.
         problem: Why the question could not be answered; empty when it was.

@@ -71,7 +71,7 @@ class Envelope(ApiStruct, Generic[T], frozen=True):
 
 
 class UnreadableError(ValueError):
-    """An object that is no JSON, or no UTF-8, in a place that nobody looked at before."""
+    """An object that is not JSON, or not UTF-8, in a place that was not read before."""
 
 
 Source = bytes | Request

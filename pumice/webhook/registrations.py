@@ -4,7 +4,7 @@ The server's routes, the chart's webhook configurations and the embedded API ser
 made of this table. It is laid out so that an outage stops as little as it can: only Pumice's own
 kinds wait for an answer, pods do not, and what no rule could refuse (an update that leaves the spec
 alone, an object that is going, a pod of another scheduler) is never asked about. Nor are nodes and
-Kubernetes' own housekeeping: a namespace can go, and what has lost its owner, while nobody answers.
+Kubernetes' own housekeeping: a namespace can go, and what has lost its owner, while the webhook is down.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class Registration:
         operations: When it is asked.
         conditions: Match conditions, by settings and resource groups.
         failure_policy: What the API server does without an answer.
-        lenient: Whether other operations are admitted, should somebody ask about them.
+        lenient: Whether other operations are admitted.
     """
 
     kind: Kind

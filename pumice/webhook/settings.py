@@ -165,7 +165,7 @@ def _set_level(values: dict[str, Any], name: str, level: str) -> None:
 def upstream() -> dict[str, Level]:
     """What `strict-upstream` means: rules that are stricter than Volcano's only warn.
 
-    Of rules that are stricter only in part, whoever finds something says so: `Case.report(…, stricter=)`.
+    Of rules that are stricter only in part, the caller says so: `Case.report(…, stricter=)`.
     """
     return dict.fromkeys((rule.code for rule in catalogue.ALL if rule.stricter), "warn")
 

@@ -15,7 +15,7 @@ from pumice.controller.plan import RecordEvent
 __all__ = ["Decision", "FindJob", "decide"]
 
 FindJob = Callable[[str], Raw | None]
-"""The Job of a name in the namespace of the CronJob, whoever owns it."""
+"""The Job of a name in the namespace of the CronJob, of any owner."""
 
 MANY = 100
 """Missed runs up to which nothing is said."""

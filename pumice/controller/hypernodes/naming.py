@@ -1,7 +1,7 @@
 """Names of discovered HyperNodes: `hypernode-<type>-tier<n>-<5 characters>`.
 
 The characters follow from the path of the domain, so that two passes that do not see each other's writes mean the same
-object, and a HyperNode that was deleted comes back by its name. One that exists keeps its name, whoever chose it.
+object, and a HyperNode that was deleted comes back by its name. One that exists keeps its name, also if Volcano chose it.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """What is to be done about a JobFlow: its Jobs created or removed, its status and events.
 
-The status is written before a Job is created or removed. So a Job is created only while nobody else has changed the JobFlow, and
+The status is written before a Job is created or removed. So a Job is created only if the JobFlow has not changed meanwhile, and
 what has ended is remembered before anything follows from it. Events report differences between the status as stored and as
 written; the Jobs that are created now are reported when they are first seen.
 """

@@ -165,7 +165,7 @@ def _status(seen: ObservedQueue, aim: _Aim) -> tuple[list[Step], float]:
 
 
 def _transition(seen: ObservedQueue, aim: _Aim, order: QueueOrder | None) -> list[RecordEvent]:
-    """What users are told of a change of state."""
+    """The events of a change of state."""
     before, after = seen.queue.status.state, aim.state
     if before == after or (before, after) == ("", "Open"):
         return []
@@ -189,7 +189,7 @@ def _transition(seen: ObservedQueue, aim: _Aim, order: QueueOrder | None) -> lis
 
 
 def _answer(seen: ObservedQueue, aim: _Aim, order: QueueOrder | None) -> list[RecordEvent]:
-    """What users are told of a Command, unless the change of state says it."""
+    """The events of a Command, unless the change of state has one."""
     if order is None:
         return []
     queue, above = seen.queue, closing_one(seen.above)

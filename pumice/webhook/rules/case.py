@@ -170,9 +170,9 @@ class Case(msgspec.Struct, eq=False):
         )
 
     def crashed(self, code: str, error: Exception) -> None:
-        """A rule raised: refuse under its code, rather than admit what nobody judged.
+        """A rule raised: refuse under its code, rather than admit what was not judged.
 
-        Settings have no say in it: checks judge by several rules, so nobody can tell which of them failed.
+        Settings have no say in it: checks judge by several rules, so it is unknown which of them failed.
         """
         self.crashes.append((code, error))
         message = (

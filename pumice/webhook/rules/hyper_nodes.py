@@ -29,7 +29,7 @@ HN_TIER = Rule(
 HN_SELECTOR = Rule(
     "HN-SELECTOR",
     "a member is selected in one way",
-    "By name, by a pattern and by labels at once, nobody can tell which counts.",
+    "By name, by a pattern and by labels at once, it is unknown which counts.",
     "selector: {exactMatch: {name: node-1}, regexMatch: {pattern: node-.*}}",
     reason="FieldValueForbidden",
 )
@@ -108,7 +108,7 @@ def _members(case: Case, hyper_node: HyperNode) -> None:
 class _Patterns:
     """The patterns of a HyperNode, of which only so many large ones are looked at.
 
-    A webhook that compiles for minutes answers nobody else, so this does not grow with the number of members.
+    A webhook that compiles for minutes blocks all other requests, so this does not grow with the number of members.
     Volcano sets no limit, and takes what is too large here.
     """
 

@@ -77,14 +77,14 @@ def _about_queues(
         Rule(
             f"{prefix}-QUEUE-MISSING",
             f"{named} exists",
-            "Nobody pays for the pods of a queue that does not exist; they would wait for ever.",
+            "No quota pays for the pods of a queue that does not exist; they would wait for ever.",
             "queue: reserch",
             reason="FieldValueNotFound",
         ),
         Rule(
             f"{prefix}-QUEUE-UNKNOWN",
             f"{named} is among the objects at hand",
-            "Without a cluster, or its state in files, nobody can tell whether the queue exists.",
+            "Without a cluster, or its state in files, it is unknown whether the queue exists.",
             "queue: research",
             reason="FieldValueNotFound",
             level="warn",

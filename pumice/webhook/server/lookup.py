@@ -3,7 +3,7 @@
 `kubectl apply` of a queue and its first Job in one go would otherwise be refused, because the watch is
 a moment behind; and the first pods of a Job follow it within milliseconds. Only a review that is denied
 for nothing but such a miss pays for it, with one look. What is admitted with a warning, or denied for
-something else as well, may so be told of a missing queue that has been there for a moment.
+something else as well, may so report as missing a queue that has been there for a moment.
 """
 
 import asyncio

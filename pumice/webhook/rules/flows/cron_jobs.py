@@ -34,7 +34,7 @@ CRON_NAME = Rule(
 CRON_SCHEDULE = Rule(
     "CRON-SCHEDULE",
     "the schedule is one",
-    "Nobody could tell when the Jobs are due.",
+    "It would be unknown when the Jobs are due.",
     "schedule: 0 20 * *",
 )
 CRON_SCHEDULE_ODD = Rule(
@@ -60,7 +60,7 @@ CRON_TZ = Rule(
 CRON_ZONE = Rule(
     "CRON-ZONE",
     "the time zone exists",
-    "Nobody could tell when the Jobs are due.",
+    "It would be unknown when the Jobs are due.",
     "timeZone: Amerrica/New_York",
 )
 CRON_SHORT = Rule(

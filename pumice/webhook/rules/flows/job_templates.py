@@ -43,7 +43,7 @@ _FOR_LATER = frozenset(rule.code for rule in (JOB.missing, JOB.not_open, JOB.not
 _COMPARING = frozenset(rule.code for rule in job_checks.RULES if rule.compares)
 _OF_THE_RUN = frozenset(("JOB-PODNAME", "JOB-PODNAME-INDEX"))
 """Rules about names that end in the moment of a run: the limit on a CronJob's own name, which is Kubernetes'
-for its CronJobs, leaves them too little room, so that whoever keeps to it is only warned."""
+for its CronJobs, leaves them too little room, so that names within it are only warned about."""
 
 _IN_MESSAGE = re.compile(r"\bspec\.(?=tasks|volumes|policies)")
 _NAME = "metadata.name"

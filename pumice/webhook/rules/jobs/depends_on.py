@@ -77,7 +77,7 @@ def cycle(edges: dict[str, list[str]]) -> Iterator[list[str]]:
     """Circles of a graph that have no node in common, in the order in which a search meets them.
 
     Of nodes that all lead to each other at least one circle is told, so that a graph without any has
-    none, and one that is mended circle by circle needs no round for each that was there. Takes time
+    none, and one that is corrected cycle by cycle needs no round for each that was there. Takes time
     by nodes and edges, however many circles there are.
 
     Every target of an edge is a node itself. Each node of a circle leads to the next, the last to the first.

@@ -49,14 +49,14 @@ JOB_TOO_MANY_PODS = Rule(
 JOB_TASK_MINAVAIL = Rule(
     "JOB-TASK-MINAVAIL",
     "minAvailable of a task is at most its replicas",
-    "The gang would wait for pods that nobody creates.",
+    "The gang would wait for pods that are never created.",
     "tasks: [{name: worker, replicas: 2, minAvailable: 3}]",
     compares=True,
 )
 JOB_MINAVAIL_TOTAL = Rule(
     "JOB-MINAVAIL-TOTAL",
     "minAvailable of a Job is at most the replicas of all its tasks",
-    "The gang would wait for pods that nobody creates.",
+    "The gang would wait for pods that are never created.",
     "minAvailable: 5, tasks: [{name: worker, replicas: 4}]",
     compares=True,
 )

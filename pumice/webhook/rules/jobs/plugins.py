@@ -28,7 +28,7 @@ JOB_PLUGIN = Rule(
 JOB_MPI_MASTER = Rule(
     "JOB-MPI-MASTER",
     "a Job with plugin mpi has the master task",
-    "Nobody would start the computation.",
+    "No pod would start the computation.",
     "plugins: {mpi: [--master=launcher]}, tasks: [{name: worker}]",
     reason="FieldValueNotFound",
     compares=True,
@@ -36,7 +36,7 @@ JOB_MPI_MASTER = Rule(
 JOB_RAY_HEAD = Rule(
     "JOB-RAY-HEAD",
     "a Job with plugin ray has the head task",
-    "The workers would have nobody to join; Volcano makes no pod of such a Job, and ends it.",
+    "The workers would have no master to join; Volcano makes no pod of such a Job, and ends it.",
     "plugins: {ray: [--head=leader]}, tasks: [{name: worker}]",
     reason="FieldValueNotFound",
     stricter=True,
@@ -122,7 +122,7 @@ JOB_PLUGIN_VARIABLE = Rule(
 JOB_PLUGIN_SECRET = Rule(
     "JOB-PLUGIN-SECRET",
     "keys are given by a Secret, both halves of a pair together, and are their user's alone",
-    "Whoever may read Jobs reads their arguments; half a pair opens nothing; and OpenSSH refuses a private key "
+    "Every user who may read Jobs reads their arguments; half a pair opens nothing; and OpenSSH refuses a private key "
     "of root's that an fsGroup may read.",
     'plugins: {ssh: ["--ssh-private-key=-----BEGIN …"]}',
     level="warn",

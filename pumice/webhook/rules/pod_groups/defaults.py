@@ -71,7 +71,7 @@ def _queue(case: Case, metadata: DraftGroupMeta, spec: PodGroupSpec, namespace: 
 
 
 def _is_chosen(metadata: DraftGroupMeta) -> bool:
-    """Whether whoever applied the manifest says that its queue is `default`."""
+    """Whether the applied manifest itself says that its queue is `default`."""
     if text := metadata.annotation(_LAST_APPLIED):
         try:
             applied = _applied.decode(text)

@@ -31,7 +31,7 @@ POD_JDB_FORM = Rule(
 POD_JDB_PERCENT = Rule(
     "POD-JDB-PERCENT",
     "a percentage is between 1% and 99%",
-    "0% forbids nothing; 100% lets nobody drain a node.",
+    "0% forbids nothing; with 100% no node can be drained.",
     "volcano.sh/jdb-max-unavailable: 100%",
 )
 POD_JDB_BOTH = Rule(

@@ -54,7 +54,7 @@ POD_PLUGINS_VOLCANO = Rule(
 POD_PLUGINS_DOUBT = Rule(
     "POD-PLUGINS-DOUBT",
     "the plugins of an Indexed Job, a JobSet or a LeaderWorkerSet can do what they are for",
-    "Its pods start, and probably wait for each other in vain; `pumice lint` and an event of the owner say so.",
+    "Its pods start, and probably wait for each other for ever; `pumice lint` and an event of the owner say so.",
     "completions: 4, parallelism: 2, annotations: {pumice.dev/plugins: pytorch}",
     level="warn",
 )

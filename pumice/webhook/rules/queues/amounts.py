@@ -31,7 +31,7 @@ __all__ = [
 Q_QUANTITY = Rule(
     "Q-QUANTITY",
     "amounts are quantities",
-    "Nobody can compare what cannot be read.",
+    "What cannot be read cannot be compared.",
     "capability: {memory: 10 GB}",
 )
 Q_NEG = Rule(

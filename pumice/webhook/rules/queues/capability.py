@@ -21,7 +21,7 @@ __all__ = ["Q_CAP_GT_ANCESTOR", "capability", "ruled"]
 Q_ROOT_LIMIT = Rule(
     "Q-ROOT-LIMIT",
     "what the queue root limits is limited for the queues below it",
-    "root stands for the whole cluster; what it does not have, nobody can get. Volcano does not look.",
+    "root stands for the whole cluster; what it does not have, no queue can get. Volcano does not look.",
     "capability: {cpu: 20}, where root has capability: {cpu: 10}",
     stricter=True,
     compares=True,

@@ -88,14 +88,14 @@ Q_DEL_CHILDREN = Rule(
 Q_DEL_PODS = Rule(
     "Q-DEL-PODS",
     "a queue whose pods hold resources is not deleted",
-    "Nobody would pay for them (setting `enable-queue-allocated-pods-check`).",
+    "No queue would pay for them (setting `enable-queue-allocated-pods-check`).",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
 )
 Q_DEL_RUNNING = Rule(
     "Q-DEL-RUNNING",
     "the pods of a queue that is deleted hold no resources",
-    "Nobody would pay for them; the setting makes Q-DEL-PODS of it.",
+    "No queue would pay for them; the setting makes Q-DEL-PODS of it.",
     "kubectl delete queue busy (without the setting `enable-queue-allocated-pods-check`)",
     reason="FieldValueForbidden",
     level="warn",
@@ -103,7 +103,7 @@ Q_DEL_RUNNING = Rule(
 Q_DEL_GROUPS = Rule(
     "Q-DEL-GROUPS",
     "a queue that is deleted holds no PodGroups that are not completed",
-    "Those that wait would wait for ever, and those that run would belong to nobody.",
+    "Those that wait would wait for ever, and those that run would belong to no queue.",
     "kubectl delete queue busy",
     reason="FieldValueForbidden",
     stricter=True,

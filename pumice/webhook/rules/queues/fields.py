@@ -56,7 +56,7 @@ def fields(case: Case, queue: Queue) -> None:
 Q_CLUSTER_NAME = Rule(
     "Q-CLUSTER-NAME",
     "a cluster in extendClusters has a name",
-    "Nobody could tell where its Jobs would go.",
+    "It would be unknown where its Jobs go.",
     "extendClusters: [{weight: 1}]",
     reason="FieldValueRequired",
     stricter=True,

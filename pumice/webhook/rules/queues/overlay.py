@@ -1,7 +1,7 @@
 """The tree of queues as it would be: a view with the queue under judgement laid over it.
 
 So a move is judged by where it leads, with all that is below the queue; nothing is counted twice; and
-a copy in the view that is a moment behind misleads nobody. No walk looks at a queue twice, so a circle
+a copy in the view that is a moment behind does no harm. No walk looks at a queue twice, so a circle
 that is already there ends it.
 """
 

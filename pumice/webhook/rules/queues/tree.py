@@ -44,7 +44,7 @@ Q_PARENT_MISSING = Rule(
 Q_PARENT_UNKNOWN = Rule(
     "Q-PARENT-UNKNOWN",
     "every queue above a queue is among the objects at hand",
-    "Without a cluster, or its state in files, nobody can tell whether the parent exists.",
+    "Without a cluster, or its state in files, it is unknown whether the parent exists.",
     "spec: {parent: department}",
     reason="FieldValueNotFound",
     level="warn",
@@ -52,7 +52,7 @@ Q_PARENT_UNKNOWN = Rule(
 Q_DEPTH = Rule(
     "Q-DEPTH",
     "queues are nested no deeper than `max-queue-depth`",
-    "Every level costs each scheduling cycle, and nobody oversees so many.",
+    "Every level costs each scheduling cycle, and so many cannot be overseen.",
     "a queue whose parent is on the deepest level allowed",
 )
 Q_DEPTH_BELOW = Rule(

@@ -1,6 +1,6 @@
 """What Kubernetes takes with a warning, and what it takes only with a feature that is off by default.
 
-The API server says so in a warning when somebody creates a pod; pods of a Job are made by a controller,
+The API server says so in a warning when a pod is created; pods of a Job are made by a controller,
 so Pumice says it when the Job is applied. Files that read a field say it; here is what several of them say.
 
 Source: the warnings that a Kubernetes API server of version 1.36 gives for pods, and what its OpenAPI

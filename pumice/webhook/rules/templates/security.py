@@ -56,7 +56,7 @@ TPL_HOST_PROCESS = Rule(
 TPL_HOST_USERS = Rule(
     "TPL-HOST-USERS",
     "with users of its own, a pod does not share the processes or the IPC of its node",
-    "What the node owns would belong to nobody in the pod.",
+    "What the node owns would have no owner in the pod.",
     "hostUsers: false, hostPID: true",
     reason="FieldValueForbidden",
 )

@@ -6,7 +6,7 @@ API server takes them: a null field is absent, a null in a list or a map is an e
 in order, as nearly all are, msgspec says: for each type of the table there is a struct, made when the first
 template comes, and a template is in order if it can be read as the root's.
 
-A field that is not known may be younger than this version and passes; it is only told of when its name is
+A field that is not known may be younger than this version and passes; it is only reported when its name is
 nearly that of another.
 """
 

@@ -42,14 +42,14 @@ TPL_VOLUME = refused(
 TPL_VOLUME_DUP = Rule(
     "TPL-VOLUME-DUP",
     "no two volumes of a pod have the same name",
-    "Nobody could tell which of them is mounted.",
+    "It would be unknown which of them is mounted.",
     "volumes: [{name: data, emptyDir: {}}, {name: data, emptyDir: {}}]",
     reason="FieldValueDuplicate",
 )
 TPL_VOLUME_SOURCES = Rule(
     "TPL-VOLUME-SOURCES",
     "a volume has one source",
-    "Nobody could tell which of them is meant.",
+    "It would be unknown which of them is meant.",
     "volumes: [{name: data, emptyDir: {}, configMap: {name: data}}]",
     reason="FieldValueForbidden",
 )
