@@ -25,6 +25,10 @@ from tests.integration.controller.test_stopped import MortalClient
 
 Raw = dict[str, Any]
 
+ALIVE = frozenset(
+    {"job-controller", "gc-controller", "jobflow-controller", "jobtemplate-controller"}
+)
+
 GONE_AT_ITS_END = {"a", "b"}
 FLOWS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"]}
 
@@ -83,12 +87,12 @@ async def run(
         )
         telling = asyncio.create_task(_to_the_end(stage, policy))
         try:
-            async with stage.controller(mortal):
+            async with stage.controller(mortal, controllers=ALIVE):
                 dying = asyncio.create_task(mortal.dead.wait())
                 await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
                 dying.cancel()
             if mortal.dead.is_set():
-                async with stage.controller():
+                async with stage.controller(controllers=ALIVE):
                     await telling
             await telling
         finally:

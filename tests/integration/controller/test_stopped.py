@@ -67,6 +67,8 @@ class MortalClient(Client):
         )
 
 
+ALIVE = frozenset({"job-controller", "gc-controller"})
+
 Story = Callable[[ControllerStage], Awaitable[None]]
 
 
@@ -147,12 +149,12 @@ async def _tell(
         playing = asyncio.create_task(stage.schedule())
         telling = asyncio.create_task(_to_the_end(stage, story))
         try:
-            async with stage.controller(mortal):
+            async with stage.controller(mortal, controllers=ALIVE):
                 dying = asyncio.create_task(mortal.dead.wait())
                 await asyncio.wait([telling, dying], return_when=asyncio.FIRST_COMPLETED)
                 dying.cancel()
             if mortal.dead.is_set():
-                async with stage.controller():
+                async with stage.controller(controllers=ALIVE):
                     await telling
             await telling
         finally:
