@@ -43,7 +43,7 @@ class WorkQueue(Generic[K]):
         self._working: set[K] = set()
         self._again: set[K] = set()
         self._failures: dict[K, int] = {}
-        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._timers: dict[K, tuple[float, asyncio.Handle]] = {}
         self._waiting: list[asyncio.Future[None]] = []
         self._idle = asyncio.Event()
         self._idle.set()
@@ -79,12 +79,13 @@ class WorkQueue(Generic[K]):
             self.add(key)
             return
         loop = asyncio.get_running_loop()
-        pending = self._timers.get(key)
-        if pending is not None:
-            if pending.when() <= loop.time() + seconds:
+        due = loop.time() + seconds
+        if key in self._timers:
+            pending, timer = self._timers[key]
+            if pending <= due:
                 return
-            pending.cancel()
-        self._timers[key] = loop.call_later(seconds, self._due, key)
+            timer.cancel()
+        self._timers[key] = due, loop.call_later(seconds, self._due, key)
 
     def retry(self, key: K) -> float:
         """Have a failed key worked on after its delay.
@@ -181,9 +182,9 @@ class WorkQueue(Generic[K]):
         self.add(key)
 
     def _cancel(self, key: K) -> None:
-        timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()
+        pending = self._timers.pop(key, None)
+        if pending is not None:
+            pending[1].cancel()
 
     def _wake(self) -> None:
         for waiter in self._waiting:

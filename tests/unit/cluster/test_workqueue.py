@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import uvloop
 
 from pumice.cluster.backoff import Backoff
 from pumice.cluster.workqueue import WorkQueue
@@ -165,3 +166,19 @@ async def test_a_handler_that_is_cancelled_from_inside_has_failed(queue: WorkQue
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
+
+
+def test_a_delay_that_the_loop_takes_for_none_can_be_followed_by_another() -> None:
+    """The loop uvloop rounds delays to milliseconds, and gives no timer for what it rounds to none."""
+
+    async def keys() -> list[str]:
+        queue: WorkQueue[str] = WorkQueue("test")
+        queue.add_after("a", 0.0001)
+        queue.add_after("a", 0.0)
+        queue.add_after("b", 0.0001)
+        queue.add_after("b", 5.0)
+        queue.add_after("c", 5.0)
+        queue.add_after("c", 0.0001)
+        return sorted([await asyncio.wait_for(queue.get(), 1.0) for _ in range(3)])
+
+    assert uvloop.run(keys()) == ["a", "b", "c"]
