@@ -110,6 +110,7 @@ async def dev_cluster(
         timings=timings,
         workloads=True,
         security=security,
+        records=True,
     )
     view.store = cluster.store
     for node in nodes:
