@@ -48,12 +48,23 @@ def test_a_kind_that_no_api_server_has_is_refused(
     assert (ran.code, ran.err) == (1, "")
     message = f'there is no kind "{version} {kind}" (did you mean "{meant}"?)'
     refused, good = ran.json
+    error = {
+        "code": "SCHEMA-KIND",
+        "path": path,
+        "message": message,
+        "level": "error",
+        "file": "-",
+        "line": 1,
+    }
     assert refused == {
         "object": f"{kind}/default/a",
         "allowed": False,
-        "errors": [{"code": "SCHEMA-KIND", "path": path, "message": message}],
+        "errors": [error],
         "warnings": [],
         "patched": manifest,
+        "file": "-",
+        "line": 1,
+        "problems": [error],
     }
     assert good["allowed"] is True
 
