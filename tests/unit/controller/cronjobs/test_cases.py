@@ -7,6 +7,7 @@ import pytest
 from pumice.api.occurrences import Occurrences
 from pumice.api.schedules import parse_schedule
 from pumice.api.time_zones import time_zone
+from pumice.controller.cronjobs import awaits_note
 from tests.kit.tables import table
 from tests.unit.controller.cronjobs.world import World, moment, name_of, utc
 
@@ -61,3 +62,12 @@ def test_instants(case: Raw) -> None:
         at = later
         due.append(utc(later))
     assert due == case["due"]
+
+
+@pytest.mark.parametrize("case", table("cronjobs/awaited"), ids=lambda case: case["id"])
+def test_which_jobs_stay_until_their_run_is_noted(case: Raw) -> None:
+    given = {key: case[key] for key in ("last", "leaving") if case.get(key)}
+    world = World(
+        given | {"jobs": {"J10:05": case.get("phase", "Completed")}, "steps": [{"now": "10:07"}]}
+    )
+    assert awaits_note(world.cron_job, world.jobs[name_of("J10:05")]) is case["awaited"]
