@@ -16,7 +16,7 @@ from aiohttp import web
 
 from pumice.api import kinds
 from pumice.embedded.access import Access
-from pumice.embedded.admission import Admission, AdmissionChain, Registration
+from pumice.embedded.admission import AdmissionChain, EmbeddedAdmission, EndpointRegistration
 from pumice.embedded.builtin import builtin_resources
 from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority
 from pumice.embedded.claims import SimulatedStorage
@@ -28,9 +28,9 @@ from pumice.embedded.metadata import Identities
 from pumice.embedded.nodes import NodeTimings, SimulatedNodes
 from pumice.embedded.objects import Objects
 from pumice.embedded.rendering import Renderer
-from pumice.embedded.resources import Registry
+from pumice.embedded.resources import ResourceRegistry
 from pumice.embedded.server import ApiServer, make_request
-from pumice.embedded.storage import Change, Obj, Storage
+from pumice.embedded.storage import Obj, Storage, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.tables import Tables
 from pumice.embedded.workloads import SimulatedWorkloads
@@ -91,8 +91,8 @@ class EmbeddedCluster:
         self,
         crds: Sequence[Obj] = (),
         *,
-        admission: Admission | None = None,
-        registrations: Sequence[Registration] = (),
+        admission: EmbeddedAdmission | None = None,
+        registrations: Sequence[EndpointRegistration] = (),
         exempt_namespaces: Sequence[str] = ("kube-system",),
         host: str = "127.0.0.1",
         port: int = 0,
@@ -109,7 +109,7 @@ class EmbeddedCluster:
         self._runner: web.ServerRunner | None = None
         self._work: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
-        self._registry = Registry(builtin_resources())
+        self._registry = ResourceRegistry(builtin_resources())
         storage = Storage(history)
         identities = Identities(clock, seed)
         chain = AdmissionChain(admission, registrations, identities, exempt_namespaces)
@@ -150,7 +150,7 @@ class EmbeddedCluster:
         for crd in crds:
             self.store.create(crd)
 
-    def _define(self, change: Change) -> None:
+    def _define(self, change: StoredWrite) -> None:
         """Serve what a CRD defines from the moment when it is written."""
         if change.resource != _CRDS:
             return

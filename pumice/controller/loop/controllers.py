@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from pumice.cluster.elected import ElectedWorker
-from pumice.controller.loop.caches import Caches, object_kinds
+from pumice.controller.loop.caches import ControllerCaches, object_kinds
 from pumice.controller.loop.cronjobs import CronJobCaches, CronJobTerm, local_time_zone
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.job_owners import JobOwners
@@ -13,7 +13,7 @@ from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.term import Term
+from pumice.controller.loop.term import JobTerm
 from pumice.controller.loop.watches import Watches
 from pumice.controller.loop.workloads import WorkloadCaches, WorkloadTerm
 from pumice.plugins import Registry
@@ -28,9 +28,9 @@ Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
 
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
-    caches = Caches(watches, wanted=object_kinds(secrets=settings.secrets))
+    caches = ControllerCaches(watches, wanted=object_kinds(secrets=settings.secrets))
     owners = JobOwners(watches)
-    return lambda worker: Term(worker, registry, caches, owners).run()
+    return lambda worker: JobTerm(worker, registry, caches, owners).run()
 
 
 def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:

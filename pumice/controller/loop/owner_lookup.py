@@ -15,7 +15,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.errors import ApiError, Forbidden, NotFound
 from pumice.controller.plan import RecordEvent
-from pumice.controller.workloads import Unit, Workload
+from pumice.controller.workloads import GroupedPods, Workload
 
 __all__ = ["LOOK_AGAIN_SECONDS", "FoundOwner", "OwnerLookup"]
 
@@ -29,17 +29,17 @@ _SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 """A part of a path. References are written by users, and nothing checks names in them."""
 
 
-class _Resource(msgspec.Struct):
+class _ServedResource(msgspec.Struct):
     name: str = ""
     kind: str = ""
     namespaced: bool = True
 
 
-class _Resources(msgspec.Struct):
-    resources: list[_Resource] | None = None
+class _ServedResources(msgspec.Struct):
+    resources: list[_ServedResource] | None = None
 
 
-_resources = msgspec.json.Decoder(_Resources)
+_resources = msgspec.json.Decoder(_ServedResources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class OwnerLookup:
         self._kinds: dict[Kind, tuple[float, Kind | None]] = {}
         self._refused: dict[tuple[Kind, str], float] = {}
 
-    async def read(self, unit: Unit) -> FoundOwner:
+    async def read(self, unit: GroupedPods) -> FoundOwner:
         """The owner of a unit of pods.
 
         Raises:
@@ -95,7 +95,7 @@ class OwnerLookup:
         """The pods of an owner are gone."""
         self._owners.pop((namespace, uid), None)
 
-    async def _look_up(self, unit: Unit) -> FoundOwner:
+    async def _look_up(self, unit: GroupedPods) -> FoundOwner:
         if not all(
             map(_SEGMENT.fullmatch, (unit.kind.group or "core", unit.kind.version, unit.name))
         ):
@@ -141,7 +141,7 @@ class OwnerLookup:
         return None
 
 
-def _unread(unit: Unit, kind: Kind) -> FoundOwner:
+def _unread(unit: GroupedPods, kind: Kind) -> FoundOwner:
     message = (
         f"annotations of {kind.kind} {unit.name} are not read, because the controller has no right to get {kind.resource}; add it to "
         "controller.owners of the chart, or write the annotations into the template of its pods"

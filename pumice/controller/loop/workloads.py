@@ -18,15 +18,15 @@ from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.owner_lookup import LOOK_AGAIN_SECONDS, FoundOwner, OwnerLookup
-from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.workloads import (
     OWNER_KINDS,
-    Picture,
-    Unit,
+    GroupedPods,
+    ObservedGroup,
     Workload,
     group_named_by,
     plan_group,
@@ -79,7 +79,7 @@ class WorkloadCaches:
         """Every cache."""
         return (self.queues, self.pod_groups, *self.owners.values(), self.pods)
 
-    def unit(self, key: UnitKey) -> Unit | None:
+    def unit(self, key: UnitKey) -> GroupedPods | None:
         """A unit of which there are pods, or of which there is a PodGroup."""
         pods = self.pods.indexed(_BY_UNIT, key)
         if pods:
@@ -88,7 +88,7 @@ class WorkloadCaches:
         for owner in (group or {}).get("metadata", {}).get("ownerReferences") or ():
             kind = next((each for each in OWNER_KINDS if _refers_to(owner, each)), None)
             if kind is not None and owner.get("uid") == key[1]:
-                return Unit(kind, owner["name"], *key)
+                return GroupedPods(kind, owner["name"], *key)
         return None
 
     def count(self, key: UnitKey) -> int:
@@ -100,14 +100,14 @@ class WorkloadCaches:
         namespace, uid = key
         return self.pod_groups.get(f"{GROUP_PREFIX}{uid}", namespace)
 
-    def picture(self, unit: Unit) -> Picture:
+    def picture(self, unit: GroupedPods) -> ObservedGroup:
         """What there is of a unit."""
         key = unit.namespace, unit.uid
         owners = self.owners.get(unit.kind)
         owner = owners.get(unit.name, unit.namespace) if owners is not None else None
         if owner is not None and owner.metadata.uid != unit.uid:
             owner = None
-        return Picture(unit, self.pods.indexed(_BY_UNIT, key), owner, self.group(key))
+        return ObservedGroup(unit, self.pods.indexed(_BY_UNIT, key), owner, self.group(key))
 
 
 class WorkloadTerm(PlannedTerm[UnitKey]):
@@ -135,12 +135,12 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         stack.callback(await caches.pods.replay(self._pod_changed))
         stack.callback(await caches.queues.replay(self._queue_changed))
 
-    def look(self, key: UnitKey) -> Subject | None:
+    def look(self, key: UnitKey) -> PlannedObject | None:
         """The owner of a unit."""
         unit = self._caches.unit(key)
-        return None if unit is None else Subject(unit.kind, unit.obj)
+        return None if unit is None else PlannedObject(unit.kind, unit.obj)
 
-    async def plan(self, key: UnitKey, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: UnitKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """What its pods want, less what there is."""
         del subject
         unit = self._caches.unit(key)
@@ -160,7 +160,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
             picture = self._caches.picture(unit)
         group = picture.group or (finds[0] if finds else None)
         plan = plan_group(
-            Picture(unit, picture.pods, found.owner, group, found.unread),
+            ObservedGroup(unit, picture.pods, found.owner, group, found.unread),
             exists,
             inherit=self._inherit,
             was_refused=key in self._refused,
@@ -172,7 +172,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         self._refused.pop(key, None)
         self._owners.forget(*key)
 
-    def carried_out(self, key: UnitKey, outcome: Outcome) -> None:
+    def carried_out(self, key: UnitKey, outcome: PlanOutcome) -> None:
         """Remember what was refused: it may be accepted when a queue opens, and must hold up nothing else."""
         if outcome.trouble is not None:
             self._refused[key] = None
@@ -227,7 +227,7 @@ def _pods(watches: Watches, names: frozenset[str]) -> WatchCache[Pod]:
     )
 
 
-def _unreadable(unit: Unit, error: ApiError) -> Plan:
+def _unreadable(unit: GroupedPods, error: ApiError) -> Plan:
     """Wait for an owner that cannot be read: without its annotations, pods of a gang could start one by one."""
     if isinstance(error, TooManyRequests):
         return Plan.of([RequeueAfter(error.patience)])
