@@ -50,6 +50,15 @@ def test_what_becomes_of_a_cron_job(case: Raw) -> None:
         assert set(made["metadata"]["labels"]) == {"x"}
 
 
+def test_the_newest_of_very_many_active_jobs_are_listed() -> None:
+    first = moment("2020-01-01T00:00:00Z")
+    jobs = {f"c-{int(first) // 60 + number}": "Running" for number in range(1100)}
+    world = World({"jobs": jobs, "last": "10:00", "steps": [{"now": "10:02"}]})
+    world.settle(moment("10:02"))
+    assert world.active == list(jobs)[-1000:]
+    assert world.settle(moment("10:03")).writes == 0
+
+
 @pytest.mark.parametrize("case", table("cronjobs/instants"), ids=lambda case: case["id"])
 def test_instants(case: Raw) -> None:
     zone = time_zone(case.get("zone", "UTC"))
