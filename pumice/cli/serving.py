@@ -48,7 +48,7 @@ def named(service: str | None, namespace: str | None, secret: str, url: str | No
     }
     for flag, name in given.items():
         if name is not None and (problem := dns_subdomain_problem(name)):
-            raise UserError(f"{flag}: a name {problem}")
+            raise UserError(f"{flag}: {problem}")
     _hosts(url)
     return Names(service, namespace, secret, url)
 
