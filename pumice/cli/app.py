@@ -23,6 +23,7 @@ from pumice.cli import (
     review,
     rules,
     scheduler,
+    schema,
     simulate,
     webhook,
 )
@@ -45,7 +46,7 @@ app = typer.Typer(
 _ANY_FLAGS = {"ignore_unknown_options": True, "allow_extra_args": True}
 """For components: Volcano's charts pass flags that mean nothing here, and a literal `2>&1`."""
 
-_VERBS = (lint, review, render, simulate, dev, explain, plugins, rules)
+_VERBS = (lint, review, render, simulate, dev, explain, plugins, rules, schema)
 _COMPONENTS = (webhook, controller, scheduler, certs)
 
 

@@ -13,7 +13,7 @@ import typer
 from pumice.api.fields import FieldError
 from pumice.cli import exits
 from pumice.cli.lint_output import (
-    Finding,
+    LintFinding,
     LintFormat,
     write_github,
     write_results_json,
@@ -127,7 +127,7 @@ def _findings(
     state: list[Manifest],
     settings: "AdmissionSettings",
     groups: "ResourceGroups",
-) -> list[Finding]:
+) -> list[LintFinding]:
     """What admission says about each manifest."""
     from pumice.api.kinds import of_object
     from pumice.cli.checking import ManifestChecker, placed
@@ -136,10 +136,10 @@ def _findings(
     checker = ManifestChecker(settings, state, others, groups=groups)
     results = [(each, _of_no_kind(each) or checker.judge(each)) for each in judged]
     results = [(each, _with_jobs(each, found, results, checker)) for each, found in results]
-    return [Finding(each, placed(each), found, _next_runs(found)) for each, found in results]
+    return [LintFinding(each, placed(each), found, _next_runs(found)) for each, found in results]
 
 
-def _with_duplicates(findings: list[Finding], positions: "Positions") -> list[Finding]:
+def _with_duplicates(findings: list[LintFinding], positions: "Positions") -> list[LintFinding]:
     """Warn about an object that the files have twice, at the second place."""
     first: dict[tuple[str, str], Manifest] = {}
     found = []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pumice.cli.positions import Positions
     from pumice.webhook.offline import ManifestResult
 
-__all__ = ["Finding", "LintFormat", "write_github", "write_results_json", "write_text"]
+__all__ = ["LintFinding", "LintFormat", "write_github", "write_results_json", "write_text"]
 
 _DROPPED = frozenset({"SCHEMA-NULL", "SCHEMA-UNKNOWN"})
 """Codes of warnings that a field goes, which need not be told again as a change."""
@@ -33,7 +33,7 @@ class LintFormat(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """An object with its result.
 
     Attributes:
@@ -66,7 +66,7 @@ _Level = Literal["error", "warning"]
 _COLOURS: dict[_Level, str] = {"error": "red", "warning": "yellow"}
 
 
-def _problems(finding: Finding, positions: "Positions") -> list[tuple[_Level, FieldError, int]]:
+def _problems(finding: LintFinding, positions: "Positions") -> list[tuple[_Level, FieldError, int]]:
     """Errors, then warnings, each with its line."""
     source, result = finding.manifest.source, finding.result
     found: list[tuple[_Level, FieldError]] = [("error", each) for each in result.errors]
@@ -74,14 +74,14 @@ def _problems(finding: Finding, positions: "Positions") -> list[tuple[_Level, Fi
     return [(level, each, positions.line(source, each.path)) for level, each in found]
 
 
-def _by_line(finding: Finding, positions: "Positions") -> list[tuple[_Level, FieldError, int]]:
+def _by_line(finding: LintFinding, positions: "Positions") -> list[tuple[_Level, FieldError, int]]:
     """Errors, then warnings, each from the first line of the file to the last."""
     found = _problems(finding, positions)
     return sorted(found, key=lambda each: (each[0], each[2]))
 
 
 def write_text(
-    findings: Sequence[Finding],
+    findings: Sequence[LintFinding],
     positions: "Positions",
     *,
     quiet: bool = False,
@@ -114,13 +114,13 @@ def write_text(
         _write_counts(findings, strict=strict)
 
 
-def _write_head(finding: Finding) -> None:
+def _write_head(finding: LintFinding) -> None:
     allowed, manifest = finding.result.allowed, finding.manifest
     word = paint("admitted", "green") if allowed else paint("refused", "red")
     write(f"{paint(manifest.identity, 'bold')}: {word}  ({plain(str(manifest.source))})")
 
 
-def _write_counts(findings: Sequence[Finding], *, strict: bool) -> None:
+def _write_counts(findings: Sequence[LintFinding], *, strict: bool) -> None:
     refused = sum(not each.result.allowed for each in findings)
     warned = sum(len(each.result.warnings) for each in findings)
     text = f"{_counted(len(findings), 'object')}: {len(findings) - refused} admitted, {refused} refused"
@@ -134,13 +134,13 @@ def _counted(number: int, noun: str) -> str:
 
 
 def write_results_json(
-    findings: Iterable[Finding], positions: "Positions", *, with_changes: bool = False
+    findings: Iterable[LintFinding], positions: "Positions", *, with_changes: bool = False
 ) -> None:
     """A list with an entry for each object."""
     write_json([_as_json(each, positions, with_changes=with_changes) for each in findings])
 
 
-def _as_json(finding: Finding, positions: "Positions", *, with_changes: bool) -> dict[str, Any]:
+def _as_json(finding: LintFinding, positions: "Positions", *, with_changes: bool) -> dict[str, Any]:
     manifest, result = finding.manifest, finding.result
     problems = [
         {
@@ -178,7 +178,7 @@ def _change_as_json(change: FieldChange) -> dict[str, Any]:
 
 
 def write_github(
-    findings: Iterable[Finding], unreadable: Iterable[ReadProblem], positions: "Positions"
+    findings: Iterable[LintFinding], unreadable: Iterable[ReadProblem], positions: "Positions"
 ) -> None:
     """A workflow command for each problem, which GitHub shows at the line of the file.
 

@@ -23,6 +23,7 @@ VERBS = [
     "explain",
     "plugins",
     "rules",
+    "schema",
     "webhook",
     "controller",
     "scheduler",
