@@ -23,6 +23,10 @@ _PATTERN = re.compile(
     r"(?P<suffix>[eE][+-]?\d+|Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?)",
     re.ASCII,
 )
+_NEARLY = re.compile(
+    r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kKmMgGtTpP])(?P<binary>[iI])?(?P<bytes>[bB])?", re.ASCII
+)
+"""A number with a unit as people write it elsewhere: `4GB`, `4 Gi`, `512mb`, `4g`."""
 _SCALE: dict[str, Fraction] = {
     "": Fraction(1),
     "n": Fraction(1, 10**9),
@@ -86,7 +90,8 @@ def _parse_text(text: str) -> int:
 def _exact(text: str) -> Fraction:
     match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise QuantityError(f'must be a quantity such as 500m, 2 or 4Gi, found "{text[:_LONGEST]}"')
+        found = f'found "{text[:_LONGEST]}"{_did_you_mean(text[:_LONGEST])}'
+        raise QuantityError(f"must be a quantity such as 500m, 2 or 4Gi, {found}")
     suffix = match["suffix"]
     if suffix[:1] in ("e", "E") and suffix != "E" and not suffix.endswith("i"):
         exponent = int(suffix[1:])
@@ -96,6 +101,21 @@ def _exact(text: str) -> Fraction:
     else:
         scale = _SCALE[suffix]
     return Fraction(match["number"]) * scale * MILLI
+
+
+def _did_you_mean(text: str) -> str:
+    """` (did you mean "4G" or "4Gi"?)` for a text with a unit that is nearly one of Kubernetes'; otherwise empty."""
+    match = _NEARLY.fullmatch(text)
+    if match is None:
+        return ""
+    number, letter = match["number"], match["unit"].upper()
+    if match["unit"] == "m" and not (match["binary"] or match["bytes"]):  # only the blank is wrong
+        return f' (did you mean "{number}m"?)'
+    binary = f'"{number}{letter}i"'
+    if match["binary"]:
+        return f" (did you mean {binary}?)"
+    decimal = "k" if letter == "K" else letter
+    return f' (did you mean "{number}{decimal}" or {binary}?)'
 
 
 def is_whole_milli(text: str) -> bool:

@@ -52,6 +52,7 @@ class Client:
         *,
         clock: Clock | None = None,
         backoff: Backoff | None = None,
+        fail_fast: bool = False,
     ) -> None:
         """Open a session. Call it inside a running event loop, and `close` it.
 
@@ -59,8 +60,10 @@ class Client:
             connection: Where and as whom.
             clock: Waits between repeated reads.
             backoff: How long these waits are.
+            fail_fast: Report a server from which no answer has ever come without a second attempt,
+                for a user who waits.
         """
-        self._transport = Transport(connection, clock=clock, backoff=backoff)
+        self._transport = Transport(connection, clock=clock, backoff=backoff, fail_fast=fail_fast)
 
     @classmethod
     @asynccontextmanager
@@ -69,16 +72,18 @@ class Client:
         kubeconfig: str | Path | None = None,
         server: str | None = None,
         *,
+        context: str | None = None,
         clock: Clock | None = None,
         backoff: Backoff | None = None,
+        fail_fast: bool = False,
     ) -> AsyncIterator["Client"]:
         """Find the API server (see `sources.load`) and open a session for a `with` block.
 
         Raises:
             ConfigurationError: When no API server is known.
         """
-        found = await sources.load(kubeconfig, server)
-        client = cls(found, clock=clock, backoff=backoff)
+        found = await sources.load(kubeconfig, server, context=context)
+        client = cls(found, clock=clock, backoff=backoff, fail_fast=fail_fast)
         try:
             yield client
         finally:
