@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.candidates import Preemptor, VictimCheck, gang_of
+from pumice.scheduler.model.candidates import Preemptor, VictimCheck, any_preemptor, gang_of
 from pumice.scheduler.model.jobs import Job
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
@@ -188,8 +188,9 @@ class Registrar:
         switch: str,
     ) -> None:
         self._add(points, check, switch)
-        if self.is_on(switch) and by not in self._extensions.preemptor_classes:
-            self._extensions.preemptor_classes.append(by)
+        classes = self._extensions.preemptor_classes
+        if self.is_on(switch) and by not in (*classes, any_preemptor):
+            classes.append(by)
 
     def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
         """Say of which queue pods go first: the one with the smaller key; the second queue is the one that asks.

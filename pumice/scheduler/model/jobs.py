@@ -25,7 +25,6 @@ _QUOTA_NAMES = ("count/", "requests.", "limits.")
 _HOLDS = tuple(int(status in ALLOCATED_LIKE or status is Status.PIPELINED) for status in Status)
 """Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
-_ALLOCATED = tuple(sorted(ALLOCATED_LIKE))
 _INITIAL_PHASES = ("", "Pending")
 
 
@@ -50,7 +49,9 @@ class Job:
         key: `namespace/name`.
         group: The PodGroup as it was last seen.
         queue: Name of its queue.
-        priority: Value of its PriorityClass.
+        order_priority: The priority by which it is ordered: that of its PodGroup, or the lowest of its pods if that is
+            lower. Quotas of namespaces limit what pods of a priority may ask for; a PodGroup is not limited so, and must
+            not take pods further up than they may go.
         pod_priorities: Priorities that its pods have, each with the number of pods.
         min_member: Pods that must be schedulable together.
         min_task: The same for each role.
@@ -81,6 +82,7 @@ class Job:
     """
 
     __slots__ = (
+        "_priority",
         "_table",
         "allocated",
         "arrived",
@@ -101,11 +103,11 @@ class Job:
         "minimum",
         "name",
         "namespace",
+        "order_priority",
         "pending",
         "pending_empty",
         "pod_priorities",
         "pod_report",
-        "priority",
         "queue",
         "ready",
         "report",
@@ -132,8 +134,8 @@ class Job:
         self.key = f"{namespace}/{name}"
         self.group: PodGroup | None = None
         self.queue = ""
-        self.priority = 0
         self.pod_priorities: dict[int, int] = {}
+        self.priority = 0
         self.min_member = 0
         self.min_task: dict[str, int] = {}
         self.min_task_total = 0
@@ -190,6 +192,7 @@ class Job:
         self._count(task, task.status, 1)
         if (stated := task.pod_priority) is not None:
             self.pod_priorities[stated] = self.pod_priorities.get(stated, 0) + 1
+            self.order_priority = min(self.order_priority, stated)
 
     def discard(self, task: Task) -> None:
         """Count a pod out."""
@@ -199,6 +202,7 @@ class Job:
             self.pod_priorities[stated] -= 1
             if not self.pod_priorities[stated]:
                 del self.pod_priorities[stated]
+                self.order_priority = min([self._priority, *self.pod_priorities])
         task.job = ""
         if not any(task.counts):
             self.roles.pop(task.role, None)
@@ -250,13 +254,14 @@ class Job:
     # -- questions ---------------------------------------------------------------------------
 
     @property
-    def order_priority(self) -> int:
-        """The priority by which it is ordered: that of its PodGroup, or the lowest of its pods if that is lower.
+    def priority(self) -> int:
+        """Value of its PriorityClass."""
+        return self._priority
 
-        Quotas of namespaces limit what pods of a priority may ask for. A PodGroup is not limited so, and must not
-        take pods further up than they may go.
-        """
-        return min(self.priority, *self.pod_priorities) if self.pod_priorities else self.priority
+    @priority.setter
+    def priority(self, value: int) -> None:
+        self._priority = value
+        self.order_priority = min([value, *self.pod_priorities])
 
     @property
     def phase(self) -> str:
@@ -271,7 +276,7 @@ class Job:
     @property
     def holding(self) -> int:
         """Pods that hold a place."""
-        return sum([self.counts[status] for status in _ALLOCATED])
+        return self.counted - self.counts[Status.PIPELINED]
 
     @property
     def is_waiting(self) -> bool:
