@@ -183,11 +183,12 @@ def _may_help(
         job: The gang.
         asking: One of its waiting pods of each kind.
     """
-    return any(
-        search.may_help(Preemptor(task, job, queue), rules)
-        and session.why_impossible(task.shape) is None
-        for task in asking
-    )
+    for task in asking:
+        if not search.may_help(Preemptor(task, job, queue), rules):
+            continue
+        if session.why_impossible(task.shape) is None:
+            return True
+    return False
 
 
 def explain(session: Session, search: Search, rules: Rules, job: Job, action: str) -> None:
