@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pumice.plugins.arguments import shown
-from pumice.scheduler.arguments import Argument
+from pumice.scheduler.arguments import SchedulerArgument
 from pumice.scheduler.points import Extensions
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.registry import builtin_registry
@@ -116,7 +116,7 @@ def _content(what: list[str]) -> str:
             raise ValueError(f"nothing is generated for {' '.join(what)!r}")
 
 
-def _arguments(arguments: tuple[Argument, ...]) -> str:
+def _arguments(arguments: tuple[SchedulerArgument, ...]) -> str:
     rows = argument_rows(arguments)
     text = table(("argument", "default", "what it does"), rows) if rows else "None.\n"
     absent = ", ".join(f"`{each.name}`" for each in arguments if each.is_absent)
@@ -171,7 +171,7 @@ def switch_of(function: str) -> str:
     return next(iter(switches), "")
 
 
-def argument_rows(arguments: tuple[Argument, ...]) -> list[tuple[str, str, str]]:
+def argument_rows(arguments: tuple[SchedulerArgument, ...]) -> list[tuple[str, str, str]]:
     """Rows of a table of arguments, without those that have no effect."""
     return [
         (

@@ -4,7 +4,7 @@ Pods that write many small files compete for a disk that no resource name stands
 neighbours is a fair guess of how busy it is.
 """
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Floats
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass
@@ -39,5 +39,5 @@ SPEC = PluginSpec(
     name="fewest-pods",
     summary="Prefers the node on which the fewest pods run.",
     build=FewestPods,
-    arguments=(Argument("fewest-pods.weight", 1, "Weight of the plugin."),),
+    arguments=(SchedulerArgument("fewest-pods.weight", 1, "Weight of the plugin."),),
 )

@@ -17,8 +17,8 @@ from yaml.events import MappingStartEvent, SequenceStartEvent
 from pumice.api import scalars
 from pumice.api.yaml_values import (
     DocumentError,
-    Written,
     WrittenReader,
+    WrittenScalar,
     YamlReader,
     begins,
     check_expansion,
@@ -76,13 +76,13 @@ def parse(
 
 
 def written(raw: bytes) -> list[Any]:
-    """The values of a text's documents that are not empty, as `Written`, `WrittenMapping` and `WrittenList`.
+    """The values of a text's documents that are not empty, as `WrittenScalar`, `WrittenMapping` and `WrittenList`.
 
     Raises:
         DocumentError: The text is not UTF-8, or no YAML.
     """
     values = [value for _, _, value in _yaml(_decode(raw), written=True)]
-    return [each for each in values if not (isinstance(each, Written) and each.is_null)]
+    return [each for each in values if not (isinstance(each, WrittenScalar) and each.is_null)]
 
 
 def _documents(text: str) -> Iterator[tuple[int, int, Any]]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pumice.api.fields import FieldError, Reason
 from pumice.api.meta import parse_time
 
-__all__ = ["Node", "Path", "Rule", "add", "render", "rules_of"]
+__all__ = ["CompiledSchema", "Path", "Rule", "add", "render", "rules_of"]
 
 Json = Any
 Path = tuple[Any, ...]
@@ -20,7 +20,7 @@ Rule = Callable[[Json, Path, list[FieldError]], None]
 """Checks a value and adds what is wrong with it."""
 
 
-class Node(Protocol):
+class CompiledSchema(Protocol):
     """A compiled schema."""
 
     def check(self, value: Json, path: Path, errors: list[FieldError]) -> None:
@@ -67,7 +67,9 @@ def _shown(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def rules_of(schema: dict[str, Any], node: Callable[[dict[str, Any]], Node]) -> Iterator[Rule]:
+def rules_of(
+    schema: dict[str, Any], node: Callable[[dict[str, Any]], CompiledSchema]
+) -> Iterator[Rule]:
     """The checks of one node beyond its type, in a fixed order.
 
     Args:
@@ -258,7 +260,7 @@ _COMBINATIONS = {
 }
 
 
-def _combination(keyword: str, schemas: list[Node]) -> Rule:
+def _combination(keyword: str, schemas: list[CompiledSchema]) -> Rule:
     def check(value: Json, path: Path, errors: list[FieldError]) -> None:
         matches = 0
         first: list[FieldError] = []
@@ -280,7 +282,7 @@ def _combination(keyword: str, schemas: list[Node]) -> Rule:
     return check
 
 
-def _negation(schema: Node) -> Rule:
+def _negation(schema: CompiledSchema) -> Rule:
     def check(value: Json, path: Path, errors: list[FieldError]) -> None:
         found: list[FieldError] = []
         schema.check(value, path, found)

@@ -24,10 +24,10 @@ from pumice.api.json_words import kind_of
 __all__ = [
     "LARGEST_EXPANSION",
     "DocumentError",
-    "Written",
     "WrittenList",
     "WrittenMapping",
     "WrittenReader",
+    "WrittenScalar",
     "YamlReader",
     "begins",
     "check_expansion",
@@ -175,14 +175,14 @@ class YamlReader:
             self._anchors[start.anchor] = found
 
 
-class Written(str):
+class WrittenScalar(str):
     """A scalar as it is written, which a text may be and another value is made of when it is wanted.
 
     Attributes:
         line: Where it stands, counted from 1.
     """
 
-    def __new__(cls, event: Any) -> "Written":
+    def __new__(cls, event: Any) -> "WrittenScalar":
         """Take the text of an event."""
         return super().__new__(cls, event.value)
 
@@ -223,7 +223,7 @@ class WrittenList(list[Any]):
 
 
 class WrittenReader(YamlReader):
-    """Makes values that know their lines: `Written`, `WrittenMapping` and `WrittenList`."""
+    """Makes values that know their lines: `WrittenScalar`, `WrittenMapping` and `WrittenList`."""
 
     def value(self, event: Any) -> Any:
         """The value that begins with an event."""
@@ -240,8 +240,8 @@ class WrittenReader(YamlReader):
             raise _error("nested too deeply", event) from None
         return super().value(event)
 
-    def _scalar(self, event: Any) -> Written:
-        found = Written(event)
+    def _scalar(self, event: Any) -> WrittenScalar:
+        found = WrittenScalar(event)
         if event.anchor is not None:
             self._anchors[event.anchor] = found
         return found

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pumice.certs.authority import Authority, is_authority, not_after, not_before, pem, same
 from pumice.certs.verification import FLAWS, certificates_in, problem_with
 
-__all__ = ["KEEP_PREVIOUS", "KEYS", "Bundle", "Reading", "read"]
+__all__ = ["KEEP_PREVIOUS", "KEYS", "Bundle", "BundleReading", "read"]
 
 CURRENT, NEXT = "ca", "next"
 KEYS = ("ca.crt", "ca.key", "next.crt", "next.key", "previous.crt")
@@ -81,7 +81,7 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BundleReading:
     """What could be read of a Secret.
 
     Attributes:
@@ -95,14 +95,14 @@ class Reading:
     problems: tuple[str, ...] = ()
 
 
-def read(data: Mapping[str, Any] | None) -> Reading:
+def read(data: Mapping[str, Any] | None) -> BundleReading:
     """Read a Secret's `data`; never raises."""
     problems: list[str] = []
     parts = {key: _decoded(key, data[key], problems) for key in KEYS if data and key in data}
     authorities: list[Authority | None] = []
     trusted: list[x509.Certificate] = []
     if not any(parts.get(key) for key in KEYS) and not problems:
-        return Reading()
+        return BundleReading()
     for role in (CURRENT, NEXT):
         certificate = _certificate(role, parts, problems)
         key = _key(role, parts, problems) if certificate else None
@@ -119,9 +119,9 @@ def read(data: Mapping[str, Any] | None) -> Reading:
         current, following = following, None  # what was to sign next is trusted; let it sign now
     trusted += past
     if current is None:
-        return Reading(None, tuple(trusted), tuple(problems))
+        return BundleReading(None, tuple(trusted), tuple(problems))
     bundle = Bundle(current, following).trusting(*trusted)
-    return Reading(bundle, bundle.previous, tuple(problems))
+    return BundleReading(bundle, bundle.previous, tuple(problems))
 
 
 def _flaw(role: str, authority: Authority) -> str | None:

@@ -31,13 +31,13 @@ from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
 from pumice.cluster.store import Change
 
-__all__ = ["Entry", "Injector", "bundles_of", "entries_of", "patch_for"]
+__all__ = ["Injector", "WebhookEntry", "bundles_of", "entries_of", "patch_for"]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WebhookEntry:
     """How the API server calls one webhook.
 
     Attributes:
@@ -49,9 +49,11 @@ class Entry:
     trust: bytes
 
 
-def entries_of(configuration: Object) -> list[Entry]:
+def entries_of(configuration: Object) -> list[WebhookEntry]:
     """How the API server calls the webhooks of a configuration."""
-    return [Entry(_host(entry), _bundle(entry)) for entry in configuration.get("webhooks") or ()]
+    return [
+        WebhookEntry(_host(entry), _bundle(entry)) for entry in configuration.get("webhooks") or ()
+    ]
 
 
 def bundles_of(configuration: Object) -> list[bytes]:
@@ -143,7 +145,7 @@ class Injector:
         return bool(self._caches) and all(each.synced.is_set() for each in self._caches)
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[WebhookEntry]:
         """How the API server calls each webhook of each configuration, as last seen; once each."""
         found = (each for seen in self._seen.values() for each in entries_of(seen))
         return list(dict.fromkeys(found))

@@ -51,7 +51,7 @@ from pumice.cluster.client import Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 
-__all__ = ["Keeper"]
+__all__ = ["CertificateManager"]
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ WRITE_ATTEMPTS = 5
 """How often a write that another replica forestalled is tried in one look."""
 
 
-class Keeper:
+class CertificateManager:
     """Keeps authorities, trust and the served leaf in order.
 
     Attributes:

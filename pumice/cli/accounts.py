@@ -14,12 +14,12 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
-from pumice.cli.observed import Observed
+from pumice.cli.observed import ObservedCluster
 from pumice.cli.story import is_waiting, sentence, standing
 from pumice.plugins.native.places import number_in
 from pumice.scheduler import Config
 from pumice.scheduler.advice import advise
-from pumice.scheduler.simulate import Simulation, WorldError
+from pumice.scheduler.simulate import Simulation, UnreadableObjectError
 
 __all__ = ["events_about", "of_job", "of_pod", "of_queue", "waiting_gangs"]
 
@@ -30,13 +30,13 @@ _NEXT = "it fits now; the next scheduling cycle places it"
 Account = dict[str, Any]
 
 
-def of_job(job: Job, seen: Observed, config: Config, now: float) -> Account:
+def of_job(job: Job, seen: ObservedCluster, config: Config, now: float) -> Account:
     """A Job: its state, its gang, its pods and what was reported about them."""
     namespace, name = job.metadata.namespace, job.metadata.name
     group = seen.group(namespace, pod_group_name(name, job.metadata.uid))
     pods = [
         pod
-        for pod in seen.world.pods
+        for pod in seen.objects.pods
         if pod.metadata.namespace == namespace and pod.metadata.label(keys.JOB_NAME) == name
     ]
     pods.sort(key=_position)
@@ -56,7 +56,7 @@ def of_job(job: Job, seen: Observed, config: Config, now: float) -> Account:
     }
 
 
-def of_pod(pod: Pod, seen: Observed, config: Config, now: float) -> Account:
+def of_pod(pod: Pod, seen: ObservedCluster, config: Config, now: float) -> Account:
     """A pod: its node, or why it has none; its gang."""
     key = f"{pod.metadata.namespace}/{pod.metadata.name}"
     name = _group_of(pod)
@@ -64,7 +64,7 @@ def of_pod(pod: Pod, seen: Observed, config: Config, now: float) -> Account:
     told = _pod(pod)
     siblings = [
         each
-        for each in seen.world.pods
+        for each in seen.objects.pods
         if name and _group_of(each) == name and each.metadata.namespace == pod.metadata.namespace
     ]
     if pod.spec.node_name:
@@ -93,7 +93,7 @@ def of_pod(pod: Pod, seen: Observed, config: Config, now: float) -> Account:
     }
 
 
-def of_queue(queue: Queue, seen: Observed, config: Config, now: float) -> Account:
+def of_queue(queue: Queue, seen: ObservedCluster, config: Config, now: float) -> Account:
     """A queue: its state, what it holds by resource, and its gangs that wait, in order."""
     name = queue.metadata.name
     simulation, error = _simulated(seen, config, now, before=True)
@@ -133,12 +133,12 @@ def of_queue(queue: Queue, seen: Observed, config: Config, now: float) -> Accoun
     }
 
 
-def waiting_gangs(seen: Observed, config: Config, now: float) -> list[Account]:
+def waiting_gangs(seen: ObservedCluster, config: Config, now: float) -> list[Account]:
     """Gangs that wait, by namespace and name; those of all namespaces where the user asked for all."""
     simulation, _ = _simulated(seen, config, now)
     pending = simulation.pending if simulation else {}
     found = []
-    for group in seen.world.pod_groups:
+    for group in seen.objects.pod_groups:
         meta = group.metadata
         key = f"{meta.namespace}/{meta.name}"
         has_not_started = group.status.phase in _NOT_STARTED
@@ -168,7 +168,7 @@ def waiting_gangs(seen: Observed, config: Config, now: float) -> list[Account]:
 
 
 def _gang(
-    group: PodGroup | None, pods: Sequence[Pod], seen: Observed, config: Config, now: float
+    group: PodGroup | None, pods: Sequence[Pod], seen: ObservedCluster, config: Config, now: float
 ) -> Account:
     """Numbers of a gang of which pods have no node."""
     waits = any(not pod.spec.node_name for pod in pods)
@@ -176,8 +176,10 @@ def _gang(
         return _no_numbers()
     names = tuple(sorted({each.spec.scheduler_name for each in pods})) or _SCHEDULER
     try:
-        advice = advise(seen.world, config, group, now, names=names, other_queues=seen.sees_queues)
-    except WorldError as error:
+        advice = advise(
+            seen.objects, config, group, now, names=names, other_queues=seen.sees_queues
+        )
+    except UnreadableObjectError as error:
         return _no_numbers() | {"notComputed": str(error)}
     summary = advice.reason.summary if advice.reason else ""
     return {
@@ -202,17 +204,17 @@ def _no_numbers() -> Account:
 
 
 def _simulated(
-    seen: Observed, config: Config, now: float, *, before: bool = False
+    seen: ObservedCluster, config: Config, now: float, *, before: bool = False
 ) -> tuple[Simulation | None, str | None]:
     """A simulation after one cycle, or before it; None without the rights for it, or with the fault in an object."""
     if not seen.sees_cluster:
         return None, None
-    names = {pod.spec.scheduler_name for pod in seen.world.pods if _group_of(pod)}
+    names = {pod.spec.scheduler_name for pod in seen.objects.pods if _group_of(pod)}
     try:
         simulation = Simulation(
-            seen.world, config, scheduler_names=tuple(sorted(names)) or _SCHEDULER
+            seen.objects, config, scheduler_names=tuple(sorted(names)) or _SCHEDULER
         )
-    except WorldError as error:
+    except UnreadableObjectError as error:
         return None, str(error)
     if not before:
         simulation.cycle(now)

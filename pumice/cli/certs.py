@@ -75,11 +75,11 @@ def certs(
     """
     from prometheus_client import CollectorRegistry
 
-    from pumice.certs.keeper import Keeper
+    from pumice.certs.keeper import CertificateManager
     from pumice.cli import logs
     from pumice.cli.authorities import cert_settings
-    from pumice.cluster.elected import Candidacy, run_elected
-    from pumice.cluster.lifecycle import Eternal, run_until_stopped
+    from pumice.cluster.elected import ElectionSettings, run_elected
+    from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
 
     logs.configure()
     report_ignored(context.args)
@@ -89,11 +89,11 @@ def certs(
         async with connected(kubeconfig, server) as client:
             where = namespace or client.connection.namespace
             settings = cert_settings(service, where, secret)
-            keeper = Keeper(client, settings)
+            keeper = CertificateManager(client, settings)
             if once:
                 await keeper.look()
                 return
-            candidacy = Candidacy(
+            election_settings = ElectionSettings(
                 lease_name="pumice-certs",
                 lease_namespace=lease_namespace or where,
                 identity=identity(),
@@ -101,8 +101,10 @@ def certs(
                 lease_times=lease_times,
             )
             tasks = [
-                Eternal("watch of webhook configurations", keeper.injector.run),
-                Eternal("certificates", lambda: run_elected(client, candidacy, keeper.run)),
+                SupervisedTask("watch of webhook configurations", keeper.injector.run),
+                SupervisedTask(
+                    "certificates", lambda: run_elected(client, election_settings, keeper.run)
+                ),
             ]
             checks = {"caches": lambda: None if keeper.started.is_set() else "not synced yet"}
             health = serving_health(metrics_port, CollectorRegistry(), checks)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["Change", "changes"]
+__all__ = ["FieldChange", "changes"]
 
 WIDTH = 60
 """Characters of a value that are shown."""
@@ -20,7 +20,7 @@ ABSENT: Final = _Absent()
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field that differs.
 
     Attributes:
@@ -42,14 +42,14 @@ class Change:
         return f"{self.path}: {_shown(self.before)} → {_shown(self.after)}"
 
 
-def changes(before: Any, after: Any, path: str = "") -> list[Change]:
+def changes(before: Any, after: Any, path: str = "") -> list[FieldChange]:
     """All fields that differ, in the order of the later object."""
-    found: list[Change] = []
+    found: list[FieldChange] = []
     _compare(before, after, path, found)
     return found
 
 
-def _compare(before: Any, after: Any, path: str, found: list[Change]) -> None:
+def _compare(before: Any, after: Any, path: str, found: list[FieldChange]) -> None:
     if before is ABSENT and isinstance(after, dict) and after:
         before = {}  # a map that is new is told entry by entry
     if isinstance(before, dict) and isinstance(after, dict):
@@ -65,7 +65,7 @@ def _compare(before: Any, after: Any, path: str, found: list[Change]) -> None:
             if not _same(old, new):
                 _compare(old, new, f"{path}[{at}]", found)
     elif not _same(before, after):
-        found.append(Change(path, before, after))
+        found.append(FieldChange(path, before, after))
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -135,7 +135,7 @@ def controller(
 
     with lean.importing():
         from pumice.cli import logs
-        from pumice.cli.court import job_check, read_plugin_settings, registry
+        from pumice.cli.checking import job_check, read_plugin_settings, registry
         from pumice.controller.loop import ControllerSettings, ControllerWorker
         from pumice.controller.loop.selection import SelectionError, selected
 

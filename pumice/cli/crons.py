@@ -8,8 +8,8 @@ from pumice.cli.manifests import Manifest, Raw
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.court import Court
-    from pumice.cli.observed import Observed
+    from pumice.cli.checking import ManifestChecker
+    from pumice.cli.observed import ObservedCluster
     from pumice.cluster.client import Client
 
 __all__ = ["account", "next_of", "next_runs", "standing"]
@@ -25,18 +25,18 @@ def next_runs(cron_job: Raw, now: float) -> str:
     return f"{', '.join(found.runs)} ({found.zone})"
 
 
-def next_of(manifest: Manifest, court: "Court", now: float) -> Manifest | None:
+def next_of(manifest: Manifest, checker: "ManifestChecker", now: float) -> Manifest | None:
     """The Job of the next run, before its admission; None if the CronJob is refused or has no next run, which is reported.
 
     Args:
         manifest: The CronJob.
-        court: Judges it.
+        checker: Checks it.
         now: The moment, in UNIX seconds.
     """
     from pumice.controller.cronjobs import next_job
     from pumice.controller.render import NO_UID
 
-    cron_job = admitted(manifest, court)
+    cron_job = admitted(manifest, checker)
     if cron_job is None:
         return None
     cron_job["metadata"].setdefault("uid", NO_UID)
@@ -82,7 +82,9 @@ def standing(cron_job: Raw, jobs: list[Raw], now: float) -> tuple[str, bool]:
     return f"{name} waits for {following}", False
 
 
-async def account(client: "Client", cron_job: Raw, now: float) -> "tuple[Observed, dict[str, Any]]":
+async def account(
+    client: "Client", cron_job: Raw, now: float
+) -> "tuple[ObservedCluster, dict[str, Any]]":
     """A CronJob: why it does not run, what comes next, and its Jobs.
 
     Raises:
@@ -90,13 +92,13 @@ async def account(client: "Client", cron_job: Raw, now: float) -> "tuple[Observe
     """
     from pumice.api.kinds import CRON_JOB, EVENT, JOB
     from pumice.cli.accounts import events_about
-    from pumice.cli.observed import Observed
+    from pumice.cli.observed import ObservedCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.cronjobs import forecast, phase
     from pumice.controller.owners import controller_raw
 
     meta, status = cron_job["metadata"], cron_job.get("status") or {}
-    seen = Observed(meta["namespace"])
+    seen = ObservedCluster(meta["namespace"])
     jobs = await client.list(JOB, seen.namespace)
     events: list[Raw] = []
     try:

@@ -14,7 +14,7 @@ from pumice.cli.exits import UserError
 from pumice.cli.output import note, paint, write
 
 if TYPE_CHECKING:
-    from pumice.cli.nodes import NodeSpec
+    from pumice.cli.nodes import SimulatedNode
     from pumice.embedded import EmbeddedCluster
 
 __all__ = ["EXAMPLES", "dev"]
@@ -115,7 +115,7 @@ def dev(
     run(work)
 
 
-def _announce(cluster: "EmbeddedCluster", nodes: list["NodeSpec"], file: Path) -> None:
+def _announce(cluster: "EmbeddedCluster", nodes: list["SimulatedNode"], file: Path) -> None:
     count = f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
     note(f"API server on {cluster.url}, {count}; Ctrl-C ends it")
     write(f"export KUBECONFIG={file.absolute()}")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.certs.authority import Authority, generate_key
-from pumice.cli.court import registry
+from pumice.cli.checking import registry
 from pumice.cli.dev_view import StoreView
-from pumice.cli.nodes import NodeSpec
+from pumice.cli.nodes import SimulatedNode
 from pumice.cluster.client import Client
 from pumice.cluster.clock import SystemClock
 from pumice.cluster.connection import Connection
@@ -79,7 +79,7 @@ async def _client(url: str, security: Security) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def dev_cluster(
-    nodes: Iterable[NodeSpec],
+    nodes: Iterable[SimulatedNode],
     *,
     port: int = 0,
     timings: NodeTimings | None = None,
@@ -110,6 +110,7 @@ async def dev_cluster(
         timings=timings,
         workloads=True,
         security=security,
+        records=True,
     )
     view.store = cluster.store
     for node in nodes:

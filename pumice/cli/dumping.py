@@ -12,7 +12,7 @@ __all__ = ["dump"]
 _BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-class _Dumper(_BaseDumper):  # type: ignore[misc]  # the C dumper where there is one
+class _ManifestDumper(_BaseDumper):  # type: ignore[misc]  # the C dumper where there is one
     """The safe dumper, quoting whatever Kubernetes would not read as text."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -25,9 +25,9 @@ class _Dumper(_BaseDumper):  # type: ignore[misc]  # the C dumper where there is
         return self.represent_scalar(f"{scalars.TAG}str", text, style="|" if "\n" in text else None)
 
 
-_Dumper.add_representer(str, _Dumper.represent_text)
+_ManifestDumper.add_representer(str, _ManifestDumper.represent_text)
 _NUMBERS = [(f"{scalars.TAG}int", scalars.INTEGER), (f"{scalars.TAG}float", scalars.FLOAT)]
-_Dumper.yaml_implicit_resolvers = {
+_ManifestDumper.yaml_implicit_resolvers = {
     first: [*known, *(_NUMBERS if first in scalars.NUMERIC else ())]
     for first, known in _BaseDumper.yaml_implicit_resolvers.items()
 }
@@ -45,7 +45,7 @@ def dump(documents: Iterable[Any]) -> str:
 def _dumped(documents: list[Any], *, allow_unicode: bool) -> str:
     text: str = yaml.dump_all(
         documents,
-        Dumper=_Dumper,
+        Dumper=_ManifestDumper,
         sort_keys=False,
         width=100,
         explicit_start=True,

@@ -13,7 +13,7 @@ from pumice.cli.output import Format, json_line, write, write_document, write_js
 
 if TYPE_CHECKING:
     from pumice.api.kinds import Kind
-    from pumice.cli.observed import Observed
+    from pumice.cli.observed import ObservedCluster
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
@@ -97,7 +97,7 @@ def explain(
     scheduling = read_config(config)
     try:
         asyncio.run(
-            _Run(asked, scheduling, output, watch).run(
+            _ExplainRun(asked, scheduling, output, watch).run(
                 str(kubeconfig) if kubeconfig else None, server, namespace, everywhere
             )
         )
@@ -123,7 +123,7 @@ def _target(words: list[str]) -> Target | None:
     raise UserError(f"{shown!r}: {_EXPECTED}")
 
 
-class _Run:
+class _ExplainRun:
     """One explanation, or one after each change."""
 
     def __init__(
@@ -150,7 +150,7 @@ class _Run:
                     return
                 await change(client, seen)
 
-    async def _look(self, client: "Client", where: str | None) -> "tuple[Observed, Any]":
+    async def _look(self, client: "Client", where: str | None) -> "tuple[ObservedCluster, Any]":
         """Read the cluster and explain; the object that was asked for first, so that a wrong name is said at once."""
         import time
 

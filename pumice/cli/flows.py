@@ -8,8 +8,8 @@ from pumice.cli.manifests import Manifest, Raw
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
-    from pumice.cli.court import Court
-    from pumice.cli.observed import Observed
+    from pumice.cli.checking import ManifestChecker
+    from pumice.cli.observed import ObservedCluster
     from pumice.cluster.client import Client
 
 __all__ = ["account", "admitted", "doubts", "jobs_of"]
@@ -18,16 +18,16 @@ _NOT_YET = "its Job is not created yet; is `pumice controller` running?"
 
 
 def jobs_of(
-    manifest: Manifest, templates: Sequence[Manifest], court: "Court"
+    manifest: Manifest, templates: Sequence[Manifest], checker: "ManifestChecker"
 ) -> list[Manifest] | None:
     """The Jobs that a JobFlow creates, before their admission; None if something is refused or missing, which is reported.
 
     Args:
         manifest: The JobFlow.
         templates: The JobTemplates that there are.
-        court: Judges the JobFlow and the templates that it names.
+        checker: Checks the JobFlow and the templates that it names.
     """
-    job_flow = admitted(manifest, court)
+    job_flow = admitted(manifest, checker)
     if job_flow is None:
         return None
     present = {each.name: each for each in templates if each.namespace == manifest.namespace}
@@ -35,7 +35,7 @@ def jobs_of(
     for name in names:
         if name not in present:
             note(plain(f"{manifest.identity}: flow {name}: there is no JobTemplate {name}"))
-    found = {name: admitted(present[name], court) for name in names if name in present}
+    found = {name: admitted(present[name], checker) for name in names if name in present}
     usable = {name: each for name, each in found.items() if each is not None}
     if len(usable) < len(names):
         return None
@@ -43,7 +43,7 @@ def jobs_of(
 
 
 def doubts(
-    manifest: Manifest, job_flow: Raw, templates: Mapping[str, Raw], court: "Court"
+    manifest: Manifest, job_flow: Raw, templates: Mapping[str, Raw], checker: "ManifestChecker"
 ) -> list[FieldError]:
     """What would be refused of the Jobs of a JobFlow, as far as their templates are known.
 
@@ -51,12 +51,12 @@ def doubts(
         manifest: The JobFlow.
         job_flow: The JobFlow as admission leaves it.
         templates: JobTemplates of its namespace by name, as admission leaves them.
-        court: Judges the Jobs.
+        checker: Checks the Jobs.
     """
     return [
         FieldError(path, f"its Job would be refused: {error.path}: {error.message}", error.code)
         for path, job in _jobs(job_flow, templates)
-        for error in court.judge(Manifest(job, manifest.source)).errors
+        for error in checker.judge(Manifest(job, manifest.source)).errors
     ]
 
 
@@ -82,9 +82,9 @@ def _jobs(job_flow: Raw, templates: Mapping[str, Raw]) -> Iterator[tuple[str, Ra
             yield f"spec.flows[{number}]", job
 
 
-def admitted(manifest: Manifest, court: "Court") -> Raw | None:
+def admitted(manifest: Manifest, checker: "ManifestChecker") -> Raw | None:
     """An object as admission leaves it; errors and warnings are reported."""
-    found = court.judge(manifest)
+    found = checker.judge(manifest)
     for warning in found.warnings:
         note(plain(f"{manifest.identity}: warning: {warning}"))
     for error in found.errors:
@@ -92,7 +92,7 @@ def admitted(manifest: Manifest, court: "Court") -> Raw | None:
     return found.patched if found.allowed else None
 
 
-async def account(client: "Client", job_flow: Raw) -> "tuple[Observed, dict[str, Any]]":
+async def account(client: "Client", job_flow: Raw) -> "tuple[ObservedCluster, dict[str, Any]]":
     """Each flow with its Job, or what it waits for; computed from what the user may read.
 
     Raises:
@@ -100,13 +100,13 @@ async def account(client: "Client", job_flow: Raw) -> "tuple[Observed, dict[str,
     """
     from pumice.api.kinds import EVENT, JOB, JOB_FLOW, JOB_TEMPLATE
     from pumice.cli.accounts import events_about
-    from pumice.cli.observed import Observed
+    from pumice.cli.observed import ObservedCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.jobflows import read
 
     meta = job_flow["metadata"]
     namespace = meta["namespace"]
-    seen = Observed(namespace)
+    seen = ObservedCluster(namespace)
     listed = {}
     for kind in (JOB, JOB_TEMPLATE, EVENT):
         try:

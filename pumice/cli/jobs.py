@@ -25,7 +25,7 @@ from pumice.controller.key_secrets import with_placeholders
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Step, UpdateObject
 from pumice.plugins import Registry
 
-__all__ = ["Desk", "Upshot"]
+__all__ = ["PassResult", "SimulatedJobs"]
 
 ALL_AT_ONCE = Limits(window=LIMITS.max_pods)
 """Here no API server has to keep up."""
@@ -37,7 +37,7 @@ _NO_UID = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(slots=True)
-class Upshot:
+class PassResult:
     """What the controller changed.
 
     Attributes:
@@ -51,8 +51,8 @@ class Upshot:
     gone: list[Pod] = field(default_factory=list)
 
 
-class Desk:
-    """The controller's desk: all Jobs of a simulation."""
+class SimulatedJobs:
+    """All Jobs of a simulation, under a controller."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Desk:
         priorities: Mapping[str, int],
         registry: Registry,
     ) -> None:
-        """Lay Jobs on the desk.
+        """Take Jobs up.
 
         Args:
             jobs: The Jobs, admitted.
@@ -79,7 +79,7 @@ class Desk:
 
     def work(
         self, pods: Mapping[str, Pod], statuses: Mapping[str, PodGroupStatus], now: float
-    ) -> Upshot:
+    ) -> PassResult:
         """Let the controller look at every Job.
 
         Args:
@@ -87,7 +87,7 @@ class Desk:
             statuses: PodGroup statuses as the scheduler left them, by `namespace/name`.
             now: The moment, in UNIX seconds.
         """
-        upshot = Upshot()
+        result = PassResult()
         by_job: dict[tuple[str, str], dict[str, Pod]] = {}
         for key, pod in pods.items():
             if name := pod.metadata.label(keys.JOB_NAME):
@@ -96,15 +96,15 @@ class Desk:
             if file.group is not None and (status := statuses.get(_key(file.group))):
                 file.group = file.group | {"status": msgspec.to_builtins(status)}
             own = by_job.get((file.namespace, file.name), {})
-            self._settle(file, own, pods, upshot, now)
-        return upshot
+            self._settle(file, own, pods, result, now)
+        return result
 
     def _settle(
         self,
         file: "_File",
         own: dict[str, Pod],
         everyone: Mapping[str, Pod],
-        upshot: Upshot,
+        result: PassResult,
         now: float,
     ) -> None:
         queue = (file.job.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE
@@ -125,7 +125,7 @@ class Desk:
             if not plan:
                 return
             for step in plan.steps:
-                self._apply(step, file, own, everyone, upshot)
+                self._apply(step, file, own, everyone, result)
         note(
             f"Job/{file.namespace}/{file.name}: the controller still plans changes after {PASSES} passes; "
             "pods may be missing here that a cluster would have"
@@ -137,26 +137,26 @@ class Desk:
         file: "_File",
         own: dict[str, Pod],
         everyone: Mapping[str, Pod],
-        upshot: Upshot,
+        result: PassResult,
     ) -> None:
         match step:
             case CreateObject(kind, manifest) if kind == POD:
                 key = _key(manifest)
                 if key not in everyone and key not in own:
                     own[key] = _born(manifest, file)
-                    upshot.pods.append(own[key])
+                    result.pods.append(own[key])
             case CreateObject(kind, manifest) if kind == POD_GROUP:
                 created = file.job["metadata"].get("creationTimestamp")
                 born = {"creationTimestamp": created} if created else {}
                 file.group = manifest | {"metadata": manifest["metadata"] | born}
-                upshot.groups.append(msgspec.convert(file.group, PodGroup))
+                result.groups.append(msgspec.convert(file.group, PodGroup))
             case CreateObject(_, manifest, secret):
                 # A Secret without keys would be deleted and created in every pass; scheduling needs no real ones.
                 made = with_placeholders(manifest, secret) if secret is not None else manifest
                 file.objects.append(made)
             case UpdateObject(kind, _, _, patch) if kind == POD_GROUP and file.group is not None:
                 file.group = _merged(file.group, patch)
-                upshot.groups.append(msgspec.convert(file.group, PodGroup))
+                result.groups.append(msgspec.convert(file.group, PodGroup))
             case UpdateObject(kind, _, name, patch):
                 file.objects = [
                     _merged(each, patch) if _is(each, kind, name) else each for each in file.objects
@@ -164,7 +164,7 @@ class Desk:
             case DeleteObject(kind, namespace, name) if kind == POD:
                 gone = own.pop(f"{namespace}/{name}", None)
                 if gone is not None:
-                    upshot.gone.append(gone)
+                    result.gone.append(gone)
             case DeleteObject(kind, _, name):
                 file.objects = [each for each in file.objects if not _is(each, kind, name)]
             case PatchStatus(status):

@@ -13,8 +13,8 @@ from pumice.cli.options import AdmissionConf, Files, Output, Settings, State
 from pumice.cli.output import Format, note, paint, write, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.court import Court
-    from pumice.webhook.offline import Judgement
+    from pumice.cli.checking import ManifestChecker
+    from pumice.webhook.offline import ManifestResult
 
 __all__ = ["EXAMPLES", "lint"]
 
@@ -45,7 +45,7 @@ def lint(
     Exit code 1: something is refused; 2: something cannot be read, results of the rest are printed.
     """
     from pumice.api.kinds import of_object
-    from pumice.cli.court import Court, placed, read_groups, read_settings
+    from pumice.cli.checking import ManifestChecker, placed, read_groups, read_settings
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)
@@ -55,9 +55,11 @@ def lint(
         reading = read_all(files)
         judged = _judged(reading.manifests)
         others = [each for each in judged if of_object(each.object)]
-        court = Court(chosen, read(state or (), may_be_empty=True), others, groups=groups)
-        findings = [(each, _of_no_kind(each) or court.judge(each)) for each in judged]
-        findings = [(each, _with_jobs(each, found, findings, court)) for each, found in findings]
+        checker = ManifestChecker(
+            chosen, read(state or (), may_be_empty=True), others, groups=groups
+        )
+        findings = [(each, _of_no_kind(each) or checker.judge(each)) for each in judged]
+        findings = [(each, _with_jobs(each, found, findings, checker)) for each, found in findings]
         coming = {each.identity: runs for each, found in findings if (runs := _next_runs(found))}
     if reading.problems and not reading.manifests:
         pass  # there is no result to show
@@ -106,13 +108,13 @@ def _judged(manifests: list[Manifest]) -> list[Manifest]:
     return judged
 
 
-def _of_no_kind(manifest: Manifest) -> "Judgement | None":
+def _of_no_kind(manifest: Manifest) -> "ManifestResult | None":
     """Refuse a kind that no API server has; None for one that there is."""
     from pumice.cli.unknown_kinds import unknown_kind
-    from pumice.webhook.offline import Judgement
+    from pumice.webhook.offline import ManifestResult
 
     problem = unknown_kind(manifest.object)
-    return Judgement((problem,), (), manifest.object) if problem else None
+    return ManifestResult((problem,), (), manifest.object) if problem else None
 
 
 def _wants_plugins(manifest: Manifest) -> bool:
@@ -133,10 +135,10 @@ def _wants_plugins(manifest: Manifest) -> bool:
 
 def _with_jobs(
     manifest: Manifest,
-    found: "Judgement",
-    findings: list[tuple[Manifest, "Judgement"]],
-    court: "Court",
-) -> "Judgement":
+    found: "ManifestResult",
+    findings: list[tuple[Manifest, "ManifestResult"]],
+    checker: "ManifestChecker",
+) -> "ManifestResult":
     """What was found, and of an admitted JobFlow what is wrong with its Jobs, as far as its templates were judged, too."""
     from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, of_object
 
@@ -155,11 +157,11 @@ def _with_jobs(
         and of_object(each.object) == JOB_TEMPLATE
         and each.namespace == manifest.namespace
     }
-    more = doubts(manifest, found.patched, templates, court)
+    more = doubts(manifest, found.patched, templates, checker)
     return replace(found, warnings=(*found.warnings, *more))
 
 
-def _next_runs(found: "Judgement") -> str:
+def _next_runs(found: "ManifestResult") -> str:
     """What an admitted CronJob does next; empty for everything else."""
     import time
 
@@ -172,7 +174,7 @@ def _next_runs(found: "Judgement") -> str:
     return next_runs(found.patched, time.time())
 
 
-def _as_json(manifest: Manifest, found: "Judgement", runs: str | None) -> dict[str, Any]:
+def _as_json(manifest: Manifest, found: "ManifestResult", runs: str | None) -> dict[str, Any]:
     coming = {} if runs is None else {"nextRuns": runs}
     return coming | {
         "object": manifest.identity,
@@ -186,7 +188,7 @@ def _as_json(manifest: Manifest, found: "Judgement", runs: str | None) -> dict[s
     }
 
 
-def _write_text(manifest: Manifest, before: dict[str, Any], found: "Judgement") -> None:
+def _write_text(manifest: Manifest, before: dict[str, Any], found: "ManifestResult") -> None:
     from pumice.api.fields import plain
 
     word = paint("admitted", "green") if found.allowed else paint("refused", "red")
@@ -202,7 +204,7 @@ def _write_text(manifest: Manifest, before: dict[str, Any], found: "Judgement") 
                 write(f"  {paint('change', 'blue')}   {change}")
 
 
-def _write_sum(findings: list["Judgement"]) -> None:
+def _write_sum(findings: list["ManifestResult"]) -> None:
     refused = sum(not found.allowed for found in findings)
     count = f"{len(findings)} object{'' if len(findings) == 1 else 's'}"
     write(f"{count}: {len(findings) - refused} admitted, {refused} refused")

@@ -21,8 +21,8 @@ from pumice.cli.output import note
 
 __all__ = [
     "Manifest",
+    "ManifestReading",
     "Raw",
-    "Reading",
     "Source",
     "named",
     "read",
@@ -99,7 +99,7 @@ class Manifest:
 
 
 @dataclass(slots=True)
-class Reading:
+class ManifestReading:
     """What was read.
 
     Attributes:
@@ -127,7 +127,7 @@ def read(files: Sequence[str | Path], *, may_be_empty: bool = False) -> list[Man
     return reading.manifests
 
 
-def read_all(files: Sequence[str | Path], *, may_be_empty: bool = False) -> Reading:
+def read_all(files: Sequence[str | Path], *, may_be_empty: bool = False) -> ManifestReading:
     """Read every object of files as far as possible; Lists are taken apart.
 
     Of a directory all files are read that are named like manifests, those below it included, in the
@@ -143,7 +143,7 @@ def read_all(files: Sequence[str | Path], *, may_be_empty: bool = False) -> Read
     names = [str(file) for file in files]
     if names.count(STDIN) > 1:
         raise UserError("stdin (-) can be read only once")
-    reading = Reading()
+    reading = ManifestReading()
     for name in names:
         if name == STDIN or not _is_folder(name):
             problems = _read_one(name, reading, may_be_empty=may_be_empty)
@@ -220,7 +220,7 @@ _Problem = tuple[str, bool]
 """What is wrong with a document, and whether it was meant to be a manifest."""
 
 
-def _read_one(name: str, reading: Reading, *, may_be_empty: bool = False) -> list[_Problem]:
+def _read_one(name: str, reading: ManifestReading, *, may_be_empty: bool = False) -> list[_Problem]:
     """Add the objects of a file to what was read, and return what is wrong with the rest of it."""
     # YAML is read by the verbs that take files only; `pumice --help` must not wait for it.
     from pumice.api.documents import DocumentError, parse

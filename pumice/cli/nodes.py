@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.cli.exits import UserError
 
-__all__ = ["NodeSpec", "read_nodes"]
+__all__ = ["SimulatedNode", "read_nodes"]
 
 _SPEC = re.compile(r"(?:(?P<count>\d+)x)?(?P<cpu>[^/x]+)(?P<rest>(?:/.+)?)")
 _RESOURCE = re.compile(r"/(?P<name>[A-Za-z0-9.-]+(?:/[A-Za-z0-9._-]+)?)=(?P<amount>[^/=]+)")
@@ -15,7 +15,7 @@ MOST_NODES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSpec:
+class SimulatedNode:
     """One simulated node.
 
     Attributes:
@@ -31,13 +31,13 @@ class NodeSpec:
     resources: dict[str, str] = field(default_factory=dict)
 
 
-def read_nodes(text: str) -> list[NodeSpec]:
+def read_nodes(text: str) -> list[SimulatedNode]:
     """Read `[COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT…]`, several of them with commas between.
 
     Raises:
         UserError: The text is something else.
     """
-    nodes: list[NodeSpec] = []
+    nodes: list[SimulatedNode] = []
     for part in text.split(","):
         match = _SPEC.fullmatch(part.strip())
         if match is None:
@@ -49,7 +49,7 @@ def read_nodes(text: str) -> list[NodeSpec]:
         if len(nodes) + count > MOST_NODES:
             raise UserError(f"--nodes {text!r}: more than {MOST_NODES} nodes")
         nodes += [
-            NodeSpec(f"node{number}", cpu, memory, resources)
+            SimulatedNode(f"node{number}", cpu, memory, resources)
             for number in range(len(nodes) + 1, len(nodes) + count + 1)
         ]
     return nodes

@@ -33,9 +33,9 @@ from pumice.api.queues import Queue
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden, Gone, NotFound, Unavailable
-from pumice.scheduler.simulate import World
+from pumice.scheduler.simulate import ClusterObjects
 
-__all__ = ["Observed", "change", "observe"]
+__all__ = ["ObservedCluster", "change", "observe"]
 
 T = TypeVar("T")
 
@@ -45,21 +45,21 @@ _LONGEST_WATCH = 290.0
 
 
 @dataclass(slots=True)
-class Observed:
+class ObservedCluster:
     """Objects of a cluster as far as the user may read them.
 
     Attributes:
         namespace: The namespace that was asked about; None for all.
-        world: What the scheduler looks at: of the whole cluster, where that is allowed.
+        objects: What the scheduler looks at: of the whole cluster, where that is allowed.
         events: Events of the namespace.
         forbidden: What the user may not read, in words.
         versions: What was read and can be watched: kind, namespace and resourceVersion.
-        sees_queues: Whether the queues of `world` are the cluster's; otherwise they are those that PodGroups name.
+        sees_queues: Whether the queues of `objects` are the cluster's; otherwise they are those that PodGroups name.
         sees_cluster: Whether the nodes, and the PodGroups and pods of all namespaces, were read.
     """
 
     namespace: str | None
-    world: World = field(default_factory=World)
+    objects: ClusterObjects = field(default_factory=ClusterObjects)
     events: list[dict[str, Any]] = field(default_factory=list)
     forbidden: list[str] = field(default_factory=list)
     versions: list[tuple[Kind, str | None, str]] = field(default_factory=list)
@@ -68,13 +68,13 @@ class Observed:
 
     def group(self, namespace: str, name: str) -> PodGroup | None:
         """A PodGroup by name; None when it does not exist."""
-        for group in self.world.pod_groups:
+        for group in self.objects.pod_groups:
             if (group.metadata.namespace, group.metadata.name) == (namespace, name):
                 return group
         return None
 
 
-async def observe(client: Client, namespace: str | None) -> Observed:
+async def observe(client: Client, namespace: str | None) -> ObservedCluster:
     """Read what the user may read.
 
     Args:
@@ -84,28 +84,28 @@ async def observe(client: Client, namespace: str | None) -> Observed:
     Raises:
         Forbidden: The user may not read PodGroups and pods even of the namespace.
     """
-    found = Observed(namespace)
-    world = found.world
-    world.nodes = await _everywhere(client, found, NODE, Node) or []
+    found = ObservedCluster(namespace)
+    objects = found.objects
+    objects.nodes = await _everywhere(client, found, NODE, Node) or []
     found.sees_cluster = "nodes" not in found.forbidden
-    world.pod_groups = await _widely(client, found, POD_GROUP, PodGroup)
-    world.pods = await _widely(client, found, POD, Pod)
+    objects.pod_groups = await _widely(client, found, POD_GROUP, PodGroup)
+    objects.pods = await _widely(client, found, POD, Pod)
     queues = await _everywhere(client, found, QUEUE, Queue)
     found.sees_queues = queues is not None
-    names = {group.spec.queue for group in world.pod_groups} | {keys.DEFAULT_QUEUE}
-    world.queues = queues or [
+    names = {group.spec.queue for group in objects.pod_groups} | {keys.DEFAULT_QUEUE}
+    objects.queues = queues or [
         Queue(metadata=ObjectMeta(name=name)) for name in sorted(names - {""}) if queues is None
     ]
-    world.priority_classes = await _everywhere(client, found, PRIORITY_CLASS, PriorityClass) or []
-    if found.sees_cluster and any(each.spec.affinity for each in world.pods):
-        world.namespaces = await _everywhere(client, found, NAMESPACE, Namespace) or []
-    if found.sees_cluster and any(each.spec.volumes for each in world.pods):
+    objects.priority_classes = await _everywhere(client, found, PRIORITY_CLASS, PriorityClass) or []
+    if found.sees_cluster and any(each.spec.affinity for each in objects.pods):
+        objects.namespaces = await _everywhere(client, found, NAMESPACE, Namespace) or []
+    if found.sees_cluster and any(each.spec.volumes for each in objects.pods):
         claims = await _everywhere(client, found, PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim)
         volumes = await _everywhere(client, found, PERSISTENT_VOLUME, PersistentVolume)
-        world.claims, world.volumes = claims or [], volumes or []
+        objects.claims, objects.volumes = claims or [], volumes or []
         classes = await _everywhere(client, found, STORAGE_CLASS, StorageClass)
         csi_nodes = await _everywhere(client, found, CSI_NODE, CsiNode)
-        world.storage_classes, world.csi_nodes = classes or [], csi_nodes or []
+        objects.storage_classes, objects.csi_nodes = classes or [], csi_nodes or []
     try:
         found.events = (await client.list(EVENT, namespace))["items"]
     except Forbidden:
@@ -113,7 +113,7 @@ async def observe(client: Client, namespace: str | None) -> Observed:
     return found
 
 
-async def _widely(client: Client, found: Observed, kind: Kind, type_: type[T]) -> list[T]:
+async def _widely(client: Client, found: ObservedCluster, kind: Kind, type_: type[T]) -> list[T]:
     """All objects of a kind where that serves; otherwise those of the namespace that was asked about."""
     items = await _everywhere(client, found, kind, type_) if found.sees_cluster else None
     if items is None:
@@ -123,7 +123,7 @@ async def _widely(client: Client, found: Observed, kind: Kind, type_: type[T]) -
 
 
 async def _everywhere(
-    client: Client, found: Observed, kind: Kind, type_: type[T]
+    client: Client, found: ObservedCluster, kind: Kind, type_: type[T]
 ) -> list[T] | None:
     """All objects of a kind; None, and noted, when the user may not read them."""
     try:
@@ -137,7 +137,7 @@ async def _everywhere(
 
 
 async def _read(
-    client: Client, found: Observed, kind: Kind, namespace: str | None, type_: type[T]
+    client: Client, found: ObservedCluster, kind: Kind, namespace: str | None, type_: type[T]
 ) -> list[T]:
     listed = await client.list(kind, namespace)
     version = (listed.get("metadata") or {}).get("resourceVersion", "")
@@ -146,7 +146,7 @@ async def _read(
     return [msgspec.convert(each, type_) for each in listed["items"]]
 
 
-async def change(client: Client, seen: Observed) -> None:
+async def change(client: Client, seen: ObservedCluster) -> None:
     """Wait until something that was read has changed, or a watch has ended."""
     tasks = [asyncio.create_task(_first_change(client, *each)) for each in seen.versions]
     try:

@@ -12,7 +12,7 @@ from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, S
 from pumice.cli.output import note, write_document, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.court import Court
+    from pumice.cli.checking import ManifestChecker
     from pumice.plugins import PluginSettings as Chosen
 
 __all__ = ["EXAMPLES", "render"]
@@ -26,7 +26,7 @@ EXAMPLES = (
 REDACTED = "<redacted; --show-secrets shows it>"
 
 
-class Form(enum.StrEnum):
+class OutputFormat(enum.StrEnum):
     """Forms of the objects."""
 
     YAML = "yaml"
@@ -40,8 +40,8 @@ def render(
     settings: Settings = None,
     set_plugins: PluginSettings = None,
     output: Annotated[
-        Form, typer.Option("-o", "--output", help="Form of the objects.")
-    ] = Form.YAML,
+        OutputFormat, typer.Option("-o", "--output", help="Form of the objects.")
+    ] = OutputFormat.YAML,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Write the values of Secrets, too.")
     ] = False,
@@ -62,7 +62,7 @@ def render(
     import time
 
     from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NATIVE, of_object
-    from pumice.cli.court import Court, read_groups, read_settings
+    from pumice.cli.checking import ManifestChecker, read_groups, read_settings
     from pumice.cli.crons import next_of
     from pumice.cli.flows import jobs_of
 
@@ -77,14 +77,14 @@ def render(
         raise exits.UserError(f"there is no Job in {', '.join(files)}, and no JobFlow or CronJob")
     others = [each for each in manifests if each not in jobs]
     existing = read(state or (), may_be_empty=True)
-    court = Court(chosen, existing, [*jobs, *others], groups=groups)
-    admitted = _admitted(court, jobs)
+    checker = ManifestChecker(chosen, existing, [*jobs, *others], groups=groups)
+    admitted = _admitted(checker, jobs)
     templates = [each for each in [*existing, *manifests] if of_object(each.object) == JOB_TEMPLATE]
-    made_by_flows = [jobs_of(each, templates, court) for each in job_flows]
+    made_by_flows = [jobs_of(each, templates, checker) for each in job_flows]
     flowing = [job for made in made_by_flows for job in made or ()]
-    flowed = _admitted(court, flowing)
-    made_by_cron_jobs = [next_of(each, court, time.time()) for each in cron_jobs]
-    due = _admitted(court, [each for each in made_by_cron_jobs if each is not None])
+    flowed = _admitted(checker, flowing)
+    made_by_cron_jobs = [next_of(each, checker, time.time()) for each in cron_jobs]
+    due = _admitted(checker, [each for each in made_by_cron_jobs if each is not None])
     if (
         len(due) < len(cron_jobs)
         or None in made_by_flows
@@ -97,7 +97,7 @@ def render(
     for job in (*flowed, *due):
         rendered += [job, *_objects(job, priorities, wiring)]
     shown = rendered if show_secrets else [_redacted(each) for each in rendered]
-    if output is Form.JSON:
+    if output is OutputFormat.JSON:
         write_json({"apiVersion": "v1", "kind": "List", "items": shown})
     else:
         from pumice.cli.dumping import dump
@@ -105,11 +105,11 @@ def render(
         write_document(dump(shown).rstrip("\n"))
 
 
-def _admitted(court: "Court", jobs: list[Manifest]) -> list[Raw]:
+def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
     """The Jobs as admission leaves them; errors and warnings are told."""
     from pumice.cli.flows import admitted
 
-    found = [admitted(each, court) for each in jobs]
+    found = [admitted(each, checker) for each in jobs]
     return [each for each in found if each is not None]
 
 
@@ -128,7 +128,7 @@ def _priorities(manifests: list[Manifest]) -> dict[str, int]:
 
 def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
     """Settings of plugins; they wire as admission judges, unless they are told otherwise."""
-    from pumice.cli.court import read_plugin_settings
+    from pumice.cli.checking import read_plugin_settings
 
     follows = ["strict-upstream=true"] if strict_upstream else []
     return read_plugin_settings([*follows, *(assignments or ())], "--set-plugins")
@@ -136,7 +136,7 @@ def _wiring(strict_upstream: bool, assignments: list[str] | None) -> "Chosen":
 
 def _objects(job: Raw, priorities: dict[str, int], settings: "Chosen") -> list[Raw]:
     from pumice.api.kinds import NATIVE, of_object
-    from pumice.cli.court import registry
+    from pumice.cli.checking import registry
     from pumice.controller.jobs.subject import UnusableError
     from pumice.controller.objects import UnknownKindError
     from pumice.controller.render import render as objects_of

@@ -34,7 +34,7 @@ def review(
     Queues `root` and `default` are there without being given; others are not, unless --state has them. Exit code 1: refused; 2: the review could
     not be understood (the answer says why).
     """
-    from pumice.cli.court import admission, read_groups, read_settings
+    from pumice.cli.checking import admission, read_groups, read_settings
 
     groups = read_groups(admission_conf)
     chosen = read_settings(settings)

@@ -15,11 +15,11 @@ from pumice.webhook.server import Certificates, FileCertificates, KeptCertificat
 if TYPE_CHECKING:
     from pumice.certs.settings import CertSettings
 
-__all__ = ["Names", "compared", "from_files", "named", "of_our_own"]
+__all__ = ["CertificateNames", "compared", "from_files", "named", "of_our_own"]
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class CertificateNames:
     """What certificates of Pumice's own are made for.
 
     Attributes:
@@ -35,7 +35,9 @@ class Names:
     url: str | None
 
 
-def named(service: str | None, namespace: str | None, secret: str, url: str | None) -> Names:
+def named(
+    service: str | None, namespace: str | None, secret: str, url: str | None
+) -> CertificateNames:
     """The names, where they can be ones.
 
     Raises:
@@ -50,10 +52,10 @@ def named(service: str | None, namespace: str | None, secret: str, url: str | No
         if name is not None and (problem := dns_subdomain_problem(name)):
             raise UserError(f"{flag}: a name {problem}")
     _hosts(url)
-    return Names(service, namespace, secret, url)
+    return CertificateNames(service, namespace, secret, url)
 
 
-def of_our_own(client: Client, names: Names) -> Certificates | None:
+def of_our_own(client: Client, names: CertificateNames) -> Certificates | None:
     """Certificates that this process makes; None where nothing asks for TLS.
 
     Raises:
@@ -61,12 +63,12 @@ def of_our_own(client: Client, names: Names) -> Certificates | None:
     """
     if not (in_cluster() or names.service or names.url):
         return None
-    from pumice.certs.keeper import Keeper
+    from pumice.certs.keeper import CertificateManager
 
-    return KeptCertificates(Keeper(client, _settings(client, names)))
+    return KeptCertificates(CertificateManager(client, _settings(client, names)))
 
 
-def compared(files: FileCertificates, client: Client, names: Names) -> Certificates:
+def compared(files: FileCertificates, client: Client, names: CertificateNames) -> Certificates:
     """The same; where it is known who calls, ready only while the webhook configurations trust it.
 
     Raises:
@@ -79,7 +81,7 @@ def compared(files: FileCertificates, client: Client, names: Names) -> Certifica
     return files
 
 
-def _settings(client: Client, names: Names) -> "CertSettings":
+def _settings(client: Client, names: CertificateNames) -> "CertSettings":
     from pumice.cli.authorities import cert_settings
 
     hosts = _hosts(names.url)

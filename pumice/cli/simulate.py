@@ -14,7 +14,7 @@ from pumice.cli.options import Output
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
-    from pumice.cli.scene import Scene
+    from pumice.cli.simulation_input import SimulationInput
     from pumice.scheduler import Config, CycleResult, Reason
     from pumice.scheduler.simulate import Simulation
 
@@ -91,26 +91,26 @@ def simulate(
     Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
     """
     from pumice.cli.moments import read_moment
-    from pumice.cli.scene import Scene
-    from pumice.scheduler.simulate import WorldError
+    from pumice.cli.simulation_input import SimulationInput
+    from pumice.scheduler.simulate import UnreadableObjectError
 
     moment = read_moment(at) if at is not None else None
     scheduling = read_config(config)
-    scene = Scene.of(named(read(state)))
+    given = SimulationInput.of(named(read(state)))
     try:
-        run = _Run(scene, scheduling, tuple(scheduler_name or ("volcano",)))
-        start = scene.world.newest() if moment is None else moment
+        run = _SimulateRun(given, scheduling, tuple(scheduler_name or ("volcano",)))
+        start = given.objects.newest() if moment is None else moment
         results = [_cycle(run, number, start, timings) for number in range(cycles)]
-    except WorldError as error:
+    except UnreadableObjectError as error:
         raise exits.UserError(f"--state: {error}") from None
     if output is Format.JSON:
         write_json(_as_json(run.simulation, results, explain))
     else:
         _write_text(run.simulation, results, explain)
-    exits.finish(exits.REFUSED if run.simulation.pending or scene.refused else exits.FINE)
+    exits.finish(exits.REFUSED if run.simulation.pending or given.refused else exits.FINE)
 
 
-def _cycle(run: "_Run", number: int, start: float, timings: bool) -> dict[str, Any]:
+def _cycle(run: "_SimulateRun", number: int, start: float, timings: bool) -> dict[str, Any]:
     result, seconds = run.cycle(start + number)
     if timings:
         simulation = run.simulation
@@ -119,15 +119,15 @@ def _cycle(run: "_Run", number: int, start: float, timings: bool) -> dict[str, A
     return {"binds": result.binds, "pipelined": result.pipelined, "evicted": result.evicted}
 
 
-class _Run:
+class _SimulateRun:
     """A simulation with a controller beside it."""
 
-    def __init__(self, scene: "Scene", config: "Config", names: tuple[str, ...]) -> None:
+    def __init__(self, given: "SimulationInput", config: "Config", names: tuple[str, ...]) -> None:
         from pumice.scheduler.simulate import Simulation
 
-        self.simulation: Simulation = Simulation(scene.world, config, scheduler_names=names)
-        self._priorities = scene.world.priority_classes
-        self._desk = scene.desk()
+        self.simulation: Simulation = Simulation(given.objects, config, scheduler_names=names)
+        self._priorities = given.objects.priority_classes
+        self._jobs = given.simulated_jobs()
         self._cycles = 0
 
     def cycle(self, now: float) -> "tuple[CycleResult, float]":
@@ -143,14 +143,14 @@ class _Run:
     def _control(self, now: float) -> None:
         from pumice.scheduler.simulate import with_priorities
 
-        if self._desk is None:
+        if self._jobs is None:
             return
-        upshot = self._desk.work(self.simulation.pods, self.simulation.pod_groups, now)
-        for group in upshot.groups:
+        result = self._jobs.work(self.simulation.pods, self.simulation.pod_groups, now)
+        for group in result.groups:
             self.simulation.put_pod_group(group)
-        for pod in upshot.gone:
+        for pod in result.gone:
             self.simulation.remove_pod(pod)
-        for pod in with_priorities(upshot.pods, self._priorities):
+        for pod in with_priorities(result.pods, self._priorities):
             self.simulation.put_pod(pod)
 
 

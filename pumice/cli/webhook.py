@@ -64,7 +64,7 @@ def webhook(
 
     with lean.importing():
         from pumice.cli import admission_server as ours
-        from pumice.cli import court, logs, manifests, serving, volcano_flags
+        from pumice.cli import checking, logs, manifests, serving, volcano_flags
 
     if volcano_flags.asks_for_version(context.args):
         write(f"pumice {__version__}")
@@ -73,13 +73,13 @@ def webhook(
     as_flags, ignored = volcano_flags.settings_among(arguments)
     named = [f"scheduler-name={name}" for name in scheduler_name or ()]
     answering = ours.AdmissionServer(
-        admission=court.read_settings([*as_flags, *named, *(settings or ())]),
-        plugin_settings=court.read_plugin_settings(plugin_assignments, "--set-plugins"),
+        admission=checking.read_settings([*as_flags, *named, *(settings or ())]),
+        plugin_settings=checking.read_plugin_settings(plugin_assignments, "--set-plugins"),
         paths=ours.read_paths(enabled),
         files=ours.paired(certificate, key),
         listening=ours.listening_at(host, port, metrics_port, drain_seconds),
         conf=admission_conf or None,
-        view=court.snapshot(manifests.read_objects(state, may_be_empty=True)) if state else None,
+        view=checking.snapshot(manifests.read_objects(state, may_be_empty=True)) if state else None,
         names=serving.named(service, namespace, secret, url),
     )
     if check_config:

@@ -20,17 +20,17 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import DEFAULT_TIMES, LeaderElection, LeaseTimes
-from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.lifecycle import SupervisedTask
 from pumice.cluster.transport import may_write
 
-__all__ = ["Candidacy", "Check", "ElectedMetrics", "ElectedWorker", "run_elected"]
+__all__ = ["Check", "ElectedMetrics", "ElectedWorker", "ElectionSettings", "run_elected"]
 
 Check = Callable[[], str | None]
 """Says why a process cannot do its work, or None when it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidacy:
+class ElectionSettings:
     """How a process comes to work.
 
     Attributes:
@@ -50,31 +50,31 @@ class Candidacy:
 
 async def run_elected(
     client: Client,
-    candidacy: Candidacy,
+    election_settings: ElectionSettings,
     work: Callable[[], Awaitable[None]],
     clock: Clock | None = None,
 ) -> None:
     """Work until cancelled: at once, or where an election is asked for, while this process leads."""
-    if not candidacy.leader_elect:
+    if not election_settings.leader_elect:
         await work()
         return
-    async with _standing(client, candidacy, clock) as election:
+    async with _standing(client, election_settings, clock) as election:
         await election.run(work)
 
 
 @asynccontextmanager
 async def _standing(
-    client: Client, candidacy: Candidacy, clock: Clock | None
+    client: Client, election_settings: ElectionSettings, clock: Clock | None
 ) -> AsyncIterator[LeaderElection]:
     """A candidate with a session of its own, so that no other request delays a renewal."""
     own = Client(client.connection, clock=clock)
     try:
         async with LeaderElection(
             own,
-            candidacy.lease_name,
-            candidacy.lease_namespace,
-            candidacy.identity,
-            times=candidacy.lease_times,
+            election_settings.lease_name,
+            election_settings.lease_namespace,
+            election_settings.identity,
+            times=election_settings.lease_times,
             clock=clock,
         ) as election:
             yield election
@@ -94,7 +94,7 @@ class ElectedMetrics(Protocol):
     leading: Gauge
 
 
-S = TypeVar("S", bound=Candidacy)
+S = TypeVar("S", bound=ElectionSettings)
 M = TypeVar("M", bound=ElectedMetrics)
 
 
@@ -172,11 +172,17 @@ class ElectedWorker(ABC, Generic[S, M]):
         """What `/readyz?verbose` shows although the process is ready, by name; nothing unless a component adds to it."""
         return {}
 
-    def tasks(self) -> tuple[Eternal, ...]:
+    def tasks(self) -> tuple[SupervisedTask, ...]:
         """Everything that must run, for `run_until_stopped`."""
-        watches = (Eternal(f"watch of {each.kind.resource}", each.run) for each in self._caches)
+        watches = (
+            SupervisedTask(f"watch of {each.kind.resource}", each.run) for each in self._caches
+        )
         role = self.component.removeprefix("pumice-")
-        return (*watches, Eternal("events", self.recorder.run), Eternal(role, self.run))
+        return (
+            *watches,
+            SupervisedTask("events", self.recorder.run),
+            SupervisedTask(role, self.run),
+        )
 
     async def run(self) -> None:
         """Work until cancelled, once this process leads."""

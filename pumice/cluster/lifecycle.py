@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-__all__ = ["Eternal", "TaskEndedError", "run_until_stopped", "stop_on_signals"]
+__all__ = ["SupervisedTask", "TaskEndedError", "run_until_stopped", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class TaskEndedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Eternal:
+class SupervisedTask:
     """One background task.
 
     Attributes:
@@ -70,7 +70,7 @@ def stop_on_signals(
 
 
 async def run_until_stopped(
-    tasks: Iterable[Eternal],
+    tasks: Iterable[SupervisedTask],
     *,
     stop: asyncio.Event | None = None,
     signals: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
@@ -88,7 +88,7 @@ async def run_until_stopped(
     """
     stop = stop or asyncio.Event()
     stopping = asyncio.create_task(stop.wait(), name="stop")
-    started: list[tuple[Eternal, asyncio.Task[None]]] = []
+    started: list[tuple[SupervisedTask, asyncio.Task[None]]] = []
     with stop_on_signals(stop, signals):
         try:
             started.extend(
@@ -105,11 +105,11 @@ async def run_until_stopped(
         raise faults[0]
 
 
-async def _as_coroutine(each: Eternal) -> None:
+async def _as_coroutine(each: SupervisedTask) -> None:
     await each.run()
 
 
-def _fault(each: Eternal, task: asyncio.Task[None]) -> Exception | None:
+def _fault(each: SupervisedTask, task: asyncio.Task[None]) -> Exception | None:
     """Why a task that should be running is not."""
     if not task.done():
         return None
@@ -126,7 +126,7 @@ def _fault(each: Eternal, task: asyncio.Task[None]) -> Exception | None:
     return error
 
 
-async def _end(each: Eternal, task: asyncio.Task[None]) -> None:
+async def _end(each: SupervisedTask, task: asyncio.Task[None]) -> None:
     """Cancel a task and wait for it, as long as its grace allows."""
     if task.done():
         return

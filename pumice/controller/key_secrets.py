@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from pumice.api.kinds import JOB, SECRET, Kind
 from pumice.api.meta import ObjectMeta, Raw
-from pumice.controller.objects import Conflict, Settled, owned, settle
+from pumice.controller.objects import NameConflict, Settled, owned, settle
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
 from pumice.plugins import KeySecret
@@ -60,7 +60,7 @@ def settle_keys(
         What it takes, and Secrets without usable keys that are to be made anew.
     """
     creates: list[CreateObject] = []
-    conflicts: list[Conflict] = []
+    conflicts: list[NameConflict] = []
     updates: list[UpdateObject] = []
     deletes: list[DeleteObject] = []
     found = {each["metadata"]["name"]: each for each in present if each.get("kind") == SECRET.kind}

@@ -13,7 +13,7 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.jobs.situation import stumbled
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.key_secrets import manifests, settle_keys
-from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
+from pumice.controller.objects import NameConflict, UnknownKindError, owned, settle
 from pumice.controller.owners import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 from pumice.plugins import PluginError
@@ -67,7 +67,7 @@ def _objects(units: Iterable[Wired]) -> list[Raw]:
 
 
 def _events(
-    units: Sequence[Wired], conflicts: Sequence[Conflict], *, new: bool
+    units: Sequence[Wired], conflicts: Sequence[NameConflict], *, new: bool
 ) -> list[RecordEvent]:
     """What the owner's user should know, the first of each sort; what is merely doubtful, once."""
     found = {

@@ -17,7 +17,7 @@ from pumice.controller.patches import difference
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
 from pumice.plugins import shards
 
-__all__ = ["Conflict", "Settled", "UnknownKindError", "owned", "remove", "settle", "spare"]
+__all__ = ["NameConflict", "Settled", "UnknownKindError", "owned", "remove", "settle", "spare"]
 
 _WHOLE = ("data", "binaryData", "stringData")
 _SECTIONS = ("spec", *_WHOLE)
@@ -28,7 +28,7 @@ class UnknownKindError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class NameConflict:
     """A name that the Job needs and that an object of another owner has.
 
     Attributes:
@@ -62,7 +62,7 @@ class Settled:
 
     creates: tuple[CreateObject, ...]
     updates: tuple[UpdateObject, ...]
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[NameConflict, ...]
 
 
 def owned(job: ObjectMeta, manifests: Iterable[Raw], kind: Kind = JOB) -> list[Raw]:
@@ -107,14 +107,14 @@ def settle(job: ObjectMeta, wanted: Sequence[Raw], present: Iterable[Raw]) -> Se
     found = _by_identity(present)
     creates: list[CreateObject] = []
     updates: list[UpdateObject] = []
-    conflicts: list[Conflict] = []
+    conflicts: list[NameConflict] = []
     for manifest in wanted:
         kind, name = _identity(manifest)
         stored = found.get((kind, name))
         if stored is None:
             creates.append(CreateObject(kind, manifest))
         elif not controls_raw(job, stored):
-            conflicts.append(Conflict(kind.kind, name, described(stored)))
+            conflicts.append(NameConflict(kind.kind, name, described(stored)))
         elif patch := _patch(kind, stored, manifest):
             updates.append(UpdateObject(kind, job.namespace, name, patch))
     return Settled(tuple(creates), tuple(updates), tuple(conflicts))

@@ -14,18 +14,18 @@ the controllers of Deployments, Jobs, service accounts and the like. Whose objec
 written and read all the same.
 """
 
-from pumice.embedded.admission import Admission, Registration
+from pumice.embedded.admission import EmbeddedAdmission, EndpointRegistration
 from pumice.embedded.cluster import EmbeddedCluster, Security
 from pumice.embedded.nodes import NodeTimings
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.store import Store
 
 __all__ = [
-    "Admission",
     "ApiStatusError",
+    "EmbeddedAdmission",
     "EmbeddedCluster",
+    "EndpointRegistration",
     "NodeTimings",
-    "Registration",
     "Security",
     "Store",
 ]

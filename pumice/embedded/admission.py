@@ -19,12 +19,12 @@ from pumice.embedded.metadata import Identities
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj
 
-__all__ = ["Admission", "AdmissionChain", "Operation", "Registration"]
+__all__ = ["AdmissionChain", "EmbeddedAdmission", "EndpointRegistration", "Operation"]
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 
-class Registration(Protocol):
+class EndpointRegistration(Protocol):
     """One endpoint of the webhook and what it wants to be asked about."""
 
     @property
@@ -48,7 +48,7 @@ class Registration(Protocol):
         """Operations: `CREATE`, `UPDATE`, `DELETE`."""
 
 
-class Admission(Protocol):
+class EmbeddedAdmission(Protocol):
     """The webhook without its server."""
 
     def review(self, path: str, body: bytes) -> bytes:
@@ -67,8 +67,8 @@ class AdmissionChain:
 
     def __init__(
         self,
-        admission: Admission | None,
-        registrations: Sequence[Registration],
+        admission: EmbeddedAdmission | None,
+        registrations: Sequence[EndpointRegistration],
         identities: Identities,
         exempt_namespaces: Sequence[str] = (),
     ) -> None:
@@ -101,7 +101,9 @@ class AdmissionChain:
         for registration in self._wanted(call, operation, mutating=False):
             self._ask(registration, call, operation, obj, old)
 
-    def _wanted(self, call: Call, operation: Operation, *, mutating: bool) -> list[Registration]:
+    def _wanted(
+        self, call: Call, operation: Operation, *, mutating: bool
+    ) -> list[EndpointRegistration]:
         if not self._registrations or call.subresource or not call.admit:
             return []
         kind = call.resource.kind
@@ -117,7 +119,7 @@ class AdmissionChain:
 
     def _ask(
         self,
-        registration: Registration,
+        registration: EndpointRegistration,
         call: Call,
         operation: Operation,
         obj: Obj | None,
@@ -168,7 +170,7 @@ def _review(
     return {"kind": "AdmissionReview", "apiVersion": API_VERSION, "request": request}
 
 
-def _patched(registration: Registration, response: dict[str, Any], obj: Obj) -> Obj:
+def _patched(registration: EndpointRegistration, response: dict[str, Any], obj: Obj) -> Obj:
     try:
         operations = msgspec.json.decode(base64.b64decode(response["patch"]))
         patched: Obj = jsonpatch.JsonPatch(operations).apply(obj)

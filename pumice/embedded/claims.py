@@ -14,7 +14,7 @@ import msgspec
 from pumice.api import kinds
 from pumice.api.volumes import BIND_COMPLETED, PersistentVolumeClaim, StorageClass
 from pumice.embedded.statuses import ApiStatusError
-from pumice.embedded.storage import Change, Obj
+from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 
 __all__ = ["SimulatedStorage"]
@@ -51,7 +51,7 @@ class SimulatedStorage:
         """Bind no more claims."""
         self._loop = None
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: StoredWrite) -> None:
         if self._loop is None:
             return
         obj = change.new.obj

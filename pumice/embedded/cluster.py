@@ -16,7 +16,7 @@ from aiohttp import web
 
 from pumice.api import kinds
 from pumice.embedded.access import Access
-from pumice.embedded.admission import Admission, AdmissionChain, Registration
+from pumice.embedded.admission import AdmissionChain, EmbeddedAdmission, EndpointRegistration
 from pumice.embedded.builtin import builtin_resources
 from pumice.embedded.builtin_admission import namespace_lifecycle, pod_priority
 from pumice.embedded.claims import SimulatedStorage
@@ -28,9 +28,9 @@ from pumice.embedded.metadata import Identities
 from pumice.embedded.nodes import NodeTimings, SimulatedNodes
 from pumice.embedded.objects import Objects
 from pumice.embedded.rendering import Renderer
-from pumice.embedded.resources import Registry
+from pumice.embedded.resources import ResourceRegistry
 from pumice.embedded.server import ApiServer, make_request
-from pumice.embedded.storage import Change, Obj, Storage
+from pumice.embedded.storage import Obj, Storage, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.tables import Tables
 from pumice.embedded.workloads import SimulatedWorkloads
@@ -85,14 +85,15 @@ class EmbeddedCluster:
         workloads: Whether pods are made of ReplicaSets and batch Jobs, as a controller manager does.
         seed: Makes uids and generated names the same in every run.
         security: What clients must show, and how they know the server; when None everyone is answered, over plain HTTP.
+        records: Whether every write is recorded in `metadata.managedFields`; otherwise those after the first server-side apply.
     """
 
     def __init__(
         self,
         crds: Sequence[Obj] = (),
         *,
-        admission: Admission | None = None,
-        registrations: Sequence[Registration] = (),
+        admission: EmbeddedAdmission | None = None,
+        registrations: Sequence[EndpointRegistration] = (),
         exempt_namespaces: Sequence[str] = ("kube-system",),
         host: str = "127.0.0.1",
         port: int = 0,
@@ -103,18 +104,19 @@ class EmbeddedCluster:
         workloads: bool = False,
         seed: int = 0,
         security: Security | None = None,
+        records: bool = False,
     ) -> None:
         self._host, self._port = host, port
         self._security = security
         self._runner: web.ServerRunner | None = None
         self._work: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
-        self._registry = Registry(builtin_resources())
+        self._registry = ResourceRegistry(builtin_resources())
         storage = Storage(history)
         identities = Identities(clock, seed)
         chain = AdmissionChain(admission, registrations, identities, exempt_namespaces)
         plugins = (namespace_lifecycle(storage), pod_priority(storage))
-        objects = Objects(storage, identities, chain, plugins)
+        objects = Objects(storage, identities, chain, plugins, records=records)
         deletion = Deletion(objects)
         storage.listen(self._define)
         self._collector = GarbageCollector(self._registry, objects, deletion, self._woken.set)
@@ -150,7 +152,7 @@ class EmbeddedCluster:
         for crd in crds:
             self.store.create(crd)
 
-    def _define(self, change: Change) -> None:
+    def _define(self, change: StoredWrite) -> None:
         """Serve what a CRD defines from the moment when it is written."""
         if change.resource != _CRDS:
             return

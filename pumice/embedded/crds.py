@@ -10,13 +10,13 @@ from pumice.api import structural
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.structural import Structural
-from pumice.embedded.resources import STATUS, Column, Resource
+from pumice.embedded.resources import STATUS, PrinterColumn, Resource
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy
 
 __all__ = ["CustomStrategy", "compiled", "resource_of"]
 
-_AGE = Column("Age", ".metadata.creationTimestamp", "date", "", 0)
+_AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date", "", 0)
 
 
 class CustomStrategy(Strategy):
@@ -112,8 +112,8 @@ def _version(crd: Obj, version: dict[str, Any]) -> Resource:
     )
 
 
-def _column(column: dict[str, Any]) -> Column:
-    return Column(
+def _column(column: dict[str, Any]) -> PrinterColumn:
+    return PrinterColumn(
         name=column["name"],
         path=column["jsonPath"],
         type=column["type"],

@@ -3,7 +3,7 @@
 import platform
 from typing import Any
 
-from pumice.embedded.resources import Registry, Resource, Subresource
+from pumice.embedded.resources import Resource, ResourceRegistry, Subresource
 
 __all__ = [
     "VERSION",
@@ -44,7 +44,7 @@ def api_versions() -> Json:
     }
 
 
-def _group(registry: Registry, group: str) -> Json:
+def _group(registry: ResourceRegistry, group: str) -> Json:
     versions = [
         {"groupVersion": f"{group}/{version}", "version": version}
         for version in registry.versions(group)
@@ -52,7 +52,7 @@ def _group(registry: Registry, group: str) -> Json:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def api_groups(registry: Registry, group: str | None = None) -> Json | None:
+def api_groups(registry: ResourceRegistry, group: str | None = None) -> Json | None:
     """Answer of `/apis`, or of `/apis/<group>`; None for an unknown group."""
     if group is None:
         groups = [_group(registry, each) for each in registry.groups()]
@@ -62,13 +62,13 @@ def api_groups(registry: Registry, group: str | None = None) -> Json | None:
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
 
 
-def _resources(registry: Registry, group: str, version: str) -> list[Resource]:
+def _resources(registry: ResourceRegistry, group: str, version: str) -> list[Resource]:
     return [
         each for each in registry.all() if each.kind.group == group and each.kind.version == version
     ]
 
 
-def resource_list(registry: Registry, group: str, version: str) -> Json | None:
+def resource_list(registry: ResourceRegistry, group: str, version: str) -> Json | None:
     """Answer of `/api/v1` or `/apis/<group>/<version>`; None for an unknown one."""
     resources = _resources(registry, group, version)
     if not resources:
@@ -111,7 +111,7 @@ def _subresource_row(resource: Resource, subresource: Subresource) -> Json:
     return row
 
 
-def discovery_list(registry: Registry, groups: list[str], api_version: str) -> Json:
+def discovery_list(registry: ResourceRegistry, groups: list[str], api_version: str) -> Json:
     """Aggregated discovery: everything about several groups at once (`""` is the core group)."""
     return {
         "kind": "APIGroupDiscoveryList",

@@ -13,9 +13,9 @@ from pumice.api import kinds
 from pumice.embedded.calls import Call
 from pumice.embedded.deletion import FOREGROUND, ORPHAN, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects, is_finished
-from pumice.embedded.resources import Registry
+from pumice.embedded.resources import ResourceRegistry
 from pumice.embedded.statuses import ApiStatusError
-from pumice.embedded.storage import Change, Obj, ResourceKey
+from pumice.embedded.storage import Obj, ResourceKey, StoredWrite
 from pumice.embedded.strategies_crd import CLEANUP
 
 __all__ = ["GarbageCollector"]
@@ -40,7 +40,7 @@ class GarbageCollector:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: ResourceRegistry,
         objects: Objects,
         deletion: Deletion,
         wake: Callable[[], None] = lambda: None,
@@ -66,7 +66,7 @@ class GarbageCollector:
             self._pending[key] = partial(work, *about)
             self._wake()
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: StoredWrite) -> None:
         metadata = change.new.obj["metadata"]
         reference = (change.resource, *change.key)
         before = change.old.obj["metadata"].get("ownerReferences") if change.old else None
@@ -91,7 +91,7 @@ class GarbageCollector:
         for owner in after:
             self._dependents.setdefault(owner["uid"], {})[reference] = None
 
-    def _note_deleted(self, change: Change, owners: list[Obj]) -> None:
+    def _note_deleted(self, change: StoredWrite, owners: list[Obj]) -> None:
         uid = change.new.obj["metadata"]["uid"]
         if uid in self._dependents:
             self._later(self._release, uid)
@@ -120,7 +120,7 @@ class GarbageCollector:
         for reference in tuple(self._dependents.get(uid, ())):
             self._collect(reference)
 
-    def _revisit(self, change: Change, owners: list[Obj]) -> None:
+    def _revisit(self, change: StoredWrite, owners: list[Obj]) -> None:
         """Look again at owners that may have been waiting for a dependent."""
         for owner in owners:
             reference = self._owner_reference(owner, change.key[0])

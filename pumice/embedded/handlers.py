@@ -18,11 +18,11 @@ from pumice.embedded.strategies import field_required
 from pumice.embedded.targets import Target
 from pumice.embedded.watching import WatchRequest
 
-__all__ = ["Answer", "Ask", "Handlers"]
+__all__ = ["Handlers", "HttpRequest", "HttpResponse"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class HttpRequest:
     """One HTTP request.
 
     Attributes:
@@ -39,7 +39,7 @@ class Ask:
     headers: Mapping[str, str]
     body: bytes = b""
 
-    def form(self) -> media.Form:
+    def form(self) -> media.MediaForm:
         """The form of answer that is wanted."""
         return media.wanted_form(self.headers.get("Accept", ""))
 
@@ -53,7 +53,7 @@ class Ask:
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpResponse:
     """One HTTP response.
 
     Attributes:
@@ -78,7 +78,7 @@ class Handlers:
         self._renderer = renderer
         self._applier = Applier(objects)
 
-    def answer(self, ask: Ask) -> Answer:
+    def answer(self, ask: HttpRequest) -> HttpResponse:
         """Answer a request.
 
         Raises:
@@ -96,7 +96,7 @@ class Handlers:
             error.warnings = call.warnings
             raise
 
-    def _change(self, ask: Ask, call: Call) -> Answer:
+    def _change(self, ask: HttpRequest, call: Call) -> HttpResponse:
         target, method = ask.target, ask.method
         subresource = target.resource.subresource(target.subresource)
         if target.subresource and subresource is None:
@@ -121,13 +121,13 @@ class Handlers:
             case _:
                 raise statuses.method_not_allowed()
 
-    def _one(self, ask: Ask, call: Call, version: Version, code: int = 200) -> Answer:
+    def _one(self, ask: HttpRequest, call: Call, version: Version, code: int = 200) -> HttpResponse:
         body = self._renderer.one(
             call.resource, version, ask.form(), ask.query.get("includeObject", "")
         )
-        return Answer(body, code, call.warnings)
+        return HttpResponse(body, code, call.warnings)
 
-    def _get(self, ask: Ask) -> Answer:
+    def _get(self, ask: HttpRequest) -> HttpResponse:
         target = ask.target
         if target.subresource:
             subresource = target.resource.subresource(target.subresource)
@@ -138,16 +138,16 @@ class Handlers:
         call = Call(target.resource, target.namespace, target.name)
         version = self._objects.get(call)
         if target.subresource == "log":
-            return Answer(b"")
+            return HttpResponse(b"")
         return self._one(ask, call, version)
 
-    def _create(self, ask: Ask, call: Call) -> Answer:
+    def _create(self, ask: HttpRequest, call: Call) -> HttpResponse:
         obj = _object(ask.decoded())
         if call.resource.kind.namespaced and not call.namespace:
             raise statuses.method_not_allowed()
         return self._one(ask, call, self._objects.create(call, obj), 201)
 
-    def _create_below(self, ask: Ask, call: Call) -> Answer:
+    def _create_below(self, ask: HttpRequest, call: Call) -> HttpResponse:
         body = _object(ask.decoded())
         if call.subresource == "binding":
             shapes.check(shapes.BINDING, body, "Binding", "v1")
@@ -164,9 +164,9 @@ class Handlers:
             "status": "Success",
             "code": 201,
         }
-        return Answer(encode(status), 201, call.warnings)
+        return HttpResponse(encode(status), 201, call.warnings)
 
-    def _patch(self, ask: Ask, call: Call) -> Answer:
+    def _patch(self, ask: HttpRequest, call: Call) -> HttpResponse:
         kind = ask.headers.get("Content-Type", "").partition(";")[0].strip()
         patches.check_type(call.resource, kind)
         patch = ask.decoded()
@@ -182,15 +182,15 @@ class Handlers:
         )
         return self._one(ask, call, version)
 
-    def _delete(self, ask: Ask, call: Call) -> Answer:
+    def _delete(self, ask: HttpRequest, call: Call) -> HttpResponse:
         deleted = self._deletion.delete(call, self._options(ask, call))
         if deleted.gone and not call.resource.strategy.returns_deleted:
             uid = deleted.version.obj["metadata"]["uid"]
             body = encode(statuses.success(call.resource.kind, call.name, uid))
-            return Answer(body, 200, call.warnings)
+            return HttpResponse(body, 200, call.warnings)
         return self._one(ask, call, deleted.version)
 
-    def _delete_collection(self, ask: Ask, call: Call) -> Answer:
+    def _delete_collection(self, ask: HttpRequest, call: Call) -> HttpResponse:
         options = self._options(ask, call)
         deleted: list[Deleted] = []
         for version in self._selected(
@@ -208,20 +208,20 @@ class Handlers:
         metadata = {"resourceVersion": str(self._objects.storage.revision)}
         versions = [each.version for each in deleted]
         body = self._renderer.many(call.resource, versions, ask.form(), metadata)
-        return Answer(body, 200, call.warnings)
+        return HttpResponse(body, 200, call.warnings)
 
-    def _options(self, ask: Ask, call: Call) -> DeleteOptions:
+    def _options(self, ask: HttpRequest, call: Call) -> DeleteOptions:
         body = _checked(_object(ask.decoded())) if ask.body.strip() else {}
         call.dry_run = _dry_run(ask, body.get("dryRun")) or call.dry_run
         return DeleteOptions.read(body, ask.query)
 
-    def _selected(self, ask: Ask, versions: list[Version]) -> list[Version]:
+    def _selected(self, ask: HttpRequest, versions: list[Version]) -> list[Version]:
         selected = _selector(ask)
         if selected is selectors.everything:
             return versions
         return [each for each in versions if selected(each.obj)]
 
-    def _list(self, ask: Ask) -> Answer:
+    def _list(self, ask: HttpRequest) -> HttpResponse:
         storage, resource = self._objects.storage, ask.target.resource
         table = storage.table(resource.key)
         revision = storage.revision
@@ -249,9 +249,9 @@ class Handlers:
             metadata["remainingItemCount"] = len(versions) - limit
             versions = versions[:limit]
         include = ask.query.get("includeObject", "")
-        return Answer(self._renderer.many(resource, versions, ask.form(), metadata, include))
+        return HttpResponse(self._renderer.many(resource, versions, ask.form(), metadata, include))
 
-    def _watch(self, ask: Ask) -> Answer:
+    def _watch(self, ask: HttpRequest) -> HttpResponse:
         target = ask.target
         fields = ask.query.get("fieldSelector", "")
         if target.name:
@@ -265,7 +265,7 @@ class Handlers:
                 "resourceVersionMatch", message, "API-FORBIDDEN", "FieldValueForbidden"
             )
             raise statuses.invalid_options("ListOptions", error)
-        return Answer(
+        return HttpResponse(
             watch=WatchRequest(
                 resource=target.resource,
                 namespace=_namespace(ask),
@@ -280,7 +280,7 @@ class Handlers:
         )
 
 
-def _call(ask: Ask) -> Call:
+def _call(ask: HttpRequest) -> Call:
     target, query = ask.target, ask.query
     validation = query.get("fieldValidation", "") or "Warn"
     if validation not in {"Ignore", "Warn", "Strict"}:
@@ -311,7 +311,7 @@ _OPTIONS = {
 }
 
 
-def _dry_run(ask: Ask, stages: Any) -> bool:
+def _dry_run(ask: HttpRequest, stages: Any) -> bool:
     """Whether nothing may be written: a list of stages, of which there is only `All`."""
     if not stages:
         return False
@@ -338,7 +338,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _selector(ask: Ask, fields: str | None = None) -> selectors.Selector:
+def _selector(ask: HttpRequest, fields: str | None = None) -> selectors.Selector:
     return selectors.selector(
         ask.query.get("labelSelector", ""),
         ask.query.get("fieldSelector", "") if fields is None else fields,
@@ -346,7 +346,7 @@ def _selector(ask: Ask, fields: str | None = None) -> selectors.Selector:
     )
 
 
-def _namespace(ask: Ask) -> str | None:
+def _namespace(ask: HttpRequest) -> str | None:
     return ask.target.namespace or None
 
 
@@ -355,7 +355,7 @@ def _key(version: Version) -> tuple[str, str]:
     return (metadata.get("namespace", ""), metadata["name"])
 
 
-def _number(ask: Ask, name: str) -> int:
+def _number(ask: HttpRequest, name: str) -> int:
     text = ask.query.get(name, "")
     try:
         return msgspec.convert(text or 0, int, strict=False)
@@ -363,5 +363,5 @@ def _number(ask: Ask, name: str) -> int:
         raise statuses.bad_request(f"invalid {name}: {text!r}") from error
 
 
-def _revision(ask: Ask) -> int:
+def _revision(ask: HttpRequest) -> int:
     return _number(ask, "resourceVersion")

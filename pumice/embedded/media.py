@@ -8,7 +8,7 @@ import yaml
 
 from pumice.embedded import protobuf, statuses
 
-__all__ = ["JSON", "MERGE_TYPES", "OBJECT", "Form", "decode", "wanted_form"]
+__all__ = ["JSON", "MERGE_TYPES", "OBJECT", "MediaForm", "decode", "wanted_form"]
 
 JSON = "application/json"
 MERGE_TYPES = (
@@ -26,7 +26,7 @@ FormName = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MediaForm:
     """A form of answer.
 
     Attributes:
@@ -44,11 +44,11 @@ _FORMS: dict[str, FormName] = {
     "PartialObjectMetadataList": "PartialObjectMetadataList",
     "APIGroupDiscoveryList": "discovery",
 }
-OBJECT = Form()
+OBJECT = MediaForm()
 """The resource itself, as JSON."""
 
 
-def wanted_form(accept: str) -> Form:
+def wanted_form(accept: str) -> MediaForm:
     """The first form in an Accept header that can be given.
 
     Raises:
@@ -67,7 +67,7 @@ def wanted_form(accept: str) -> Form:
         if form == "discovery" and named.get("v") not in {"v2", "v2beta1"}:
             continue
         if form is not None:
-            return Form(form, f"{named.get('g', 'meta.k8s.io')}/{named.get('v', 'v1')}")
+            return MediaForm(form, f"{named.get('g', 'meta.k8s.io')}/{named.get('v', 'v1')}")
     raise statuses.ApiStatusError(
         406,
         "NotAcceptable",

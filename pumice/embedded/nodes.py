@@ -14,7 +14,7 @@ from typing import Any
 from pumice.api import keys, kinds
 from pumice.api.meta import format_time
 from pumice.embedded.statuses import ApiStatusError
-from pumice.embedded.storage import Change, Obj
+from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
 
@@ -130,7 +130,7 @@ class SimulatedNodes:
             timer.cancel()
         self._timers.clear()
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: StoredWrite) -> None:
         if change.resource == _NODES and change.type == "DELETED":
             self._names.discard(change.key[1])
         if change.resource != _PODS or self._loop is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pumice.embedded.discovery import VERSION
 from pumice.embedded.patches import APPLY, JSON_PATCH, MERGE_PATCH
-from pumice.embedded.resources import Registry, Resource
+from pumice.embedded.resources import Resource, ResourceRegistry
 
 __all__ = ["V2_JSON", "V2_PROTOBUF", "V2_PROTOBUF_TYPE", "document"]
 
@@ -53,7 +53,7 @@ _OBJECT_META: Json = {
 _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
 
 
-def document(registry: Registry, segments: list[str]) -> Json | None:
+def document(registry: ResourceRegistry, segments: list[str]) -> Json | None:
     """The document at `/openapi/<segments>`; None where there is none."""
     if segments == ["v3"]:
         return {"paths": {root: _reference(root) for root in _roots(registry)}}
@@ -66,7 +66,7 @@ def document(registry: Registry, segments: list[str]) -> Json | None:
     return _document(resources)
 
 
-def _roots(registry: Registry) -> list[str]:
+def _roots(registry: ResourceRegistry) -> list[str]:
     """Paths of all group versions, without the leading slash."""
     return [
         f"apis/{group}/{version}" if group else f"api/{version}"

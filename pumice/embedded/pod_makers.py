@@ -9,14 +9,14 @@ from typing import Any
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies_pods import is_terminal
 
-__all__ = ["Wishes", "wishes_of_job", "wishes_of_replica_set"]
+__all__ = ["WantedPods", "wishes_of_job", "wishes_of_replica_set"]
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _BACKOFF_LIMIT = 6
 
 
 @dataclass(slots=True)
-class Wishes:
+class WantedPods:
     """What an owner wants.
 
     Attributes:
@@ -30,7 +30,7 @@ class Wishes:
     surplus: list[Obj] = field(default_factory=list)
 
 
-def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> Wishes:
+def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
     """As many pods as it has replicas; those that have ended are replaced."""
     del now
     spec, meta = owner["spec"], owner["metadata"]
@@ -42,14 +42,14 @@ def wishes_of_replica_set(owner: Obj, pods: list[Obj], now: str) -> Wishes:
     status |= {key: count for key, count in counts.items() if count}
     status["observedGeneration"] = meta.get("generation", 1)
     missing = [_pod(owner, f"{meta['name']}-", {}, {}) for _ in range(max(0, wanted - len(active)))]
-    return Wishes(status, missing, _least(active)[: max(0, len(active) - wanted)])
+    return WantedPods(status, missing, _least(active)[: max(0, len(active) - wanted)])
 
 
-def wishes_of_job(owner: Obj, pods: list[Obj], now: str) -> Wishes:
+def wishes_of_job(owner: Obj, pods: list[Obj], now: str) -> WantedPods:
     """As many pods at once as `parallelism` says, until `completions` of them have succeeded."""
     spec, before = owner["spec"], owner.get("status") or {}
     if any(each["type"] in ("Complete", "Failed") for each in before.get("conditions") or ()):
-        return Wishes(before | {"active": 0, "ready": 0}, surplus=_active(pods))
+        return WantedPods(before | {"active": 0, "ready": 0}, surplus=_active(pods))
     active, phases = _active(pods), [_phase(each) for each in pods]
     indexed = spec.get("completionMode") == "Indexed"
     done = _done(before, pods, indexed=indexed)
@@ -73,17 +73,17 @@ def wishes_of_job(owner: Obj, pods: list[Obj], now: str) -> Wishes:
     elif done:
         left = min(left, len(active))
     if spec.get("suspend"):
-        return Wishes(status, surplus=active)
+        return WantedPods(status, surplus=active)
     surplus = _least(active)[: max(0, len(active) - left)]
     count = max(0, left - len(active))
     if not indexed:
-        return Wishes(status, [_job_pod(owner) for _ in range(count)], surplus)
+        return WantedPods(status, [_job_pod(owner) for _ in range(count)], surplus)
     taken = done | {_index_of(each) for each in active}
     free = [index for index in range(completions or 0) if index not in taken]
-    return Wishes(status, [_job_pod(owner, index) for index in free[:count]], surplus)
+    return WantedPods(status, [_job_pod(owner, index) for index in free[:count]], surplus)
 
 
-def _ended(status: Obj, active: list[Obj], now: str, *, complete: bool) -> Wishes:
+def _ended(status: Obj, active: list[Obj], now: str, *, complete: bool) -> WantedPods:
     condition = {"type": "Complete" if complete else "Failed", "status": "True"}
     condition |= {"lastProbeTime": now, "lastTransitionTime": now}
     if complete:
@@ -91,7 +91,7 @@ def _ended(status: Obj, active: list[Obj], now: str, *, complete: bool) -> Wishe
     else:
         condition["reason"] = "BackoffLimitExceeded"
         condition["message"] = "Job has reached the specified backoff limit"
-    return Wishes(status | {"conditions": [condition]}, surplus=active)
+    return WantedPods(status | {"conditions": [condition]}, surplus=active)
 
 
 def _done(before: Obj, pods: list[Obj], *, indexed: bool) -> set[int]:

@@ -5,14 +5,14 @@ from typing import Any
 
 from pumice.api.meta import parse_time
 from pumice.embedded.ages import UNKNOWN, human_duration
-from pumice.embedded.resources import Column
+from pumice.embedded.resources import PrinterColumn
 from pumice.embedded.storage import Obj, ResourceKey
 
 __all__ = ["AGE", "NAME", "PRINTERS", "Cell", "Printer"]
 
 Cell = Callable[[Obj, float], Any]
 """An object and the moment in, the cell out."""
-Printer = tuple[tuple[Column, Cell], ...]
+Printer = tuple[tuple[PrinterColumn, Cell], ...]
 
 
 def _age(text: str | None, moment: float) -> str:
@@ -28,12 +28,12 @@ def _created(obj: Obj, moment: float) -> str:
     return _age(obj["metadata"].get("creationTimestamp"), moment)
 
 
-NAME = (Column("Name", description="Name of the object.", format="name"), _name)
-AGE = (Column("Age", description="Time since the object was created."), _created)
+NAME = (PrinterColumn("Name", description="Name of the object.", format="name"), _name)
+AGE = (PrinterColumn("Age", description="Time since the object was created."), _created)
 
 
 def _column(name: str, read: Callable[[Obj], Any], type_: str = "string", wide: int = 0) -> Any:
-    return (Column(name, type=type_, priority=wide), lambda obj, _moment: read(obj))
+    return (PrinterColumn(name, type=type_, priority=wide), lambda obj, _moment: read(obj))
 
 
 def _at(*steps: str, missing: str = "") -> Callable[[Obj], Any]:
@@ -221,16 +221,16 @@ PRINTERS: dict[ResourceKey, Printer] = {
         _column("Selector", _selector, wide=1),
     ),
     ("", "events"): (
-        (Column("Last Seen"), _event_last_seen),
+        (PrinterColumn("Last Seen"), _event_last_seen),
         _column("Type", _at("type")),
         _column("Reason", _at("reason")),
         _column("Object", _event_object),
         _column("Subobject", _at("involvedObject", "fieldPath"), wide=1),
         _column("Source", _event_source, wide=1),
         _column("Message", lambda event: str(event.get("message", "")).strip()),
-        (Column("First Seen", priority=1), _event_first_seen),
+        (PrinterColumn("First Seen", priority=1), _event_first_seen),
         _column("Count", _event_count, wide=1),
-        (Column("Name", format="name", priority=1), _name),
+        (PrinterColumn("Name", format="name", priority=1), _name),
     ),
     ("", "configmaps"): (NAME, _column("Data", _count("data"), "string"), AGE),
     ("", "secrets"): (

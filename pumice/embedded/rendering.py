@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from pumice.embedded import statuses
-from pumice.embedded.media import Form
+from pumice.embedded.media import MediaForm
 from pumice.embedded.resources import Resource
 from pumice.embedded.storage import Obj, Version, encode
 from pumice.embedded.tables import Tables
@@ -55,7 +55,9 @@ class Renderer:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    def one(self, resource: Resource, version: Version, form: Form, include: str = "") -> bytes:
+    def one(
+        self, resource: Resource, version: Version, form: MediaForm, include: str = ""
+    ) -> bytes:
         """One object."""
         match form.name:
             case "Table":
@@ -68,7 +70,7 @@ class Renderer:
                 return self.raw(resource, version)
 
     def event(
-        self, resource: Resource, version: Version, form: Form, include: str, *, first: bool
+        self, resource: Resource, version: Version, form: MediaForm, include: str, *, first: bool
     ) -> bytes:
         """One object inside a watch; only the first table carries its headings."""
         if form.name == "Table":
@@ -81,7 +83,7 @@ class Renderer:
         self,
         resource: Resource,
         versions: Sequence[Version],
-        form: Form,
+        form: MediaForm,
         metadata: dict[str, Any],
         include: str = "",
     ) -> bytes:
@@ -116,5 +118,5 @@ class Renderer:
         return encode({**version.obj, "apiVersion": resource.kind.api_version})
 
 
-def _bare(kind: str, form: Form, obj: Obj) -> Obj:
+def _bare(kind: str, form: MediaForm, obj: Obj) -> Obj:
     return {"kind": kind, "apiVersion": form.api_version, "metadata": obj["metadata"]}

@@ -13,7 +13,7 @@ from pumice.api.kinds import Kind
 from pumice.embedded.storage import ResourceKey
 from pumice.embedded.strategies import Strategy
 
-__all__ = ["ALL_VERBS", "Column", "Registry", "Resource", "Subresource"]
+__all__ = ["ALL_VERBS", "PrinterColumn", "Resource", "ResourceRegistry", "Subresource"]
 
 ALL_VERBS = (
     "create",
@@ -28,7 +28,7 @@ ALL_VERBS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """One printer column.
 
     Attributes:
@@ -95,7 +95,7 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     subresources: tuple[Subresource, ...] = ()
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[PrinterColumn, ...] | None = None
     schema: dict[str, Any] | None = field(default=None, hash=False, compare=False)
     fields: tuple[str, ...] = ()
     crd: str = ""
@@ -110,7 +110,7 @@ class Resource:
         return next((each for each in self.subresources if each.name == name), None)
 
 
-class Registry:
+class ResourceRegistry:
     """The resources of one server, found by path or by kind."""
 
     def __init__(self, resources: Iterable[Resource] = ()) -> None:

@@ -10,10 +10,10 @@ from aiohttp.abc import AbstractStreamWriter
 
 from pumice.embedded import discovery, openapi, statuses
 from pumice.embedded.access import Access
-from pumice.embedded.handlers import Answer, Ask, Handlers
-from pumice.embedded.media import Form, wanted_form
+from pumice.embedded.handlers import Handlers, HttpRequest, HttpResponse
+from pumice.embedded.media import MediaForm, wanted_form
 from pumice.embedded.rendering import Renderer
-from pumice.embedded.resources import Registry
+from pumice.embedded.resources import ResourceRegistry
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Storage, encode
 from pumice.embedded.targets import locate
@@ -43,7 +43,7 @@ class ApiServer:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: ResourceRegistry,
         storage: Storage,
         handlers: Handlers,
         renderer: Renderer,
@@ -65,7 +65,7 @@ class ApiServer:
                 self._access.check(request.headers)
             return await self._route(request)
         except ApiStatusError as error:
-            return _answered(Answer(encode(error.body()), error.code, error.warnings))
+            return _answered(HttpResponse(encode(error.body()), error.code, error.warnings))
         except web.HTTPRequestEntityTooLarge:
             too_large = statuses.body_too_large(MAX_BODY)
             return _json(encode(too_large.body()), too_large.code)
@@ -90,7 +90,7 @@ class ApiServer:
             raise statuses.no_such_resource()
         body = await request.read() if request.can_read_body else b""
         answer = self._handlers.answer(
-            Ask(request.method, target, request.query, request.headers, body)
+            HttpRequest(request.method, target, request.query, request.headers, body)
         )
         if answer.watch is not None:
             return await self._stream(request, answer.watch)
@@ -179,7 +179,7 @@ def _json(body: bytes, code: int = 200, headers: Mapping[str, str] | None = None
     return web.Response(body=body, status=code, content_type=_JSON, headers=headers)
 
 
-def _discovery(body: bytes, form: Form) -> web.Response:
+def _discovery(body: bytes, form: MediaForm) -> web.Response:
     group, _, version = form.api_version.partition("/")
     media = f"{_JSON};g={group};v={version};as=APIGroupDiscoveryList"
     return web.Response(body=body, headers={"Content-Type": media, "Vary": "Accept"})
@@ -196,7 +196,7 @@ def _missing() -> web.Response:
     return web.Response(status=404, text="404 page not found\n")
 
 
-def _answered(answer: Answer) -> web.Response:
+def _answered(answer: HttpResponse) -> web.Response:
     response = _json(answer.body, answer.code)
     for warning in dict.fromkeys(answer.warnings):
         text = " ".join(warning.split()).replace("\\", "\\\\").replace('"', '\\"')

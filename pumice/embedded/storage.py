@@ -14,7 +14,7 @@ import msgspec
 
 from pumice.embedded import statuses
 
-__all__ = ["Change", "Obj", "ResourceKey", "Storage", "Table", "Version", "encode"]
+__all__ = ["Obj", "ResourceKey", "Storage", "StoredWrite", "Table", "Version", "encode"]
 
 Obj = dict[str, Any]
 ResourceKey = tuple[str, str]
@@ -49,7 +49,7 @@ class Version:
         return copied
 
 
-class Change:
+class StoredWrite:
     """One write: what an object became and what it was.
 
     For `DELETED`, `new` is the last state, carrying the version of the deletion.
@@ -78,7 +78,7 @@ class Table:
     def __init__(self, resource: ResourceKey, history: int, floor: int) -> None:
         self.resource = resource
         self.objects: dict[ObjectKey, Version] = {}
-        self.log: list[Change] = []
+        self.log: list[StoredWrite] = []
         self.start = 0
         """Position of `log[0]` in the endless log."""
         self.floor = floor
@@ -86,7 +86,7 @@ class Table:
         self.watchers: set[Callable[[], None]] = set()
         self._history = history
 
-    def record(self, change: Change) -> None:
+    def record(self, change: StoredWrite) -> None:
         """Append to the log, forget its oldest half when it is full, wake the watchers."""
         self.log.append(change)
         if len(self.log) > 2 * self._history:
@@ -126,7 +126,7 @@ class Table:
                 high = middle
         return self.start + low
 
-    def since(self, position: int) -> list[Change]:
+    def since(self, position: int) -> list[StoredWrite]:
         """The changes from a position on.
 
         Raises:
@@ -178,7 +178,7 @@ class Storage:
         """Whether watches are to end."""
         self._history = history
         self._tables: dict[ResourceKey, Table] = {}
-        self._listeners: list[Callable[[Change], None]] = []
+        self._listeners: list[Callable[[StoredWrite], None]] = []
 
     def table(self, resource: ResourceKey) -> Table:
         """The table of a resource, made on first use."""
@@ -205,7 +205,7 @@ class Storage:
             for wake in tuple(table.watchers):
                 wake()
 
-    def listen(self, listener: Callable[[Change], None]) -> None:
+    def listen(self, listener: Callable[[StoredWrite], None]) -> None:
         """Call a function inside every write; it must not write itself."""
         self._listeners.append(listener)
 
@@ -221,7 +221,7 @@ class Storage:
         version = self._next(obj)
         old = table.objects.get(key)
         table.objects[key] = version
-        self._emit(table, Change(resource, key, "MODIFIED" if old else "ADDED", version, old))
+        self._emit(table, StoredWrite(resource, key, "MODIFIED" if old else "ADDED", version, old))
         return version
 
     def remove(self, resource: ResourceKey, namespace: str, name: str, last: Obj) -> Version:
@@ -229,7 +229,7 @@ class Storage:
         table = self.table(resource)
         old = table.objects.pop((namespace, name))
         version = self._next(last)
-        self._emit(table, Change(resource, (namespace, name), "DELETED", version, old))
+        self._emit(table, StoredWrite(resource, (namespace, name), "DELETED", version, old))
         return version
 
     def _next(self, obj: Obj) -> Version:
@@ -237,7 +237,7 @@ class Storage:
         obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.revision)}
         return Version(obj, self.revision)
 
-    def _emit(self, table: Table, change: Change) -> None:
+    def _emit(self, table: Table, change: StoredWrite) -> None:
         table.record(change)
         for listener in self._listeners:
             listener(change)

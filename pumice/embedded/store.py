@@ -11,7 +11,7 @@ from pumice.embedded import statuses
 from pumice.embedded.calls import Call
 from pumice.embedded.deletion import DeleteOptions, Deletion
 from pumice.embedded.objects import Objects
-from pumice.embedded.resources import Registry, Resource
+from pumice.embedded.resources import Resource, ResourceRegistry
 from pumice.embedded.selectors import selector
 from pumice.embedded.storage import Obj, Storage, Version
 
@@ -25,7 +25,7 @@ class Store:
         objects: What is under it, for requests with options.
     """
 
-    def __init__(self, registry: Registry, objects: Objects, deletion: Deletion) -> None:
+    def __init__(self, registry: ResourceRegistry, objects: Objects, deletion: Deletion) -> None:
         self._registry = registry
         self.objects = objects
         self._deletion = deletion

@@ -7,7 +7,7 @@ from pumice.api.meta import parse_time
 from pumice.embedded.ages import UNKNOWN, human_duration
 from pumice.embedded.jsonpaths import PathError, compile_path
 from pumice.embedded.printers import AGE, NAME, PRINTERS, Cell, Printer
-from pumice.embedded.resources import Column, Resource
+from pumice.embedded.resources import PrinterColumn, Resource
 from pumice.embedded.storage import Obj, Version
 
 __all__ = ["Tables"]
@@ -64,7 +64,7 @@ class Tables:
         return known[1]
 
 
-def _definition(column: Column) -> dict[str, Any]:
+def _definition(column: PrinterColumn) -> dict[str, Any]:
     return {
         "name": column.name,
         "type": column.type,
@@ -88,7 +88,7 @@ def _row_object(obj: Obj, include: str) -> Obj | None:
             }
 
 
-def _cell(column: Column) -> Cell:
+def _cell(column: PrinterColumn) -> Cell:
     """The cell of a CRD's printer column; nothing where the path cannot be read."""
     try:
         evaluate = compile_path(column.path)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pumice.embedded.resources import Registry, Resource
+from pumice.embedded.resources import Resource, ResourceRegistry
 
 __all__ = ["Target", "locate"]
 
@@ -26,7 +26,7 @@ class Target:
     watch: bool = False
 
 
-def locate(registry: Registry, segments: list[str]) -> Target | None:
+def locate(registry: ResourceRegistry, segments: list[str]) -> Target | None:
     """Find what the segments of a path (`apis`, group, version, ...) address; None for nothing."""
     if segments[0] == "api":
         group, version, rest = "", segments[1], segments[2:]

@@ -9,12 +9,12 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from pumice.embedded import statuses
-from pumice.embedded.media import OBJECT, Form
+from pumice.embedded.media import OBJECT, MediaForm
 from pumice.embedded.rendering import Renderer
 from pumice.embedded.resources import Resource
 from pumice.embedded.selectors import Selector, everything
 from pumice.embedded.statuses import ApiStatusError
-from pumice.embedded.storage import Change, Storage, Version, encode
+from pumice.embedded.storage import Storage, StoredWrite, Version, encode
 
 __all__ = ["WatchRequest", "watch"]
 
@@ -45,7 +45,7 @@ class WatchRequest:
     bookmarks: bool = False
     initial_events: bool = False
     timeout: float = 3600.0
-    form: Form = OBJECT
+    form: MediaForm = OBJECT
     include: str = ""
 
 
@@ -140,7 +140,7 @@ class _Stream:
         obj = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
         return encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
-    def _event(self, change: Change) -> bytes | None:
+    def _event(self, change: StoredWrite) -> bytes | None:
         request = self._request
         if request.namespace is not None and change.key[0] != request.namespace:
             return None
@@ -175,7 +175,7 @@ class _Stream:
         return encode({"type": "ERROR", "object": error.body()}) + b"\n"
 
 
-def _as_it_was(change: Change) -> Version:
+def _as_it_was(change: StoredWrite) -> Version:
     old = change.old
     assert old is not None
     revision = change.new.revision

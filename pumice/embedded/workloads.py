@@ -12,14 +12,14 @@ from typing import Any
 from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import format_time
-from pumice.embedded.pod_makers import Wishes, wishes_of_job, wishes_of_replica_set
+from pumice.embedded.pod_makers import WantedPods, wishes_of_job, wishes_of_replica_set
 from pumice.embedded.statuses import ApiStatusError
-from pumice.embedded.storage import Change, Obj
+from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 
 __all__ = ["SimulatedWorkloads"]
 
-_MAKERS: dict[Kind, Callable[[Obj, list[Obj], str], Wishes]] = {
+_MAKERS: dict[Kind, Callable[[Obj, list[Obj], str], WantedPods]] = {
     kinds.REPLICA_SET: wishes_of_replica_set,
     kinds.INDEXED_JOB: wishes_of_job,
 }
@@ -64,7 +64,7 @@ class SimulatedWorkloads:
             handle.cancel()
         self._due.clear()
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: StoredWrite) -> None:
         obj = change.new.obj
         kind = _KINDS.get(change.resource)
         if kind is not None and change.type != "DELETED":

@@ -14,8 +14,8 @@ from pumice.plugins.arguments import (
     Argument,
     ArgumentSpec,
     BadValueError,
-    Kind,
     Values,
+    ValueType,
 )
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port, apply
 from pumice.plugins.errors import PluginError
@@ -39,7 +39,6 @@ __all__ = [
     "Findings",
     "JobPlugin",
     "KeySecret",
-    "Kind",
     "Mount",
     "PluginError",
     "PluginSettings",
@@ -48,6 +47,7 @@ __all__ = [
     "Port",
     "Raw",
     "Registry",
+    "ValueType",
     "Values",
     "Wiring",
     "address",

@@ -13,7 +13,7 @@ import msgspec
 
 from pumice.api.jobs import Job, Task
 from pumice.plugins import answers
-from pumice.plugins.arguments import ArgumentSpec, Parsed, Problem, Values, parse, shown
+from pumice.plugins.arguments import ArgumentProblem, ArgumentSpec, Parsed, Values, parse, shown
 from pumice.plugins.edits import PodEdits
 from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
@@ -41,7 +41,7 @@ class Applied(msgspec.Struct, frozen=True):
     parsed: Parsed
     origin: str
 
-    def problems(self, job: Job) -> tuple[Problem, ...]:
+    def problems(self, job: Job) -> tuple[ArgumentProblem, ...]:
         """What is wrong with its arguments, with what is used instead in this Job."""
         if type(self.plugin).in_effect is JobPlugin.in_effect:
             return self.parsed.problems
@@ -93,7 +93,7 @@ class Applied(msgspec.Struct, frozen=True):
             return PluginError(f"{_named(self.plugin, self.origin)}: {error}")
         return PluginError(f"{_named(self.plugin, self.origin)} failed with {_told(error)}")
 
-    def _in_effect(self, job: Job, problem: Problem) -> Problem:
+    def _in_effect(self, job: Job, problem: ArgumentProblem) -> ArgumentProblem:
         if not problem.kept:
             return problem
         used = self._ask(
@@ -158,7 +158,7 @@ def _read(
         named = _named(entry.plugin, entry.origin)
         message = f"no argument is used: {named} failed to read them with {_told(error)}"
         parsed = read_arguments(spec, (), strict_upstream=strict_upstream, settings=settings)
-        return replace(parsed, problems=(Problem(0, "", "", "", message),))
+        return replace(parsed, problems=(ArgumentProblem(0, "", "", "", message),))
 
 
 def _named(plugin: JobPlugin, origin: str) -> str:

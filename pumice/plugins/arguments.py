@@ -26,11 +26,11 @@ __all__ = [
     "PORT",
     "TEXT",
     "Argument",
+    "ArgumentProblem",
     "ArgumentSpec",
     "BadValueError",
-    "Kind",
     "Parsed",
-    "Problem",
+    "ValueType",
     "Values",
     "between",
     "one_of",
@@ -65,7 +65,7 @@ class BadValueError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueType:
     """What an argument's value may be.
 
     Attributes:
@@ -95,7 +95,7 @@ def _read_boolean(word: str) -> bool:
     return value
 
 
-def between(name: str, noun: str, least: int, most: int) -> Kind:
+def between(name: str, noun: str, least: int, most: int) -> ValueType:
     """Kind of an argument that is an integer of a range, which Volcano does not look at.
 
     Args:
@@ -115,16 +115,16 @@ def between(name: str, noun: str, least: int, most: int) -> Kind:
             raise BadValueError(expected, upstream=value, accepted_upstream=True)
         return value
 
-    return Kind(name, read)
+    return ValueType(name, read)
 
 
-TEXT = Kind("text", str)
-INTEGER = Kind("integer", _read_integer)
+TEXT = ValueType("text", str)
+INTEGER = ValueType("integer", _read_integer)
 PORT = between("port", "a port", 1, 65535)
-BOOLEAN = Kind("boolean", _read_boolean)
+BOOLEAN = ValueType("boolean", _read_boolean)
 
 
-def one_of(name: str, choices: Iterable[str]) -> Kind:
+def one_of(name: str, choices: Iterable[str]) -> ValueType:
     """Kind of an argument that is one of a few words."""
     known = tuple(choices)
 
@@ -133,7 +133,7 @@ def one_of(name: str, choices: Iterable[str]) -> Kind:
             return word
         raise ValueError(f"expected one of {', '.join(known)}")
 
-    return Kind(name, read)
+    return ValueType(name, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Argument:
     """
 
     name: str
-    kind: Kind
+    kind: ValueType
     default: Any
     help: str
     ours: bool = False
@@ -202,7 +202,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ArgumentProblem:
     """A word that could not be used.
 
     Attributes:
@@ -223,7 +223,7 @@ class Problem:
     kept: str = ""
     keeps: str = ""
 
-    def with_used(self, used: str) -> "Problem":
+    def with_used(self, used: str) -> "ArgumentProblem":
         """The same problem where the rest of the Job decides what is used instead."""
         old, new = (_outcome(self.keeps, self.kept, each) for each in (self.used, used))
         return replace(self, used=used, message=self.message.removesuffix(old) + new)
@@ -234,7 +234,7 @@ class Parsed:
     """What became of a plugin's words."""
 
     values: Values
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ArgumentProblem, ...] = ()
 
 
 def shown(value: Any) -> str:
@@ -265,7 +265,7 @@ def _parsed(spec: ArgumentSpec, vector: tuple[str, ...]) -> Parsed:
 
 
 def _read(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
-    reader = _Reader(spec, vector)
+    reader = _ArgumentReader(spec, vector)
     while reader.position < len(vector):
         reader.step()
     values = spec.defaults
@@ -294,14 +294,16 @@ class _Fault:
     text: str
     keeps: str = "{used} is used instead"
 
-    def problem(self, values: Values) -> Problem:
+    def problem(self, values: Values) -> ArgumentProblem:
         """The problem, with what is used instead."""
         argument = self.argument
         if argument is None:
-            return Problem(self.position, self.name, self.found, "", self.text)
+            return ArgumentProblem(self.position, self.name, self.found, "", self.text)
         kept, used = argument.name, shown(values[argument.name])
         message = f"{self.text}; {_outcome(self.keeps, kept, used)}"
-        return Problem(self.position, self.name, self.found, used, message, kept, self.keeps)
+        return ArgumentProblem(
+            self.position, self.name, self.found, used, message, kept, self.keeps
+        )
 
 
 def _outcome(keeps: str, name: str, used: str) -> str:
@@ -312,7 +314,7 @@ def _outcome(keeps: str, name: str, used: str) -> str:
 _MOST_FAULTS = 100  # of one plugin; they are told as warnings, of which an answer holds fewer
 
 
-class _Reader:
+class _ArgumentReader:
     def __init__(self, spec: ArgumentSpec, vector: Sequence[str]) -> None:
         self.spec = spec
         self.vector = vector

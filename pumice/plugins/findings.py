@@ -11,7 +11,7 @@ from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.suggestions import Suggestions
 from pumice.plugins.applied import applied
-from pumice.plugins.arguments import Problem
+from pumice.plugins.arguments import ArgumentProblem
 from pumice.plugins.errors import PluginError
 from pumice.plugins.interface import Findings
 from pumice.plugins.registry import Registry
@@ -54,7 +54,7 @@ def _unknown(job: Job, registry: Registry) -> list[FieldError]:
     ]
 
 
-def _argument_warnings(plugin: str, found: Iterable[Problem]) -> list[FieldError]:
+def _argument_warnings(plugin: str, found: Iterable[ArgumentProblem]) -> list[FieldError]:
     return [
         FieldError(f"spec.plugins.{plugin}[{each.position}]", each.message, "JOB-PLUGIN-ARGUMENT")
         for each in found

@@ -20,8 +20,8 @@ from pumice.plugins.arguments import (
     Argument,
     ArgumentSpec,
     BadValueError,
-    Kind,
     Values,
+    ValueType,
     between,
     parse,
 )
@@ -90,20 +90,20 @@ class PyTorch(JobPlugin):
         ),
         Argument(
             "wait-master-image",
-            Kind("image", _read_image),
+            ValueType("image", _read_image),
             "",
             "image that waits; a setting of the cluster by default",
         ),
         Argument(
             "nproc-per-node",
-            Kind("processes", _read_processes),
+            ValueType("processes", _read_processes),
             "auto",
             "`PET_NPROC_PER_NODE`; `auto` is one a requested accelerator, or one",
             ours=True,
         ),
         Argument(
             "elastic",
-            Kind("range", read_nodes),
+            ValueType("range", read_nodes),
             (),
             "`PET_NNODES` as a range of pods, `least:most`, with a c10d rendezvous on the master",
             ours=True,

@@ -153,7 +153,7 @@ def _pod(job: Job, wiring: Wiring, task_name: str, index: int) -> Raw:
     return wiring.pod(task, index, pod)
 
 
-class _Dumper(yaml.SafeDumper):
+class _ReferenceDumper(yaml.SafeDumper):
     """Writes YAML as a person would: lists indented, several lines as several lines."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:  # noqa: ARG002
@@ -165,11 +165,11 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_ReferenceDumper.add_representer(str, _text)
 
 
 def _yaml(documents: Sequence[Any]) -> str:
-    text = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
+    text = yaml.dump_all(documents, Dumper=_ReferenceDumper, sort_keys=False, width=10_000)
     return f"```yaml\n{text}```"
 
 

@@ -15,7 +15,7 @@ from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.names import env_name_problem
 from pumice.api.suggestions import Suggestions
-from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Kind, Values
+from pumice.plugins.arguments import PORT, Argument, ArgumentSpec, Values, ValueType
 from pumice.plugins.edits import PodEdits, Port
 from pumice.plugins.env import VARIABLES, Env
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
@@ -72,13 +72,13 @@ class Roles(JobPlugin):
     arguments = ArgumentSpec(
         Argument(
             "roles",
-            Kind("roles", _read_roles),
+            ValueType("roles", _read_roles),
             (),
             "roles in the order of ranks, each with its task: `master,worker=trainer`",
         ),
         Argument(
             "env",
-            Kind("variables", _read_variables),
+            ValueType("variables", _read_variables),
             (),
             "variables with fields in braces: `MASTER={address:master}:{port};RANK={rank}`",
         ),

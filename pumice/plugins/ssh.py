@@ -16,8 +16,8 @@ from pumice.plugins.arguments import (
     Argument,
     ArgumentSpec,
     BadValueError,
-    Kind,
     Values,
+    ValueType,
     one_of,
 )
 from pumice.plugins.edits import Mount, PodEdits
@@ -67,7 +67,7 @@ class Ssh(JobPlugin):
     arguments = ArgumentSpec(
         Argument(
             "ssh-key-file-path",
-            Kind("path", _read_directory),
+            ValueType("path", _read_directory),
             ROOTS_PATH,
             "directory of the keys in every container",
         ),
@@ -80,7 +80,7 @@ class Ssh(JobPlugin):
         ),
         Argument(
             "ssh-key-secret",
-            Kind("name", _read_secret),
+            ValueType("name", _read_secret),
             "",
             "Secret of type `kubernetes.io/ssh-auth` with `ssh-privatekey` and `ssh-publickey` to use",
             ours=True,

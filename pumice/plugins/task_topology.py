@@ -12,14 +12,14 @@ from pumice.api import keys
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.suggestions import Suggestions
-from pumice.plugins.arguments import Argument, ArgumentSpec, Kind, Values
+from pumice.plugins.arguments import Argument, ArgumentSpec, Values, ValueType
 from pumice.plugins.interface import Findings, JobPlugin
 from pumice.plugins.task_lists import TaskGroups, format_groups, read_groups, read_order
 
 __all__ = ["TaskTopology"]
 
-_LISTS = Kind("lists of tasks", read_groups)
-_LIST = Kind("list of tasks", read_order)
+_LISTS = ValueType("lists of tasks", read_groups)
+_LIST = ValueType("list of tasks", read_order)
 
 _ANNOTATIONS = {
     "affinity": keys.TOPOLOGY_AFFINITY,

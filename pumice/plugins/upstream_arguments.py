@@ -11,10 +11,10 @@ from typing import Any
 from pumice.plugins.arguments import (
     BOOLEAN,
     Argument,
+    ArgumentProblem,
     ArgumentSpec,
     BadValueError,
     Parsed,
-    Problem,
     Values,
     shown,
     split_flag,
@@ -26,7 +26,7 @@ __all__ = ["parse_upstream"]
 def parse_upstream(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
     """Read a plugin's words exactly as Volcano does, with the problem that ended it, if one did."""
     values: dict[str, Any] = {}
-    problem: Problem | None = None
+    problem: ArgumentProblem | None = None
     position = 0
     while problem is None and position < len(vector):
         word = vector[position]
@@ -66,7 +66,9 @@ def _value(
     return (vector[position + 1], 2) if position + 1 < len(vector) else (None, 1)
 
 
-def _assign(values: dict[str, Any], argument: Argument, word: str, position: int) -> Problem | None:
+def _assign(
+    values: dict[str, Any], argument: Argument, word: str, position: int
+) -> ArgumentProblem | None:
     try:
         values[argument.name] = argument.kind.read(word)
     except BadValueError as error:
@@ -84,6 +86,6 @@ def _assign(values: dict[str, Any], argument: Argument, word: str, position: int
     return None
 
 
-def _stop(position: int, argument: str, found: str, used: str, message: str) -> Problem:
+def _stop(position: int, argument: str, found: str, used: str, message: str) -> ArgumentProblem:
     text = f"{message}, and the arguments after it are ignored"
-    return Problem(position, argument, found, used, text)
+    return ArgumentProblem(position, argument, found, used, text)

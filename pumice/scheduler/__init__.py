@@ -6,7 +6,7 @@ it says; `pumice simulate` does the same with files.
 
 from pumice.scheduler.config import Config, ConfigError, load_config
 from pumice.scheduler.cycle import run_cycle
-from pumice.scheduler.registry import Registry, builtin_registry, default_registry
+from pumice.scheduler.registry import SchedulerRegistry, builtin_registry, default_registry
 from pumice.scheduler.results import CycleResult, Event, PodVerdict, Reason
 from pumice.scheduler.state import ClusterState
 
@@ -18,7 +18,7 @@ __all__ = [
     "Event",
     "PodVerdict",
     "Reason",
-    "Registry",
+    "SchedulerRegistry",
     "builtin_registry",
     "default_registry",
     "load_config",

@@ -16,7 +16,7 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.queues import Queue
 from pumice.scheduler import Config, Reason
-from pumice.scheduler.simulate import Simulation, World
+from pumice.scheduler.simulate import ClusterObjects, Simulation
 
 __all__ = ["Advice", "advise"]
 
@@ -46,7 +46,7 @@ class Advice:
 
 
 def advise(
-    world: World,
+    objects: ClusterObjects,
     config: Config,
     group: PodGroup,
     now: float,
@@ -57,15 +57,15 @@ def advise(
     """Run a cycle on what was read and, for a gang that waits, one on each changed copy.
 
     Args:
-        world: The cluster.
+        objects: The cluster.
         config: How to schedule.
-        group: The gang, one of `world`.
+        group: The gang, one of `objects`.
         now: The moment, UNIX seconds.
         names: Scheduler names whose pods are placed.
-        other_queues: Whether the queues of `world` are the cluster's, so that another one may be recommended.
+        other_queues: Whether the queues of `objects` are the cluster's, so that another one may be recommended.
     """
     key = f"{group.metadata.namespace}/{group.metadata.name}"
-    simulation = Simulation(world, config, scheduler_names=names)
+    simulation = Simulation(objects, config, scheduler_names=names)
     fits = _places(simulation, key, now)
     reason = simulation.pending.get(key)
     if fits or reason is None:
@@ -73,10 +73,10 @@ def advise(
     line = simulation.line(group.spec.queue or keys.DEFAULT_QUEUE, now)
     ahead = tuple(line[: line.index(key)]) if key in line else ()
     enough: list[tuple[str, dict[str, Any]]] = []
-    for text, data, changed in _changes(world, group, other_queues=other_queues):
+    for text, data, changed in _changes(objects, group, other_queues=other_queues):
         if _places(Simulation(changed, config, scheduler_names=names), key, now):
             enough.append((text, data))
-    smaller = _smaller(world, config, group, now, names)
+    smaller = _smaller(objects, config, group, now, names)
     if smaller is not None:
         text = f"minAvailable {smaller} instead of {group.spec.min_member}"
         enough.append((text, {"minAvailable": smaller}))
@@ -91,35 +91,35 @@ def _places(simulation: Simulation, key: str, now: float) -> bool:
 
 
 def _changes(
-    world: World, group: PodGroup, *, other_queues: bool
-) -> Iterator[tuple[str, dict[str, Any], World]]:
+    objects: ClusterObjects, group: PodGroup, *, other_queues: bool
+) -> Iterator[tuple[str, dict[str, Any], ClusterObjects]]:
     """Copies of a cluster, each with one change, as a sentence and as data."""
-    for node in _kinds(world.nodes):
+    for node in _kinds(objects.nodes):
         name = node.metadata.name
-        copy = _copy(node, {each.metadata.name for each in world.nodes})
+        copy = _copy(node, {each.metadata.name for each in objects.nodes})
         has = _has(node)
         data = {"addNode": {"like": name, "allocatable": has}}
         listed = ", ".join(f"{amount} {resource}" for resource, amount in has.items())
         text = f"one more node like {name} ({listed})"
-        yield text, data, dataclasses.replace(world, nodes=[*world.nodes, copy])
+        yield text, data, dataclasses.replace(objects, nodes=[*objects.nodes, copy])
     if not other_queues:
         return
     own = group.spec.queue or keys.DEFAULT_QUEUE
-    for queue in _leaves(world.queues, own):
+    for queue in _leaves(objects.queues, own):
         name = queue.metadata.name
         moved = replace(group, spec=replace(group.spec, queue=name))
-        yield f"queue {name} instead of {own}", {"queue": name}, _with_group(world, moved)
+        yield f"queue {name} instead of {own}", {"queue": name}, _with_group(objects, moved)
 
 
 def _smaller(
-    world: World, config: Config, group: PodGroup, now: float, names: tuple[str, ...]
+    objects: ClusterObjects, config: Config, group: PodGroup, now: float, names: tuple[str, ...]
 ) -> int | None:
     """The largest smaller minimum with which pods are placed; found by halving."""
     low, high = 0, group.spec.min_member
     while high - low > 1:
         middle = (low + high) // 2
         changed = replace(group, spec=replace(group.spec, min_member=middle, min_resources=None))
-        simulation = Simulation(_with_group(world, changed), config, scheduler_names=names)
+        simulation = Simulation(_with_group(objects, changed), config, scheduler_names=names)
         if _places(simulation, f"{group.metadata.namespace}/{group.metadata.name}", now):
             low = middle
         else:
@@ -167,10 +167,10 @@ def _leaves(queues: list[Queue], own: str) -> list[Queue]:
     return sorted(found, key=lambda each: each.metadata.name)[:_QUEUES]
 
 
-def _with_group(world: World, group: PodGroup) -> World:
+def _with_group(objects: ClusterObjects, group: PodGroup) -> ClusterObjects:
     identity = (group.metadata.namespace, group.metadata.name)
     groups = [
         group if (each.metadata.namespace, each.metadata.name) == identity else each
-        for each in world.pod_groups
+        for each in objects.pod_groups
     ]
-    return dataclasses.replace(world, pod_groups=groups)
+    return dataclasses.replace(objects, pod_groups=groups)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pumice.api.booleans import parse_bool
 from pumice.api.fields import did_you_mean
 
-__all__ = ["NO_ARGUMENTS", "Argument", "Arguments", "Value"]
+__all__ = ["NO_ARGUMENTS", "Arguments", "SchedulerArgument", "Value"]
 
 Value = bool | int | float | str
 
@@ -23,7 +23,7 @@ _EXPECTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class SchedulerArgument:
     """One argument that a plugin or an action understands.
 
     Attributes:
@@ -90,7 +90,10 @@ class Arguments:
     __slots__ = ("_declared", "_values", "problems", "warnings")
 
     def __init__(
-        self, given: Mapping[str, object], declared: Iterable[Argument], path: str = "arguments"
+        self,
+        given: Mapping[str, object],
+        declared: Iterable[SchedulerArgument],
+        path: str = "arguments",
     ) -> None:
         self._declared = {argument.name: argument for argument in declared}
         self._values: dict[str, Value] = {}
@@ -121,7 +124,7 @@ class Arguments:
         self.warnings = tuple(warnings)
         self.problems = tuple(problems)
 
-    def _argument(self, name: str) -> Argument | None:
+    def _argument(self, name: str) -> SchedulerArgument | None:
         """What is declared under a name, or for a prefix that something follows."""
         exact = self._declared.get(name)
         if exact is not None and not exact.is_prefix:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from pumice.api.meta import ObjectMeta, version_number
 from pumice.api.podgroups import PodGroupStatus
-from pumice.scheduler.model.tasks import PLACED, Status, Task
+from pumice.scheduler.model.tasks import PLACED, SchedulingStatus, TaskInfo
 
 __all__ = ["AssumedStatus", "Assumptions", "is_older"]
 
@@ -36,15 +36,15 @@ class _AssumedPod:
     """A decision about one pod: its status and node."""
 
     uid: str
-    status: Status
+    status: SchedulingStatus
     node: str
 
-    def counts(self, shown: Task) -> bool:
+    def counts(self, shown: TaskInfo) -> bool:
         """Whether the API server does not show the decision's result yet."""
         if shown.uid != self.uid:
             return False
-        if self.status is Status.BINDING:
-            return shown.shown is Status.PENDING
+        if self.status is SchedulingStatus.BINDING:
+            return shown.shown is SchedulingStatus.PENDING
         return shown.shown in PLACED
 
 
@@ -82,16 +82,16 @@ class Assumptions:
 
     # -- pods --------------------------------------------------------------------------------
 
-    def assume_pod(self, task: Task) -> None:
+    def assume_pod(self, task: TaskInfo) -> None:
         """Count a pod as it was decided: `Binding` or `Releasing`, on its node."""
         self._pods[task.key] = _AssumedPod(task.uid, task.status, task.node)
 
     @property
     def evicted(self) -> list[str]:
         """Pods that are assumed to leave, by key."""
-        return [key for key, pod in self._pods.items() if pod.status is Status.RELEASING]
+        return [key for key, pod in self._pods.items() if pod.status is SchedulingStatus.RELEASING]
 
-    def correct_pod(self, task: Task, node: str) -> str:
+    def correct_pod(self, task: TaskInfo, node: str) -> str:
         """Give a pod that was just read the status that is assumed of it; the node that it counts on."""
         assumed = self._pods.get(task.key)
         if assumed is None:
@@ -102,17 +102,17 @@ class Assumptions:
         task.status = assumed.status
         return assumed.node
 
-    def assume_nomination(self, task: Task, node: str) -> None:
+    def assume_nomination(self, task: TaskInfo, node: str) -> None:
         """Count a waiting pod as nominated for a node; for none if it is empty."""
         self._nominations[task.key] = task.uid, node
 
-    def correct_nomination(self, task: Task) -> None:
+    def correct_nomination(self, task: TaskInfo) -> None:
         """Give a pod that was just read the nomination that is assumed of it."""
         assumed = self._nominations.get(task.key)
         if assumed is None:
             return
         uid, node = assumed
-        if uid != task.uid or node == task.nominated or task.status is not Status.PENDING:
+        if uid != task.uid or node == task.nominated or task.status is not SchedulingStatus.PENDING:
             del self._nominations[task.key]
         else:
             task.nominated = node

@@ -14,24 +14,24 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pumice.scheduler.explain import INSUFFICIENT, FitFailure, histogram
-from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.domains import Topology
 from pumice.scheduler.model.room import least, places
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.nearest import nearest
 from pumice.scheduler.points import (
     DomainFilter,
     DomainScore,
     Extensions,
     FilterPoint,
+    FilterResult,
     PodClass,
     ScorePoint,
     TaskScorePoint,
-    Verdict,
 )
+from pumice.scheduler.touched_rows import TouchedRows
 
 __all__ = ["NOWHERE", "Board", "FixedPart"]
 
@@ -64,7 +64,7 @@ class FixedPart:
 
     def __init__(self, pods: PodClass, rows: Rows, extensions: Extensions) -> None:
         self.allowed = pods.allowed
-        self.verdicts: list[Verdict] = []
+        self.verdicts: list[FilterResult] = []
         self.score: Floats | None = None
         self.ranked: dict[int, Floats] = {}
         for filtering in extensions.filters:
@@ -96,7 +96,6 @@ class Board:
         "_is_wide",
         "_known",
         "_later",
-        "_ledger",
         "_log",
         "_names",
         "_own",
@@ -109,6 +108,7 @@ class Board:
         "_task_scores",
         "_tells_rows_apart",
         "_total",
+        "_touched",
         "pods",
     )
 
@@ -118,15 +118,15 @@ class Board:
         fixed: FixedPart,
         rows: Rows,
         extensions: Extensions,
-        ledger: Ledger,
+        touched: TouchedRows,
         names: Sequence[str],
     ) -> None:
         self.pods = pods
         self._shape: PodShape = pods.shape
         self._fixed = fixed
         self._rows = rows
-        self._ledger = ledger
-        self._log = ledger.log
+        self._touched = touched
+        self._log = touched.log
         self._names = names
         self._seen = len(self._log)
         self._own = NOWHERE
@@ -194,7 +194,7 @@ class Board:
 
     # -- choosing ----------------------------------------------------------------------------
 
-    def best(self, task: Task, group: Callable[[Task], int] | None = None) -> int:
+    def best(self, task: TaskInfo, group: Callable[[TaskInfo], int] | None = None) -> int:
         """Row of the best node that has room now; the first by name among equals.
 
         Args:
@@ -212,9 +212,9 @@ class Board:
                     values = self._roomy(values, topology, group(task))
         return self._choose(task, values)
 
-    def best_later(self, task: Task) -> int:
+    def best_later(self, task: TaskInfo) -> int:
         """Row of the best node that has room once terminating pods are gone."""
-        if not self._ledger.releases:
+        if not self._touched.releases:
             return NOWHERE
         values = self._evaluate(self._rows, later=True)
         return self._choose(task, self._by_domain(self._with_domain_scores(values), later=True))
@@ -283,7 +283,7 @@ class Board:
                 values = np.where(verdict.codes == 0, values, _WORST)
         return values
 
-    def _choose(self, task: Task, values: Floats) -> int:
+    def _choose(self, task: TaskInfo, values: Floats) -> int:
         ranked = [column for _, column in self._ranked]
         for point in self._task_scores:
             column = point.score(task, self._rows)
@@ -363,9 +363,9 @@ class Board:
         if self._tells_rows_apart:
             here += row.to_bytes(8, "big")
         later = b""
-        if self._ledger.promises or self._ledger.releases:
+        if self._touched.promises or self._touched.releases:
             later = rows.releasing[row].tobytes() + rows.pipelined[row].tobytes()
-            later += b"+" if self._ledger.promises else b"-"
+            later += b"+" if self._touched.promises else b"-"
         return here, later
 
     def _fitting(self, allowed: Bools, rows: Rows, *, later: bool = False) -> Bools:
@@ -374,7 +374,7 @@ class Board:
             idle = rows.idle(need.column)
             if not later:
                 allowed &= idle >= need.amount
-            if later or self._ledger.promises:
+            if later or self._touched.promises:
                 allowed &= (
                     idle + rows.releasing[:, need.column] - rows.pipelined[:, need.column]
                     >= need.amount

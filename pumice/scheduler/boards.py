@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import structs
 
 from pumice.scheduler.board import Board, FixedPart
-from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extensions, PodClass
 from pumice.scheduler.state import ClusterState
+from pumice.scheduler.touched_rows import TouchedRows
 from pumice.scheduler.view import SessionView
 
 __all__ = ["Boards"]
@@ -35,18 +35,18 @@ class Boards:
         "_fixed",
         "_kinds",
         "_last",
-        "_ledger",
         "_state",
+        "_touched",
         "_view",
     )
 
     def __init__(
-        self, state: ClusterState, view: SessionView, extensions: Extensions, ledger: Ledger
+        self, state: ClusterState, view: SessionView, extensions: Extensions, touched: TouchedRows
     ) -> None:
         self._state = state
         self._view = view
         self._extensions = extensions
-        self._ledger = ledger
+        self._touched = touched
         self._boards: dict[Hashable, Board] = {}
         self._last: Board | None = None
         self._fixed: dict[Hashable, FixedPart] = {}
@@ -61,12 +61,12 @@ class Boards:
         self._boards.clear()
         self._fixed.clear()
 
-    def alike(self, task: Task) -> Hashable:
+    def alike(self, task: TaskInfo) -> Hashable:
         """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
         kind, peers = _apart_from_claims(self._state, task.shape), self._state.peers
         return (kind, peers.signature(task)) if peers.is_live else kind
 
-    def board(self, task: Task, queue: str, gang: str) -> Board:
+    def board(self, task: TaskInfo, queue: str, gang: str) -> Board:
         """The board of a pod's class.
 
         Args:
@@ -83,7 +83,7 @@ class Boards:
             terms = self._state.peers.terms_of(task)
             pods = PodClass(task.shape, queue, fixed.allowed, gang, terms)
             rows, names = self._view.rows, self._view.node_names
-            board = Board(pods, fixed, rows, self._extensions, self._ledger, names)
+            board = Board(pods, fixed, rows, self._extensions, self._touched, names)
             self._boards[key] = board
         elif self._last is not board:
             self._boards[key] = self._boards.pop(key)

@@ -10,11 +10,11 @@ from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.api.queues import Queue
 from pumice.scheduler.findings import find
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import MAX_WEIGHT, weight_of
 from pumice.scheduler.model.room import NO_SHORTAGE, Shortage, least
-from pumice.scheduler.model.tasks import Status
-from pumice.scheduler.outcomes import Outcome
+from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.phases import (
     is_releasing,
     next_conditions,
@@ -75,7 +75,7 @@ class Closing:
                 self._conclude(job, is_fresh=True)  # of a job in quarantine no plugin is asked
         state.dirty.clear()
 
-    def _conclude(self, job: Job, *, is_fresh: bool) -> None:
+    def _conclude(self, job: JobInfo, *, is_fresh: bool) -> None:
         if is_fresh:
             self._look(job)
         self._close(job)
@@ -83,7 +83,7 @@ class Closing:
             job.shortage = self._shortage(job)
             job.asks = self._asks(job)
 
-    def _look(self, job: Job) -> None:
+    def _look(self, job: JobInfo) -> None:
         """Find out why a gang waits."""
         now, (moment, count) = self._session.now, job.arrived
         if len(job.tasks) != count:
@@ -96,7 +96,7 @@ class Closing:
         if job.valid < job.min_member and now < said:
             self._wake(job, said)
 
-    def _close(self, job: Job) -> None:
+    def _close(self, job: JobInfo) -> None:
         finding = job.finding
         if finding is None:
             self._state.pending.pop(job.key, None)
@@ -107,12 +107,12 @@ class Closing:
         if job.group is not None:
             self._write(job, finding)
 
-    def _shortage(self, job: Job) -> Shortage | None:
-        """What `Job.shortage` is to be until the job is looked at again."""
+    def _shortage(self, job: JobInfo) -> Shortage | None:
+        """What `JobInfo.shortage` is to be until the job is looked at again."""
         if not job.is_waiting:
             return None
-        outcome = self._session.outcomes.get(job.key) or Outcome()
-        waiting = [task for task in job.tasks.values() if task.status is Status.PENDING]
+        outcome = self._session.outcomes.get(job.key) or JobOutcome()
+        waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
         if any(task.is_held for task in waiting):
             return None  # their gates go as soon as their queue has room, whatever the nodes are
         if self._session.is_target(job.key) or (job.is_pending and not outcome.has_no_queue):
@@ -139,22 +139,22 @@ class Closing:
             return NO_SHORTAGE
         return NO_SHORTAGE if any(task.gates for task in waiting) else None
 
-    def _asks(self, job: Job) -> Ints | None:
-        """What `Job.asks` is to be until the job is looked at again."""
+    def _asks(self, job: JobInfo) -> Ints | None:
+        """What `JobInfo.asks` is to be until the job is looked at again."""
         outcome = self._session.outcomes.get(job.key)
         if outcome is None or not outcome.is_over_share:
             return None
         job.asked_at = self._session.now
         return job.least_asked(max(1, job.min_member - job.ready) if self._judges else 1)
 
-    def _wake(self, job: Job, moment: float) -> None:
+    def _wake(self, job: JobInfo, moment: float) -> None:
         """Have a job looked at again at a moment, UNIX seconds."""
         if moment != NEVER:
             self._state.dues[job.key] = min(moment, self._state.dues.get(job.key, NEVER))
 
     # -- the gang ----------------------------------------------------------------------------
 
-    def _write(self, job: Job, finding: Finding | None) -> None:
+    def _write(self, job: JobInfo, finding: Finding | None) -> None:
         session, before = self._session, job.status
         entered = job.key in session.entered
         unschedulable = finding is not None and finding.is_unschedulable
@@ -193,7 +193,7 @@ class Closing:
         self._state.assume_status(job, after)
 
     def _reserved(
-        self, job: Job, conditions: Sequence[PodGroupCondition]
+        self, job: JobInfo, conditions: Sequence[PodGroupCondition]
     ) -> list[PodGroupCondition]:
         """Conditions with what is reserved for a gang."""
         session = self._session
@@ -205,7 +205,7 @@ class Closing:
             now=session.now,
         )
 
-    def _is_due(self, job: Job, finding: Finding) -> tuple[bool, bool]:
+    def _is_due(self, job: JobInfo, finding: Finding) -> tuple[bool, bool]:
         """Whether the reason of a gang is to be written now, and whether its cause is new."""
         now, pace = self._session.now, self._state.pace
         reason = finding.reason
@@ -222,7 +222,7 @@ class Closing:
 
     # -- its pods ----------------------------------------------------------------------------
 
-    def _judge_pods(self, job: Job, finding: Finding) -> None:
+    def _judge_pods(self, job: JobInfo, finding: Finding) -> None:
         if not finding.pods:
             job.pod_report = None
         tasks = [job.tasks[key] for key in finding.pods if key in job.tasks]
@@ -246,7 +246,7 @@ class Closing:
             self.pods[task.key] = PodVerdict(verdict.reason, verdict.message, is_new)
 
 
-def _event(job: Job, type_: Literal["Normal", "Warning"], reason: str, message: str) -> Event:
+def _event(job: JobInfo, type_: Literal["Normal", "Warning"], reason: str, message: str) -> Event:
     return Event("PodGroup", job.namespace, job.name, type_, reason, message)
 
 

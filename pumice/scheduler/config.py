@@ -30,7 +30,7 @@ from pumice.scheduler.options import SWITCHES, Config, PluginOption
 from pumice.scheduler.registry import (
     PLANNED_ACTIONS,
     PLANNED_PLUGINS,
-    Registry,
+    SchedulerRegistry,
     default_registry,
 )
 from pumice.scheduler.specs import ActionSpec
@@ -89,7 +89,7 @@ class ConfigError(ValueError):
         self.errors = errors
 
 
-def load_config(text: str | None = None, registry: Registry | None = None) -> Config:
+def load_config(text: str | None = None, registry: SchedulerRegistry | None = None) -> Config:
     """Read a configuration.
 
     Args:
@@ -107,7 +107,7 @@ def load_config(text: str | None = None, registry: Registry | None = None) -> Co
 
 
 class _Reader:
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: SchedulerRegistry) -> None:
         self._registry = registry
         self.errors: list[FieldError] = []
         self._warnings: list[str] = []

@@ -7,8 +7,8 @@ import numpy as np
 
 from pumice.api.quantities import MILLI, format_milli
 from pumice.scheduler.model.axis import PODS, Ints
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.view import SessionView
 
@@ -25,7 +25,7 @@ __all__ = [
 _BYTES = ("memory", "ephemeral-storage", "requests.memory", "limits.memory")
 _BINARY = (("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 _CPU = ("cpu", "requests.cpu", "limits.cpu")
-_TENTATIVE = (Status.ALLOCATED, Status.PIPELINED)
+_TENTATIVE = (SchedulingStatus.ALLOCATED, SchedulingStatus.PIPELINED)
 
 
 class Deficit(NamedTuple):
@@ -97,7 +97,7 @@ def _sentence(deficit: Deficit, used: str) -> str:
     )
 
 
-def shortages(session: SessionView, job: Job, used: Ints, limits: Ints) -> list[Deficit]:
+def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> list[Deficit]:
     """What is missing for what a gang needs at least; the number of pods is not limited.
 
     Args:
@@ -136,7 +136,7 @@ def refusal(message: str, shortages: Sequence[Deficit], plain: str = "", **detai
     return Reason("NotEnoughResources", message, details | data, causes, plain, details | numbers)
 
 
-def demand(job: Job, task: Task) -> tuple[Ints, Ints]:
+def demand(job: JobInfo, task: TaskInfo) -> tuple[Ints, Ints]:
     """What the pods of a gang hold tentatively, and what it needs with them to have its minimum.
 
     For a gang that has its minimum these are nothing, and what the single pod asks for.
@@ -150,8 +150,8 @@ def demand(job: Job, task: Task) -> tuple[Ints, Ints]:
         return nothing, task.shape.vector
     tentative = [each for each in job.tasks.values() if each.status in _TENTATIVE]
     held = sum((each.shape.vector for each in tentative), nothing)
-    waiting = [each for each in job.tasks.values() if each.status is Status.PENDING]
-    firm = job.ready - sum(each.status is Status.ALLOCATED for each in tentative)
+    waiting = [each for each in job.tasks.values() if each.status is SchedulingStatus.PENDING]
+    firm = job.ready - sum(each.status is SchedulingStatus.ALLOCATED for each in tentative)
     if all(each.shape is task.shape for each in (*tentative, *waiting)):
         return held, (job.min_member - firm) * task.shape.vector
     return held, held + job.pending

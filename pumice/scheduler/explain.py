@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TITLES
 from pumice.scheduler.nearest import Nearest, nodes_of
 
@@ -88,7 +88,7 @@ def unavailable(nodes: int, counts: Mapping[str, int], prefix: str = "") -> str:
 
 
 def group_message(
-    job: Job,
+    job: JobInfo,
     *,
     ready: bool,
     pending: Mapping[str, int],

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pumice.scheduler.explain import FitFailure, fit_summary, gang_message, group_message
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status, Task
-from pumice.scheduler.outcomes import Outcome
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.phases import is_releasing, next_phase
 from pumice.scheduler.results import Finding, PodVerdict, Reason
 from pumice.scheduler.session import Session
@@ -18,12 +18,12 @@ _UNSCHEDULABLE = "Unschedulable"
 _WITH_ITS_GANG = PodVerdict(_UNSCHEDULABLE, "waits for its gang; the PodGroup says why")
 
 
-def find(session: Session, job: Job) -> Finding | None:
+def find(session: Session, job: JobInfo) -> Finding | None:
     """What a session found out about a gang; None when there is nothing to say."""
     held = session.state.quarantined.get(job.key)
     if held is not None:
         return Finding(held, is_unschedulable=True)
-    outcome = session.outcomes.get(job.key) or Outcome()
+    outcome = session.outcomes.get(job.key) or JobOutcome()
     found = _reason(session, job, outcome)
     if found is None:
         return None
@@ -31,16 +31,16 @@ def find(session: Session, job: Job) -> Finding | None:
     return Finding(reason, is_unschedulable, dict(_pods(session, job, outcome, reason)))
 
 
-def _reason(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool] | None:
+def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason, bool] | None:
     """The reason of a gang, and whether its PodGroup is to say so."""
-    waiting = job.counts[Status.PENDING]
+    waiting = job.counts[SchedulingStatus.PENDING]
     if job.group is None:
         message = f"PodGroup {job.key} does not exist; {waiting} pods name it"
         details = {"podGroup": job.key, "pods": waiting}
         return (Reason("PodGroupNotFound", message, details), False) if waiting else None
     judges = bool(session.extensions.job_ready)
     is_short = judges and not session.is_ready(job)
-    waits_outside = session.is_pending(job) and not job.counts[Status.RUNNING]
+    waits_outside = session.is_pending(job) and not job.counts[SchedulingStatus.RUNNING]
     if outcome.refusal is not None and waits_outside:
         return outcome.refusal, True  # its pods are created once it is in its queue
     if is_short and _is_arriving(session, job):
@@ -52,11 +52,15 @@ def _reason(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool]
     return (_remainder(session, job, outcome), False) if waiting else None
 
 
-def _of_unready(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, bool] | None:
+def _of_unready(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason, bool] | None:
     if is_releasing(job):
         return None
     if next_phase(job, job.status.phase, unschedulable=False) == "Completed":
-        return (_remainder(session, job, outcome), False) if job.counts[Status.PENDING] else None
+        return (
+            (_remainder(session, job, outcome), False)
+            if job.counts[SchedulingStatus.PENDING]
+            else None
+        )
     promised = _promised(session, job)
     if promised is not None:
         return promised, True
@@ -66,13 +70,13 @@ def _of_unready(session: Session, job: Job, outcome: Outcome) -> tuple[Reason, b
     return _gang(session, job, outcome), True
 
 
-def _is_arriving(session: Session, job: Job) -> bool:
+def _is_arriving(session: Session, job: JobInfo) -> bool:
     """Whether pods of a gang are still being created, so that it is too early to say that it lacks some."""
     moment, _ = job.arrived
     return job.valid < job.min_member and session.now < moment + session.state.pace.arrival
 
 
-def _promised(session: Session, job: Job) -> Reason | None:
+def _promised(session: Session, job: JobInfo) -> Reason | None:
     places = {
         task.key: session.pipelined[task.key]
         for task in job.tasks.values()
@@ -86,7 +90,7 @@ def _promised(session: Session, job: Job) -> Reason | None:
     return Reason("Pipelined", message, {"places": dict(sorted(places.items()))})
 
 
-def _gang(session: Session, job: Job, outcome: Outcome) -> Reason:
+def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     gated = [task for task in _in_order(job) if task.gates]
     schedulable = job.ready + outcome.schedulable
     total = len(job.tasks)
@@ -120,7 +124,7 @@ def _gang(session: Session, job: Job, outcome: Outcome) -> Reason:
 
 
 def _for_people(
-    session: Session, job: Job, outcome: Outcome, gated: Sequence[Task] = ()
+    session: Session, job: JobInfo, outcome: JobOutcome, gated: Sequence[TaskInfo] = ()
 ) -> tuple[str, dict[str, Any]]:
     """The sentence for people about a gang that was tried, and its numbers as data."""
     text, numbers = _of_outcome(session, job, outcome, gated)
@@ -132,11 +136,11 @@ def _for_people(
 
 
 def _of_outcome(
-    session: Session, job: Job, outcome: Outcome, gated: Sequence[Task]
+    session: Session, job: JobInfo, outcome: JobOutcome, gated: Sequence[TaskInfo]
 ) -> tuple[str, dict[str, Any]]:
     if outcome.failed is not None:
         task, failure = outcome.failed
-        waiting = [each for each in job.tasks.values() if each.status is Status.PENDING]
+        waiting = [each for each in job.tasks.values() if each.status is SchedulingStatus.PENDING]
         alike = sum(each.shape is task.shape and not each.gates for each in waiting)
         lacking = job.min_member - job.ready
         pods = min(alike, lacking) if lacking > 0 else alike
@@ -157,7 +161,9 @@ def _of_outcome(
     return "", {}
 
 
-def _promised_to_others(session: Session, job: Job, failure: FitFailure) -> tuple[int, list[str]]:
+def _promised_to_others(
+    session: Session, job: JobInfo, failure: FitFailure
+) -> tuple[int, list[str]]:
     """How many nodes have promised room that a pod could use to pods of other gangs, and to which gangs."""
     nodes = set(failure.nearest.promised) if failure.nearest else set()
     places = [(node, pod) for pod, node in session.pipelined.items() if node in nodes]
@@ -166,9 +172,9 @@ def _promised_to_others(session: Session, job: Job, failure: FitFailure) -> tupl
     return len({node for node, _ in others}), sorted({gang for _, gang in others})
 
 
-def _remainder(session: Session, job: Job, outcome: Outcome) -> Reason:
+def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     """Why pods beyond the minimum wait."""
-    waiting = job.counts[Status.PENDING]
+    waiting = job.counts[SchedulingStatus.PENDING]
     start = f"{waiting} of {len(job.tasks)} pods wait beyond the minimum of {job.min_member}"
     details: dict[str, object] = {"tasks": len(job.tasks), "waiting": waiting}
     promised = _promised(session, job)
@@ -199,11 +205,11 @@ def _remainder(session: Session, job: Job, outcome: Outcome) -> Reason:
 
 
 def _pods(
-    session: Session, job: Job, outcome: Outcome, reason: Reason
+    session: Session, job: JobInfo, outcome: JobOutcome, reason: Reason
 ) -> Iterator[tuple[str, PodVerdict]]:
     """Verdicts on waiting pods with a cause of their own, or with a condition whose cause has gone."""
     for task in _in_order(job):
-        if task.status is not Status.PENDING:
+        if task.status is not SchedulingStatus.PENDING:
             continue
         impossible = session.why_impossible(task.shape) if outcome.refused is not None else None
         if task.is_held:
@@ -220,12 +226,14 @@ def _pods(
             yield task.key, _WITH_ITS_GANG
 
 
-def _in_order(job: Job) -> list[Task]:
+def _in_order(job: JobInfo) -> list[TaskInfo]:
     return sorted(job.tasks.values(), key=lambda task: task.order)
 
 
-def _verdict_counts(job: Job, outcome: Outcome) -> dict[str, int]:
-    gated = sum(1 for task in job.tasks.values() if task.gates and task.status is Status.PENDING)
+def _verdict_counts(job: JobInfo, outcome: JobOutcome) -> dict[str, int]:
+    gated = sum(
+        1 for task in job.tasks.values() if task.gates and task.status is SchedulingStatus.PENDING
+    )
     schedulable = outcome.schedulable
-    rest = job.counts[Status.PENDING] - gated - schedulable
+    rest = job.counts[SchedulingStatus.PENDING] - gated - schedulable
     return {"Schedulable": schedulable, "SchedulingGated": gated, "Unschedulable": rest}

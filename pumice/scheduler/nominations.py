@@ -12,10 +12,10 @@ again, or when the node has no such room any more.
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from pumice.scheduler.ledger import Ledger
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.touched_rows import TouchedRows
 
 __all__ = ["Nominations"]
 
@@ -25,10 +25,14 @@ _NOTHING = nullcontext()
 class Nominations:
     """What is held in one session."""
 
-    __slots__ = ("_had_turn", "_held", "_jobs", "_ledger", "_nodes", "_takers", "_tasks")
+    __slots__ = ("_had_turn", "_held", "_jobs", "_nodes", "_takers", "_tasks", "_touched")
 
     def __init__(
-        self, nominees: Iterable[Task], jobs: Mapping[str, Job], nodes: NodeTable, ledger: Ledger
+        self,
+        nominees: Iterable[TaskInfo],
+        jobs: Mapping[str, JobInfo],
+        nodes: NodeTable,
+        touched: TouchedRows,
     ) -> None:
         """Hold what pods were nominated for.
 
@@ -36,13 +40,13 @@ class Nominations:
             nominees: Pods that have a nominated node.
             jobs: Gangs by key.
             nodes: The nodes, settled.
-            ledger: What this session changes.
+            touched: What this session changes.
         """
         self._jobs = jobs
         self._nodes = nodes
-        self._ledger = ledger
+        self._touched = touched
         self._tasks = sorted(nominees, key=lambda task: task.key)
-        self._held: dict[str, dict[Task, int]] = {}
+        self._held: dict[str, dict[TaskInfo, int]] = {}
         self._had_turn: set[str] = set()
         self._takers: dict[str, None] = {}
         for task in self._tasks:
@@ -51,12 +55,12 @@ class Nominations:
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
-    def row(self, task: Task) -> int:
+    def row(self, task: TaskInfo) -> int:
         """Row of the node that a pod is nominated for; -1 for none."""
         record = self._nodes.records.get(task.nominated) if task.nominated else None
         return record.row if record is not None else -1
 
-    def lifted(self, job: Job) -> AbstractContextManager[None]:
+    def lifted(self, job: JobInfo) -> AbstractContextManager[None]:
         """The turn of a gang, in which it may take what is held for it."""
         return self._lifted(job) if self._tasks else _NOTHING
 
@@ -78,7 +82,7 @@ class Nominations:
                 if key in promised and promised[key] != task.nominated:
                     changed[key] = promised[key]
         for task in self._tasks:
-            if task.status is not Status.PENDING and task.key not in promised:
+            if task.status is not SchedulingStatus.PENDING and task.key not in promised:
                 continue  # it has a node
             if task.key in promised:
                 if promised[task.key] != task.nominated:
@@ -89,7 +93,7 @@ class Nominations:
         return changed
 
     @contextmanager
-    def _lifted(self, job: Job) -> Iterator[None]:
+    def _lifted(self, job: JobInfo) -> Iterator[None]:
         self._had_turn.add(job.key)
         others = [key for key in self._held if key != job.key and self._may_take(job, key)]
         own = [job.key] if job.key in self._held else []
@@ -100,10 +104,10 @@ class Nominations:
             yield
         finally:
             for task in lifted:
-                if task.status is Status.PENDING:
+                if task.status is SchedulingStatus.PENDING:
                     self._hold(task)
 
-    def _may_take(self, job: Job, other: str) -> bool:
+    def _may_take(self, job: JobInfo, other: str) -> bool:
         held = self._jobs[other]
         return (
             job.ready < job.min_member
@@ -111,22 +115,22 @@ class Nominations:
             and held.order_priority < job.order_priority
         )
 
-    def _hold(self, task: Task) -> None:
+    def _hold(self, task: TaskInfo) -> None:
         row = self.row(task)
         if row < 0 or not self._has_room(task, row):
             return
         self._nodes.promise(task.shape.vector, row, 1)
-        self._ledger.promises += 1
-        self._ledger.log.append(row)
+        self._touched.promises += 1
+        self._touched.log.append(row)
         self._held.setdefault(task.job, {})[task] = row
 
-    def _has_room(self, task: Task, row: int) -> bool:
+    def _has_room(self, task: TaskInfo, row: int) -> bool:
         free = self._nodes.future_idle(row)
         return all(free[need.column] >= need.amount for need in task.shape.needs)
 
-    def _release(self, key: str) -> list[Task]:
+    def _release(self, key: str) -> list[TaskInfo]:
         tasks = self._held.pop(key)
         for task, row in tasks.items():
             self._nodes.promise(task.shape.vector, row, -1)
-            self._ledger.log.append(row)
+            self._touched.log.append(row)
         return list(tasks)

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from pumice.scheduler.explain import FitFailure
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.room import Shortage
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.statement import Statement
 
-__all__ = ["JobError", "Outcome", "Turn"]
+__all__ = ["JobError", "JobOutcome", "Turn"]
 
 
 class JobError(Exception):
@@ -26,7 +26,7 @@ class JobError(Exception):
         self.error = error
 
 
-class Outcome:
+class JobOutcome:
     """What happened to a job in this session.
 
     Attributes:
@@ -53,7 +53,7 @@ class Outcome:
 
     def __init__(self) -> None:
         self.refusal: Reason | None = None
-        self.failed: tuple[Task, FitFailure] | None = None
+        self.failed: tuple[TaskInfo, FitFailure] | None = None
         self.schedulable = 0
         self.shortage: Shortage | None = None
         self.refused: Reason | None = None
@@ -68,7 +68,7 @@ class Turn:
     __slots__ = ("_before", "_fail", "_job", "_statements")
 
     def __init__(
-        self, job: Job, statements: list[Statement], fail: Callable[[str, Exception], None]
+        self, job: JobInfo, statements: list[Statement], fail: Callable[[str, Exception], None]
     ) -> None:
         self._fail = fail
         self._job = job

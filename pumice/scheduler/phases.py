@@ -7,8 +7,8 @@ import msgspec
 
 from pumice.api.meta import format_time
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import SCHEDULED, Status
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SCHEDULED, SchedulingStatus
 from pumice.scheduler.results import Reason
 
 __all__ = [
@@ -25,7 +25,7 @@ SCHEDULED_TYPE = "Scheduled"
 SCHEDULED_REASON = "tasks in gang are ready to be scheduled"
 
 
-def next_phase(job: Job, phase: str, *, unschedulable: bool) -> str:
+def next_phase(job: JobInfo, phase: str, *, unschedulable: bool) -> str:
     """Phase of a PodGroup at the end of a session.
 
     Args:
@@ -35,18 +35,18 @@ def next_phase(job: Job, phase: str, *, unschedulable: bool) -> str:
 
     A gang without any scheduled pod is never Running or Completed, not even with a minimum of 0.
     """
-    if unschedulable and job.counts[Status.RUNNING]:
+    if unschedulable and job.counts[SchedulingStatus.RUNNING]:
         return "Unknown"
     scheduled = sum([job.counts[status] for status in SCHEDULED]) + job.releasing_placed
     if scheduled and scheduled >= job.min_member:
-        done = job.counts[Status.SUCCEEDED] + job.counts[Status.FAILED]
+        done = job.counts[SchedulingStatus.SUCCEEDED] + job.counts[SchedulingStatus.FAILED]
         return "Completed" if done == scheduled else "Running"
     return phase if phase == "Inqueue" else "Pending"
 
 
-def is_releasing(job: Job) -> bool:
+def is_releasing(job: JobInfo) -> bool:
     """Whether a gang is only short of pods because some are about to leave, so that nothing is wrong yet."""
-    if job.counts[Status.PENDING] or job.counts[Status.PIPELINED]:
+    if job.counts[SchedulingStatus.PENDING] or job.counts[SchedulingStatus.PIPELINED]:
         return False
     placed = job.releasing_placed
     scheduled = sum(job.counts[status] for status in SCHEDULED)
@@ -95,14 +95,16 @@ def standing_message(conditions: Sequence[PodGroupCondition]) -> tuple[str, str 
     return "", None
 
 
-def with_counters(job: Job, phase: str, conditions: Sequence[PodGroupCondition]) -> PodGroupStatus:
+def with_counters(
+    job: JobInfo, phase: str, conditions: Sequence[PodGroupCondition]
+) -> PodGroupStatus:
     """The whole status; no conditions are spelled as they were before."""
     return PodGroupStatus(
         phase=phase,
         conditions=list(conditions) if conditions else job.status.conditions,
-        running=job.counts[Status.RUNNING],
-        succeeded=job.counts[Status.SUCCEEDED],
-        failed=job.counts[Status.FAILED],
+        running=job.counts[SchedulingStatus.RUNNING],
+        succeeded=job.counts[SchedulingStatus.SUCCEEDED],
+        failed=job.counts[SchedulingStatus.FAILED],
     )
 
 

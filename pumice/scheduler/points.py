@@ -13,12 +13,12 @@ from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
 from pumice.scheduler.model.domains import Topology
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
-from pumice.scheduler.model.peers import Term
+from pumice.scheduler.model.peers import PeerTerm
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 
 __all__ = [
@@ -27,13 +27,13 @@ __all__ = [
     "Extension",
     "Extensions",
     "FilterPoint",
+    "FilterResult",
     "NodeChoice",
     "PodClass",
     "Scope",
     "ScorePoint",
     "SortKey",
     "TaskScorePoint",
-    "Verdict",
     "VictimPoint",
     "Vote",
 ]
@@ -60,7 +60,7 @@ class Vote(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FilterResult:
     """A filter's answer for some rows.
 
     Attributes:
@@ -91,7 +91,7 @@ class PodClass:
         queue: str,
         allowed: Bools,
         gang: str = "",
-        terms: tuple[Term, ...] = (),
+        terms: tuple[PeerTerm, ...] = (),
     ) -> None:
         self.shape = shape
         self.queue = queue
@@ -103,7 +103,7 @@ class PodClass:
 class NodeChoice(Protocol):
     """Which node to reserve next for a job; None for no further one."""
 
-    def __call__(self, job: Job, usable: Callable[[Task], Bools], /) -> str | None:
+    def __call__(self, job: JobInfo, usable: Callable[[TaskInfo], Bools], /) -> str | None:
         """Choose a node.
 
         Args:
@@ -112,10 +112,10 @@ class NodeChoice(Protocol):
         """
 
 
-class Judge(Protocol):
+class RowFilter(Protocol):
     """Which of these rows a class of pods may use; None when there is nothing to object to."""
 
-    def __call__(self, pods: PodClass, rows: Rows, /) -> Verdict | None:
+    def __call__(self, pods: PodClass, rows: Rows, /) -> FilterResult | None:
         """Judge rows."""
 
 
@@ -135,7 +135,7 @@ class DomainFilter(Protocol):
     def column(self) -> Floats:
         """For every node 0 where the pods may go now, otherwise minus infinity; to be read only."""
 
-    def judge(self, rows: Rows, /) -> Verdict | None:
+    def judge(self, rows: Rows, /) -> FilterResult | None:
         """Judge rows as they are; None when there is nothing to object to."""
 
     def starting(self) -> Sequence[Topology]:
@@ -155,7 +155,7 @@ class DomainScore(Protocol):
 class TaskScore(Protocol):
     """How good all rows are for one pod; None when they are all the same."""
 
-    def __call__(self, task: Task, rows: Rows, /) -> Floats | None:
+    def __call__(self, task: TaskInfo, rows: Rows, /) -> Floats | None:
         """Score rows."""
 
 
@@ -169,7 +169,7 @@ class FilterPoint:
         by_rules: Whether shapes that differ in their requests alone get the same answers.
     """
 
-    judge: Judge
+    judge: RowFilter
     scope: Scope
     by_rules: bool = False
 
@@ -210,7 +210,7 @@ class VictimPoint:
         every: Seconds after it has named some in which it is not asked again.
     """
 
-    choose: Callable[[], Iterable[Task]]
+    choose: Callable[[], Iterable[TaskInfo]]
     every: float
 
 
@@ -275,22 +275,24 @@ class Extensions:
 
     queue_order: list[Extension[Callable[[Queue], SortKey]]] = field(default_factory=list)
     queue_epochs: list[Extension[Callable[[], int]]] = field(default_factory=list)
-    job_order: list[Extension[Callable[[Job], SortKey]]] = field(default_factory=list)
-    task_order: list[Extension[Callable[[Task], SortKey]]] = field(default_factory=list)
+    job_order: list[Extension[Callable[[JobInfo], SortKey]]] = field(default_factory=list)
+    task_order: list[Extension[Callable[[TaskInfo], SortKey]]] = field(default_factory=list)
     moving_task_order: bool = False
-    job_valid: list[Extension[Callable[[Job], Reason | None]]] = field(default_factory=list)
-    job_enqueueable: list[Extension[Callable[[Job], Vote | Reason]]] = field(default_factory=list)
-    job_enqueued: list[Extension[Callable[[Job], None]]] = field(default_factory=list)
-    job_entitled: list[Extension[Callable[[Job], bool]]] = field(default_factory=list)
-    job_ready: list[Extension[Callable[[Job], bool]]] = field(default_factory=list)
-    job_pipelined: list[Extension[Callable[[Job], Vote]]] = field(default_factory=list)
-    job_starving: list[Extension[Callable[[Job], bool]]] = field(default_factory=list)
+    job_valid: list[Extension[Callable[[JobInfo], Reason | None]]] = field(default_factory=list)
+    job_enqueueable: list[Extension[Callable[[JobInfo], Vote | Reason]]] = field(
+        default_factory=list
+    )
+    job_enqueued: list[Extension[Callable[[JobInfo], None]]] = field(default_factory=list)
+    job_entitled: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
+    job_ready: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
+    job_pipelined: list[Extension[Callable[[JobInfo], Vote]]] = field(default_factory=list)
+    job_starving: list[Extension[Callable[[JobInfo], bool]]] = field(default_factory=list)
     overused: list[Extension[Callable[[Queue], bool]]] = field(default_factory=list)
-    allocatable: list[Extension[Callable[[Queue, Task], Reason | None]]] = field(
+    allocatable: list[Extension[Callable[[Queue, TaskInfo], Reason | None]]] = field(
         default_factory=list
     )
     queue_room: list[Extension[Callable[[Queue], Ints]]] = field(default_factory=list)
-    preemptive: list[Extension[Callable[[Queue, Task], Reason | None]]] = field(
+    preemptive: list[Extension[Callable[[Queue, TaskInfo], Reason | None]]] = field(
         default_factory=list
     )
     preemptable: list[Extension[VictimCheck]] = field(default_factory=list)
@@ -301,8 +303,10 @@ class Extensions:
         default_factory=list
     )
     victim_tasks: list[Extension[VictimPoint]] = field(default_factory=list)
-    evictable: list[Extension[Callable[[Task], bool]]] = field(default_factory=list)
-    target_job: list[Extension[Callable[[Sequence[Job]], Job | None]]] = field(default_factory=list)
+    evictable: list[Extension[Callable[[TaskInfo], bool]]] = field(default_factory=list)
+    target_job: list[Extension[Callable[[Sequence[JobInfo]], JobInfo | None]]] = field(
+        default_factory=list
+    )
     reserved_nodes: list[Extension[NodeChoice]] = field(default_factory=list)
     pod_checks: list[Extension[Callable[[PodShape], Reason | None]]] = field(default_factory=list)
     filters: list[Extension[FilterPoint]] = field(default_factory=list)
@@ -315,5 +319,9 @@ class Extensions:
     )
     task_scores: list[Extension[TaskScorePoint]] = field(default_factory=list)
     queue_kinds: dict[str, Callable[[str], Hashable]] = field(default_factory=dict)
-    on_allocate: list[Extension[Callable[[Task, NodeRecord], None]]] = field(default_factory=list)
-    on_deallocate: list[Extension[Callable[[Task, NodeRecord], None]]] = field(default_factory=list)
+    on_allocate: list[Extension[Callable[[TaskInfo, NodeRecord], None]]] = field(
+        default_factory=list
+    )
+    on_deallocate: list[Extension[Callable[[TaskInfo, NodeRecord], None]]] = field(
+        default_factory=list
+    )

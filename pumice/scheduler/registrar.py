@@ -6,19 +6,19 @@ from typing import TypeVar
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck, any_preemptor, gang_of
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import (
     DomainFilter,
     DomainScore,
     Extension,
     Extensions,
     FilterPoint,
-    Judge,
     NodeChoice,
     PodClass,
+    RowFilter,
     Scope,
     Score,
     ScorePoint,
@@ -79,7 +79,7 @@ class Registrar:
         if epoch is not None:
             self._add(self._extensions.queue_epochs, epoch, "enableQueueOrder")
 
-    def job_order(self, key: Callable[[Job], SortKey]) -> None:
+    def job_order(self, key: Callable[[JobInfo], SortKey]) -> None:
         """Say which job of a queue goes first.
 
         While a session runs, the key of a job may only grow, and only while that job has its turn. It may become smaller
@@ -87,12 +87,12 @@ class Registrar:
         """
         self._add(self._extensions.job_order, key, "enableJobOrder")
 
-    def task_order(self, key: Callable[[Task], SortKey], *, moves: bool = False) -> None:
+    def task_order(self, key: Callable[[TaskInfo], SortKey], *, moves: bool = False) -> None:
         """Say which pod of a job goes first; `moves` when placing one pod changes the key of another."""
         self._add(self._extensions.task_order, key, "enableTaskOrder")
         self._extensions.moving_task_order |= moves and self.is_on("enableTaskOrder")
 
-    def job_valid(self, check: Callable[[Job], Reason | None]) -> None:
+    def job_valid(self, check: Callable[[JobInfo], Reason | None]) -> None:
         """Say why a job cannot be tried at all. Has no switch.
 
         The answer must follow from the job alone: a job that is refused is not asked about again before it changes,
@@ -100,27 +100,27 @@ class Registrar:
         """
         self._add(self._extensions.job_valid, check)
 
-    def job_enqueueable(self, vote: Callable[[Job], Vote | Reason]) -> None:
+    def job_enqueueable(self, vote: Callable[[JobInfo], Vote | Reason]) -> None:
         """Vote on whether a job may enter its queue; a Reason rejects."""
         self._add(self._extensions.job_enqueueable, vote, "enableJobEnqueued")
 
-    def job_enqueued(self, told: Callable[[Job], None]) -> None:
+    def job_enqueued(self, told: Callable[[JobInfo], None]) -> None:
         """Hear that a job has entered its queue."""
         self._add(self._extensions.job_enqueued, told, "enableJobEnqueued")
 
-    def job_entitled(self, check: Callable[[Job], bool]) -> None:
+    def job_entitled(self, check: Callable[[JobInfo], bool]) -> None:
         """Say whether the queue of a job may take back what the job needs at least."""
         self._add(self._extensions.job_entitled, check, "enableJobEnqueued")
 
-    def job_ready(self, check: Callable[[Job], bool]) -> None:
+    def job_ready(self, check: Callable[[JobInfo], bool]) -> None:
         """Say whether what a job has been given may be committed."""
         self._add(self._extensions.job_ready, check, "enableJobReady")
 
-    def job_pipelined(self, vote: Callable[[Job], Vote]) -> None:
+    def job_pipelined(self, vote: Callable[[JobInfo], Vote]) -> None:
         """Vote on whether a job that is not ready may keep its promises until the end."""
         self._add(self._extensions.job_pipelined, vote, "enableJobPipelined")
 
-    def job_starving(self, check: Callable[[Job], bool]) -> None:
+    def job_starving(self, check: Callable[[JobInfo], bool]) -> None:
         """Say whether a job is below what it needs."""
         self._add(self._extensions.job_starving, check, "enableJobStarving")
 
@@ -130,7 +130,7 @@ class Registrar:
 
     def allocatable(
         self,
-        check: Callable[[Queue, Task], Reason | None],
+        check: Callable[[Queue, TaskInfo], Reason | None],
         *,
         room: Callable[[Queue], Ints] | None = None,
     ) -> None:
@@ -148,7 +148,7 @@ class Registrar:
         if room is not None:
             self._add(self._extensions.queue_room, room, "enabledAllocatable")
 
-    def preemptive(self, check: Callable[[Queue, Task], Reason | None]) -> None:
+    def preemptive(self, check: Callable[[Queue, TaskInfo], Reason | None]) -> None:
         """Say why a queue may not take back from other queues what a pod needs."""
         self._add(self._extensions.preemptive, check, "enablePreemptive")
 
@@ -199,7 +199,7 @@ class Registrar:
         """
         self._add(self._extensions.victim_queue_order, key, "enableQueueOrder")
 
-    def victim_tasks(self, choose: Callable[[], Iterable[Task]], *, every: float = 0.0) -> None:
+    def victim_tasks(self, choose: Callable[[], Iterable[TaskInfo]], *, every: float = 0.0) -> None:
         """Name running pods that are to go without another one asking for their place.
 
         Args:
@@ -208,11 +208,11 @@ class Registrar:
         """
         self._add(self._extensions.victim_tasks, VictimPoint(choose, every), "enabledVictim")
 
-    def evictable(self, check: Callable[[Task], bool]) -> None:
+    def evictable(self, check: Callable[[TaskInfo], bool]) -> None:
         """Say whether a pod may be evicted that `victim_tasks` names; asked before each is."""
         self._add(self._extensions.evictable, check, "enabledVictim")
 
-    def target_job(self, choose: Callable[[Sequence[Job]], Job | None]) -> None:
+    def target_job(self, choose: Callable[[Sequence[JobInfo]], JobInfo | None]) -> None:
         """Choose the job for which nodes are to be reserved."""
         self._add(self._extensions.target_job, choose, "enableTargetJob")
 
@@ -232,7 +232,9 @@ class Registrar:
         """
         self._extensions.queue_kinds[self._plugin] = kind
 
-    def node_filter(self, judge: Judge, *, scope: Scope = "fixed", by_rules: bool = False) -> None:
+    def node_filter(
+        self, judge: RowFilter, *, scope: Scope = "fixed", by_rules: bool = False
+    ) -> None:
         """Say which nodes a class of pods may use.
 
         While pods of a gang are placed, an answer may only become stricter: a shape that has found no node is not
@@ -289,10 +291,10 @@ class Registrar:
         """Say how good nodes are for a single pod; asked anew for every pod."""
         self._add(self._extensions.task_scores, TaskScorePoint(score, ranked), "enableNodeOrder")
 
-    def on_allocate(self, told: Callable[[Task, NodeRecord], None]) -> None:
+    def on_allocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
         """Hear that a pod has got, or was promised, a place."""
         self._add(self._extensions.on_allocate, told)
 
-    def on_deallocate(self, told: Callable[[Task, NodeRecord], None]) -> None:
+    def on_deallocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
         """Hear that a pod has lost its place again."""
         self._add(self._extensions.on_deallocate, told)

@@ -43,7 +43,7 @@ from pumice.scheduler.specs import ActionSpec, PluginSpec
 __all__ = [
     "PLANNED_ACTIONS",
     "PLANNED_PLUGINS",
-    "Registry",
+    "SchedulerRegistry",
     "builtin_registry",
     "default_registry",
 ]
@@ -72,7 +72,7 @@ PLANNED_ACTIONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class SchedulerRegistry:
     """Plugins and actions by name."""
 
     plugins: Mapping[str, PluginSpec]
@@ -80,7 +80,7 @@ class Registry:
 
     def extended(
         self, plugins: Iterable[PluginSpec] = (), actions: Iterable[ActionSpec] = ()
-    ) -> "Registry":
+    ) -> "SchedulerRegistry":
         """A registry with more of them.
 
         Raises:
@@ -96,12 +96,12 @@ class Registry:
             if action.name in more_actions:
                 raise ValueError(f"scheduler action {action.name} is registered twice")
             more_actions[action.name] = action
-        return Registry(more_plugins, more_actions)
+        return SchedulerRegistry(more_plugins, more_actions)
 
 
-def builtin_registry() -> Registry:
+def builtin_registry() -> SchedulerRegistry:
     """What Pumice brings along."""
-    return Registry({}, {}).extended(
+    return SchedulerRegistry({}, {}).extended(
         plugins=(
             priority.SPEC,
             gang.SPEC,
@@ -134,7 +134,7 @@ def builtin_registry() -> Registry:
     )
 
 
-def default_registry() -> Registry:
+def default_registry() -> SchedulerRegistry:
     """What Pumice brings along and what is installed.
 
     Raises:

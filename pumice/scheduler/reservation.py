@@ -15,17 +15,17 @@ import numpy as np
 from pumice.api.meta import format_time, parse_time
 from pumice.api.podgroups import PodGroupCondition
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
 __all__ = [
     "CONDITION",
     "ENDED",
     "MAX_NODES",
     "WAITING",
-    "Lack",
+    "MissingRoom",
     "Reservation",
     "lack",
     "reserved_condition",
@@ -33,7 +33,7 @@ __all__ = [
     "timed_out",
 ]
 
-WAITING = frozenset({Status.PENDING, Status.PIPELINED})
+WAITING = frozenset({SchedulingStatus.PENDING, SchedulingStatus.PIPELINED})
 """Pods for which nodes are reserved: a promised place, which terminating pods still hold, is not theirs yet."""
 
 MAX_NODES = 500
@@ -69,7 +69,7 @@ class Reservation:
     nodes: tuple[str, ...] = field(default=())
 
     @classmethod
-    def of(cls, job: Job, now: float) -> "Reservation":
+    def of(cls, job: JobInfo, now: float) -> "Reservation":
         """A reservation for a gang, without nodes."""
         uid = job.group.metadata.uid if job.group is not None else ""
         return cls(job.key, uid, now)
@@ -82,7 +82,7 @@ class Reservation:
         """The reservation, which has not begun in the future."""
         return replace(self, since=min(self.since, now))
 
-    def is_for(self, job: Job | None) -> bool:
+    def is_for(self, job: JobInfo | None) -> bool:
         """Whether it is for a gang that is still the same."""
         return (
             job is not None
@@ -130,7 +130,7 @@ def reserved_condition(
     return [*(each for each in conditions if each.type != CONDITION), stamped]
 
 
-def restored(job: Job, nodes: Collection[str]) -> Reservation | None:
+def restored(job: JobInfo, nodes: Collection[str]) -> Reservation | None:
     """The reservation that the PodGroup of a gang tells of.
 
     Args:
@@ -150,7 +150,7 @@ def restored(job: Job, nodes: Collection[str]) -> Reservation | None:
     return None
 
 
-def timed_out(job: Job) -> str | None:
+def timed_out(job: JobInfo) -> str | None:
     """When a gang was the target for as long as it may, as its PodGroup tells; None if it was not."""
     for each in job.status.conditions or ():
         if (each.type, each.status, each.reason) == (CONDITION, "False", "TimedOut"):
@@ -159,7 +159,7 @@ def timed_out(job: Job) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class MissingRoom:
     """What a set of nodes lacks to hold a gang if nothing else were there.
 
     Attributes:
@@ -167,14 +167,16 @@ class Lack:
         amounts: Whether all nodes together have too little of some resource.
     """
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskInfo, ...]
     amounts: bool
 
     def __bool__(self) -> bool:
         return bool(self.tasks) or self.amounts
 
 
-def lack(job: Job, rows: Rows, nodes: Bools, usable: Callable[[Task], Bools]) -> Lack:
+def lack(
+    job: JobInfo, rows: Rows, nodes: Bools, usable: Callable[[TaskInfo], Bools]
+) -> MissingRoom:
     """What nodes lack to hold the pods of a gang that do not run yet, or its `minResources` if there are none.
 
     Args:
@@ -183,7 +185,7 @@ def lack(job: Job, rows: Rows, nodes: Bools, usable: Callable[[Task], Bools]) ->
         nodes: Which of them.
         usable: Nodes that a pod may use, and that could hold it if nothing else were there.
     """
-    firsts: dict[PodShape, Task] = {}
+    firsts: dict[PodShape, TaskInfo] = {}
     counts: Counter[PodShape] = Counter()
     for task in job.tasks.values():
         if task.status in WAITING:
@@ -200,7 +202,7 @@ def lack(job: Job, rows: Rows, nodes: Bools, usable: Callable[[Task], Bools]) ->
         for shape, task in firsts.items()
         if _places(shape, rows, nodes & usable(task)) < counts[shape]
     )
-    return Lack(tasks, bool(short.any()))
+    return MissingRoom(tasks, bool(short.any()))
 
 
 def _places(shape: PodShape, rows: Rows, nodes: Bools) -> int:

@@ -23,14 +23,14 @@ from operator import attrgetter
 
 import numpy as np
 
-from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.room import Needs, Shortage, least, places
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
+from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
+from pumice.scheduler.touched_rows import TouchedRows
 
 __all__ = ["Gains", "Prospects"]
 
@@ -62,7 +62,7 @@ class Gains:
         self.nodes: dict[str, Ints | None] = {}
         self.changes_reasons = False
 
-    def about_to_change(self, old: Task, new: Task | None, node: str) -> None:
+    def about_to_change(self, old: TaskInfo, new: TaskInfo | None, node: str) -> None:
         """Note that a pod is about to change, or to go.
 
         Args:
@@ -79,7 +79,7 @@ class Gains:
         if row >= 0 and node not in self.nodes:
             self.nodes[node] = self._table.free(row)
 
-    def evicted(self, task: Task) -> None:
+    def evicted(self, task: TaskInfo) -> None:
         """Note that a cycle has made a pod leave its node."""
         row = self._table.records[task.node].row
         if row < 0:
@@ -102,31 +102,33 @@ class Gains:
             self.nodes.setdefault(node, before)
 
 
-def _stays(old: Task, new: Task | None, node: str) -> bool:
+def _stays(old: TaskInfo, new: TaskInfo | None, node: str) -> bool:
     """Whether a pod takes as much of its node as before, for as long as is known."""
     if new is None or node != old.node or new.shape is not old.shape:
         return False
-    if new.status is Status.RELEASING:
-        return old.status is Status.RELEASING
+    if new.status is SchedulingStatus.RELEASING:
+        return old.status is SchedulingStatus.RELEASING
     return new.status in NEEDS_ROOM
 
 
 class Prospects:
     """What a cycle can expect of the gangs that wait, by arithmetic."""
 
-    def __init__(self, gains: Gains, nodes: NodeTable, ledger: Ledger, suiting: Suiting) -> None:
+    def __init__(
+        self, gains: Gains, nodes: NodeTable, touched: TouchedRows, suiting: Suiting
+    ) -> None:
         """Begin a cycle.
 
         Args:
             gains: What has changed since the last one.
             nodes: The nodes, settled.
-            ledger: Which rows the session changes.
+            touched: Which rows the session changes.
             suiting: Asks the filters.
         """
         self._any_gang = gains.any_gang
         self._epoch = nodes.peers.epoch
         self._table = nodes
-        self._ledger = ledger
+        self._touched = touched
         self._suiting = suiting
         known = {name: nodes.records[name].row for name in gains.nodes if name in nodes.records}
         changed = sorted((row, name) for name, row in known.items() if row >= 0)
@@ -140,7 +142,7 @@ class Prospects:
         self._free: _Free | None = None
         self._earlier: list[list[int]] = self._before.tolist()
         self._lists: list[list[int]] = self._now.tolist()
-        self._seen = len(ledger.log)
+        self._seen = len(touched.log)
         self._fits: dict[Needs, tuple[list[int], list[int]]] = {}
         self._gains: dict[Needs, tuple[int, bool]] = {}
         self._known: dict[str, int] = {}
@@ -148,7 +150,7 @@ class Prospects:
 
     # -- before and after the session ----------------------------------------------------------
 
-    def to_try(self, waiting: Iterable[Job], anew: Collection[str]) -> list[Job]:
+    def to_try(self, waiting: Iterable[JobInfo], anew: Collection[str]) -> list[JobInfo]:
         """The gangs that a session has to look at, in the order of their keys.
 
         Args:
@@ -168,7 +170,7 @@ class Prospects:
             ]
         return sorted(jobs, key=attrgetter("key"))
 
-    def keep(self, passed_over: Iterable[Job]) -> None:
+    def keep(self, passed_over: Iterable[JobInfo]) -> None:
         """Remember what nodes have gained for gangs that were not tried."""
         jobs = list(passed_over)
         gained = self._gained([job for job in jobs if job.key not in self._known])
@@ -181,7 +183,7 @@ class Prospects:
                 known, _ = gained.get(shortage.needs, (0, False))
             shortage.gained += known
 
-    def _gained(self, jobs: Iterable[Job]) -> Mapping[Needs, tuple[int, bool]]:
+    def _gained(self, jobs: Iterable[JobInfo]) -> Mapping[Needs, tuple[int, bool]]:
         """How many more pods fit than before, and whether any fits, by what they need."""
         if not len(self._index):
             return {}
@@ -203,7 +205,7 @@ class Prospects:
 
     # -- in the session --------------------------------------------------------------------------
 
-    def are_too_few(self, job: Job, shortage: Shortage) -> bool:
+    def are_too_few(self, job: JobInfo, shortage: Shortage) -> bool:
         """Whether there are still fewer places for a gang than it requires.
 
         Args:
@@ -228,7 +230,7 @@ class Prospects:
         return True
 
     def shortage(
-        self, job: Job, failed: PodShape, counts: Mapping[PodShape, int], least_ready: int
+        self, job: JobInfo, failed: PodShape, counts: Mapping[PodShape, int], least_ready: int
     ) -> Shortage:
         """What a gang lacks that has just been tried.
 
@@ -279,10 +281,10 @@ class Prospects:
         evictions.
         """
         key = (shapes, queue)
-        moment = len(self._ledger.log)
+        moment = len(self._touched.log)
         counted, evictions, found = self._counts.get(key, (-1, 0, 0))
         if counted == moment or (
-            counted >= 0 and evictions == self._ledger.evictions and found < required
+            counted >= 0 and evictions == self._touched.evictions and found < required
         ):
             return found
         free, needs = self._all_free(), least(shapes)
@@ -292,12 +294,12 @@ class Prospects:
             for column, amount in needs:
                 fits = fits & (free.amounts[:, column] >= amount)
         found = int(places([needs], free.amounts[fits]).sum()) if fits is not None else 0
-        self._counts[key] = (moment, self._ledger.evictions, found)
+        self._counts[key] = (moment, self._touched.evictions, found)
         return found
 
     def _all_free(self) -> "_Free":
         """What is free on all nodes now."""
-        moment = len(self._ledger.log)
+        moment = len(self._touched.log)
         if self._free is None or self._free.moment != moment:
             self._free = _Free(self._table.rows(), moment)
         return self._free
@@ -312,8 +314,8 @@ class Prospects:
 
     def _follow(self) -> None:
         """Look again at the rows that changed, if the session has touched any."""
-        if self._seen != len(self._ledger.log):
-            self._seen = len(self._ledger.log)
+        if self._seen != len(self._touched.log):
+            self._seen = len(self._touched.log)
             self._now = self._table.free(self._index)
             self._lists = self._now.tolist()
             self._fits.clear()

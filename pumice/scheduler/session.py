@@ -14,22 +14,21 @@ from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
 from pumice.scheduler.board import Board
 from pumice.scheduler.boards import Boards
-from pumice.scheduler.ledger import Ledger
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.nominations import Nominations
-from pumice.scheduler.outcomes import JobError, Outcome, Turn
+from pumice.scheduler.outcomes import JobError, JobOutcome, Turn
 from pumice.scheduler.points import (
     Extension,
     Extensions,
     FilterPoint,
+    FilterResult,
     PodClass,
     SortKey,
-    Verdict,
     Vote,
 )
 from pumice.scheduler.reservation import Reservation, lack
@@ -37,7 +36,8 @@ from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.retries import Gains, Prospects
 from pumice.scheduler.state import ClusterState
 from pumice.scheduler.statement import Outbox, Statement
-from pumice.scheduler.victims import Reversed, Spared
+from pumice.scheduler.touched_rows import TouchedRows
+from pumice.scheduler.victims import EvictionFailure, Reversed
 from pumice.scheduler.view import SessionView
 
 __all__ = ["Session"]
@@ -88,15 +88,15 @@ class Session:
         self.state = state
         self.now = now
         self.outbox = Outbox()
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, JobOutcome] = {}
         self.events: list[Event] = []
-        self.entered: dict[str, Job] = {}
+        self.entered: dict[str, JobInfo] = {}
         self.pipelined: dict[str, str] = {}
         self.opened: set[str] = set()
         self.errors: dict[str, Exception] = {}
         self.decided = 0
         self.preemptions = 0
-        self.spared: dict[str, dict[str, Spared]] = {}
+        self.spared: dict[str, dict[str, EvictionFailure]] = {}
         self.skipped: set[str] = set()
         self.peers_epoch = state.peers.epoch
         self._statements: list[Statement] = []
@@ -104,40 +104,40 @@ class Session:
         self.ended: dict[str, str] = {}
         self._impossible: dict[int, Reason | None] = {}
         self._created: dict[str, float] = {}
-        self.ledger = Ledger(releases=bool(state.nodes.rows().releasing.any()))
+        self.touched = TouchedRows(releases=bool(state.nodes.rows().releasing.any()))
         self.nominations = Nominations(
-            state.nominees.values(), state.jobs, state.nodes, self.ledger
+            state.nominees.values(), state.jobs, state.nodes, self.touched
         )
         self.nominated: set[str] = set()
         self.extensions = Extensions()
         gains, state.gains = state.gains, Gains(state.nodes)
         self._changes_reasons = gains.any_gang or gains.changes_reasons
-        self.prospects = Prospects(gains, state.nodes, self.ledger, self._suiting)
+        self.prospects = Prospects(gains, state.nodes, self.touched, self._suiting)
         free = [job for key, job in state.waiting.items() if key not in state.quarantined]
         self._anew = self._outdated(free)
         waiting = self.prospects.to_try(free, self._anew)
-        self.view = SessionView(state, now, actions, self.events, waiting, self.ledger.log)
+        self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entitled = self.extensions.job_entitled
-        self._boards = Boards(state, self.view, self.extensions, self.ledger)
+        self._boards = Boards(state, self.view, self.extensions, self.touched)
         self._to_try = frozenset(job.key for job in waiting)
         self.extensions.filters.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )
 
-    def outcome(self, job: Job) -> Outcome:
+    def outcome(self, job: JobInfo) -> JobOutcome:
         """What happened to a job so far."""
         found = self.outcomes.get(job.key)
         if found is None:
-            found = self.outcomes[job.key] = Outcome()
+            found = self.outcomes[job.key] = JobOutcome()
         return found
 
     # -- who takes part ----------------------------------------------------------------------
 
-    def is_pending(self, job: Job) -> bool:
+    def is_pending(self, job: JobInfo) -> bool:
         """Whether a job has not been let into its queue, in this session neither."""
         return job.is_pending and job.key not in self.entered
 
-    def queue_of(self, job: Job) -> Queue | None:
+    def queue_of(self, job: JobInfo) -> Queue | None:
         """The queue of a job if that is open or the job has pods in it, or None after noting why there is none."""
         queue = self.state.queues.get(job.queue)
         if queue is not None and (queue.is_open or job.holding):
@@ -159,7 +159,7 @@ class Session:
 
     def queue_key(self, queue: Queue) -> SortKey:
         """Place of a queue among queues; the older and then the name decide in the end."""
-        self.ledger.keys_taken += 1
+        self.touched.keys_taken += 1
         keys = [each.call(queue) for each in self.extensions.queue_order]
         name = queue.metadata.name
         created = self._created.get(name)
@@ -167,7 +167,7 @@ class Session:
             created = self._created[name] = parse_time(queue.metadata.creation_timestamp) or 0.0
         return (*keys, created, name)
 
-    def job_key(self, job: Job) -> SortKey:
+    def job_key(self, job: JobInfo) -> SortKey:
         """Place of a job among the jobs of its queue.
 
         Raises:
@@ -175,39 +175,39 @@ class Session:
         """
         return (*self.job_rank(job), job.created, job.key)
 
-    def job_rank(self, job: Job) -> SortKey:
+    def job_rank(self, job: JobInfo) -> SortKey:
         """What plugins say about the place of a job; equal for jobs of which only the older and the name go first.
 
         Raises:
             JobError: A plugin failed.
         """
-        self.ledger.keys_taken += 1
+        self.touched.keys_taken += 1
         try:
             return tuple([each.call(job) for each in self.extensions.job_order])
         except Exception as error:
             raise JobError(job.key, error) from error
 
-    def task_key(self, task: Task) -> SortKey:
+    def task_key(self, task: TaskInfo) -> SortKey:
         """Place of a pod among the pods of its job."""
         keys: list[Any] = [each.call(task) for each in self.extensions.task_order]
         return (*keys, task.order)
 
     def queue_line(self) -> Line[Queue]:
         """A line of queues; keys are taken anew when an eviction or an undone placement has made a share smaller."""
-        epochs, ledger = self.extensions.queue_epochs, self.ledger
+        epochs, touched = self.extensions.queue_epochs, self.touched
         kept: dict[str, tuple[int, int, SortKey]] = {}
 
         def epoch() -> int:
             if not epochs:
-                return ledger.queue_epoch
-            return ledger.queue_epoch + sum([each.call() for each in epochs])
+                return touched.queue_epoch
+            return touched.queue_epoch + sum([each.call() for each in epochs])
 
         def key(queue: Queue) -> SortKey:
             """Its place, which stays as it is until something is placed or evicted."""
-            moment, number = len(ledger.log), epoch()
+            moment, number = len(touched.log), epoch()
             known = kept.get(queue.metadata.name)
             if known is not None and known[:2] == (moment, number):
-                ledger.keys_taken += 1
+                touched.keys_taken += 1
                 return known[2]
             found = self.queue_key(queue)
             kept[queue.metadata.name] = (moment, number, found)
@@ -215,13 +215,13 @@ class Session:
 
         return Line(key, epoch)
 
-    def job_line(self) -> Line[Job]:
+    def job_line(self) -> Line[JobInfo]:
         """A line of jobs; a key does not grow while its job waits."""
-        return Line(self.job_key, lambda: self.ledger.job_epoch, moves=False)
+        return Line(self.job_key, lambda: self.touched.job_epoch, moves=False)
 
     # -- questions ---------------------------------------------------------------------------
 
-    def why_invalid(self, job: Job) -> Reason | None:
+    def why_invalid(self, job: JobInfo) -> Reason | None:
         """Why a job cannot be tried at all."""
         for each in self.extensions.job_valid:
             reason = each.call(job)
@@ -229,7 +229,7 @@ class Session:
                 return reason
         return None
 
-    def why_not_enqueueable(self, job: Job) -> Reason | None:
+    def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue, by votes; what no node and no pod has named, the cluster lacks."""
         if self.extensions.job_enqueueable and not self.state.axis.has_all(job.min_resources):
             unknown = sorted(
@@ -251,14 +251,14 @@ class Session:
                 return None
         return None
 
-    def is_ready(self, job: Job) -> bool:
+    def is_ready(self, job: JobInfo) -> bool:
         """Whether what a job has may be committed."""
         for each in self.extensions.job_ready:  # noqa: SIM110 - asked several times for each gang
             if not each.call(job):
                 return False
         return True
 
-    def is_pipelined(self, job: Job) -> bool:
+    def is_pipelined(self, job: JobInfo) -> bool:
         """Whether a job may keep its promises until the end of the session, by votes."""
         for _, tier in _tiers(self.extensions.job_pipelined):
             votes = [each.call(job) for each in tier]
@@ -268,7 +268,7 @@ class Session:
                 return True
         return True
 
-    def is_starving(self, job: Job) -> bool:
+    def is_starving(self, job: JobInfo) -> bool:
         """Whether a job is below what it needs; the first tier that has an opinion decides."""
         for _, tier in _tiers(self.extensions.job_starving):
             return all(each.call(job) for each in tier)
@@ -281,7 +281,7 @@ class Session:
                 return True
         return False
 
-    def why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
+    def why_not_allocatable(self, queue: Queue, task: TaskInfo) -> Reason | None:
         """Why a queue cannot take a pod."""
         for each in self.extensions.allocatable:
             reason = each.call(queue, task)
@@ -296,7 +296,7 @@ class Session:
             bool((needs <= each.call(queue))[asked].all()) for each in self.extensions.queue_room
         )
 
-    def why_not_preemptive(self, queue: Queue, task: Task) -> Reason | None:
+    def why_not_preemptive(self, queue: Queue, task: TaskInfo) -> Reason | None:
         """Why a queue may not take back from others what a pod needs."""
         return _first(each.call(queue, task) for each in self.extensions.preemptive)
 
@@ -313,7 +313,7 @@ class Session:
             self._impossible[number] = _first(each.call(shape) for each in checks)
         return self._impossible[number]
 
-    def is_hopeless(self, job: Job) -> bool:
+    def is_hopeless(self, job: JobInfo) -> bool:
         """Whether a job need not be tried, because the nodes still have too few places for it."""
         if job.shortage is None or job.key in self._anew:
             return False
@@ -331,31 +331,31 @@ class Session:
         """Keys of the jobs that were tried so far, or will be."""
         return self._to_try - self.skipped
 
-    def is_explained(self, job: Job) -> bool:
+    def is_explained(self, job: JobInfo) -> bool:
         """Whether what this session finds out about a job is told; of others, what was found out before stands."""
         is_tried = job.key in self._to_try and job.key not in self.skipped
         return is_tried or job.key in self.outcomes or job.key in self.state.dirty
 
     # -- decisions ---------------------------------------------------------------------------
 
-    def alike(self, task: Task) -> Hashable:
+    def alike(self, task: TaskInfo) -> Hashable:
         """Equal for pods for which the same nodes are equally good, if they ask for the same queue."""
         return self._boards.alike(task)
 
-    def board(self, task: Task, queue: str) -> Board:
+    def board(self, task: TaskInfo, queue: str) -> Board:
         """The board of a pod's class."""
         return self._boards.board(task, queue, self._target(task))
 
-    def is_wide_for(self, tasks: Iterable[Task], queue: str) -> bool:
+    def is_wide_for(self, tasks: Iterable[TaskInfo], queue: str) -> bool:
         """Whether pods on other nodes may change how good a node is for one of these pods."""
         shapes = {task.shape.number: task for task in tasks}
         return any(self.board(task, queue).is_wide for task in shapes.values())
 
-    def suiting(self, task: Task, queue: str) -> Bools:
+    def suiting(self, task: TaskInfo, queue: str) -> Bools:
         """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""
         return self._boards.fixed(task.shape, queue, self._target(task)).allowed
 
-    def _target(self, task: Task) -> str:
+    def _target(self, task: TaskInfo) -> str:
         """Gang of a pod if nodes are reserved for it; otherwise empty."""
         return task.job if self.state.reservation is not None and self.is_target(task.job) else ""
 
@@ -364,14 +364,14 @@ class Session:
         reservation = self.state.reservation
         return reservation is not None and reservation.gang == gang
 
-    def usable(self, task: Task) -> Bools:
+    def usable(self, task: TaskInfo) -> Bools:
         """Nodes that a pod may use, and that could hold it if nothing else were there."""
         usable = self.board(task, self.state.jobs[task.job].queue).pods.allowed.copy()
         for need in task.shape.needs:
             usable &= self.view.rows.allocatable[:, need.column] >= need.amount
         return usable
 
-    def could_hold(self, job: Job) -> bool:
+    def could_hold(self, job: JobInfo) -> bool:
         """Whether the nodes could hold a gang if nothing else were there."""
         if not self.state.axis.has_all(job.min_resources):
             return False
@@ -404,7 +404,7 @@ class Session:
         statement = Statement(
             self.state.nodes,
             self.state.jobs,
-            self.ledger,
+            self.touched,
             self.outbox,
             self.extensions.on_allocate,
             self.extensions.on_deallocate,
@@ -412,7 +412,7 @@ class Session:
         self._statements.append(statement)
         return statement
 
-    def turn(self, job: Job) -> Turn:
+    def turn(self, job: JobInfo) -> Turn:
         """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
 
         What was tentative is undone, and the job is put into quarantine.
@@ -434,7 +434,7 @@ class Session:
         self.pipelined.update(statement.promises)
         statement.commit()
 
-    def enter(self, job: Job) -> None:
+    def enter(self, job: JobInfo) -> None:
         """Let a job into its queue."""
         self.entered[job.key] = job
         for each in self.extensions.job_enqueued:
@@ -458,7 +458,7 @@ class Session:
             for key in sorted(job.key for job in passed):
                 self.state.outdated.setdefault(key)
 
-    def _outdated(self, waiting: Sequence[Job]) -> Collection[str]:
+    def _outdated(self, waiting: Sequence[JobInfo]) -> Collection[str]:
         """Jobs to be tried whatever their prospects are, so that their reasons tell of the nodes as they are."""
         if self._changes_reasons:
             short = [job.key for job in waiting if _has_shortage(job)]
@@ -482,22 +482,22 @@ class Session:
         for task in reversed(self.outbox.promises):
             self.state.nodes.discard(task)
             if task.job:
-                self.state.jobs[task.job].move(task, Status.PENDING)
+                self.state.jobs[task.job].move(task, SchedulingStatus.PENDING)
         self.outbox.promises.clear()
         return changed
 
     def _suiting(self, shape: PodShape, queue: str) -> Bools:
         return self._boards.fixed(shape, queue, "").allowed
 
-    def _readiness(self, _pods: PodClass, rows: Rows) -> Verdict | None:
+    def _readiness(self, _pods: PodClass, rows: Rows) -> FilterResult | None:
         unready = self.state.facts.unready[rows.index]
         if not unready.any():
             return None
         codes: Ints = unready.astype("int64")
-        return Verdict(codes, ("node(s) were not ready",))
+        return FilterResult(codes, ("node(s) were not ready",))
 
 
-def _has_shortage(job: Job) -> bool:
+def _has_shortage(job: JobInfo) -> bool:
     return job.shortage is not None and bool(job.shortage.shapes)
 
 

@@ -35,17 +35,17 @@ from pumice.api.volumes import (
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 from pumice.scheduler.opening import open_session
 
-__all__ = ["Simulation", "World", "WorldError", "with_priorities"]
+__all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError", "with_priorities"]
 
 T = TypeVar("T", Node, PodGroup, Pod, Queue)
 
 
-class WorldError(ValueError):
+class UnreadableObjectError(ValueError):
     """An object that scheduling cannot read; the message names it."""
 
 
 @dataclass(slots=True)
-class World:
+class ClusterObjects:
     """The objects that a simulation starts from.
 
     Attributes:
@@ -96,15 +96,19 @@ class World:
 
 
 class Simulation:
-    """A world on its way through scheduling cycles."""
+    """A objects on its way through scheduling cycles."""
 
     def __init__(
-        self, world: World, config: Config, *, scheduler_names: tuple[str, ...] = ("volcano",)
+        self,
+        objects: ClusterObjects,
+        config: Config,
+        *,
+        scheduler_names: tuple[str, ...] = ("volcano",),
     ) -> None:
-        """Take a world in.
+        """Take a objects in.
 
         Args:
-            world: Where to start; it is not changed.
+            objects: Where to start; it is not changed.
             config: How to schedule.
             scheduler_names: Whose pods are placed; others only take room.
 
@@ -117,32 +121,32 @@ class Simulation:
         )
         self._pods: dict[str, Pod] = {}
         self._result: CycleResult | None = None
-        self._nodes = len({node.metadata.name for node in world.nodes})
-        if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in world.queues):
+        self._nodes = len({node.metadata.name for node in objects.nodes})
+        if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in objects.queues):
             self._state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
-        for queue in world.queues:
+        for queue in objects.queues:
             _take_in(self._state.set_queue, queue)
-        for priority_class in world.priority_classes:
+        for priority_class in objects.priority_classes:
             self._state.set_priority_class(priority_class)
-        for storage_class in world.storage_classes:
+        for storage_class in objects.storage_classes:
             self._state.set_storage_class(storage_class)
-        for csi_node in world.csi_nodes:
+        for csi_node in objects.csi_nodes:
             self._state.set_csi_node(csi_node)
-        for claim in world.claims:
+        for claim in objects.claims:
             self._state.set_claim(claim)
-        for volume in world.volumes:
+        for volume in objects.volumes:
             self._state.set_volume(volume)
-        for namespace in world.namespaces:
+        for namespace in objects.namespaces:
             self._state.set_namespace(namespace)
-        for quota in world.quotas:
+        for quota in objects.quotas:
             self._state.set_quota(quota)
-        for budget in world.budgets:
+        for budget in objects.budgets:
             self._state.set_budget(budget)
-        for node in world.nodes:
+        for node in objects.nodes:
             _take_in(self._state.set_node, node)
-        for group in world.pod_groups:
+        for group in objects.pod_groups:
             self.put_pod_group(group)
-        for pod in with_priorities(world.pods, world.priority_classes):
+        for pod in with_priorities(objects.pods, objects.priority_classes):
             self.put_pod(pod)
 
     def cycle(self, now: float) -> CycleResult:
@@ -301,7 +305,7 @@ def _take_in(put: Callable[[T], bool], obj: T) -> None:
     except QuantityError as error:
         meta = obj.metadata
         name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-        raise WorldError(f"{type(obj).__name__}/{name}: {error}") from error
+        raise UnreadableObjectError(f"{type(obj).__name__}/{name}: {error}") from error
 
 
 def with_priorities(pods: Iterable[Pod], classes: Iterable[PriorityClass]) -> Iterable[Pod]:

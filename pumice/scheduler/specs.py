@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session import Session
 from pumice.scheduler.view import SessionView
@@ -36,7 +36,7 @@ class PluginSpec:
     name: str
     summary: str
     build: Callable[[Arguments], Plugin]
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[SchedulerArgument, ...] = ()
     enforces: frozenset[str] = frozenset()
     bind_timeout: Callable[[Arguments], float | None] | None = None
 
@@ -55,4 +55,4 @@ class ActionSpec:
     name: str
     summary: str
     run: Callable[[Session, Arguments], None]
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[SchedulerArgument, ...] = ()

@@ -21,14 +21,14 @@ from pumice.scheduler.model.axis import Axis, Floats, Ints
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import QueueAmounts
 from pumice.scheduler.model.nodes import NodeTable, says_the_same
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.reach import Reach
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import PLACED, Status, Task
+from pumice.scheduler.model.tasks import PLACED, SchedulingStatus, TaskInfo
 from pumice.scheduler.reports import NEVER, Pace
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Reason
@@ -74,7 +74,7 @@ class ClusterState:
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         warned: What the owners of a gang have been warned about, so that they hear it once.
         budgets: PodDisruptionBudgets.
-        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `Task.is_held`.
+        opens_gates: Whether the gate of pods that wait for room in their queue is taken away; see `TaskInfo.is_held`.
         nominees: Waiting pods of gangs that are nominated for a node, by key.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
@@ -102,7 +102,7 @@ class ClusterState:
         self.opens_gates = opens_gates
         self.axis = Axis()
         self.shapes = ShapeTable(self.axis)
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, JobInfo] = {}
         self.nodes = NodeTable(self.axis, self.jobs)
         self.peers = self.nodes.peers
         self.shares = QueueTable(self.axis)
@@ -113,7 +113,7 @@ class ClusterState:
         )
         self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
         self.quotas: dict[str, dict[str, ResourceQuota]] = {}
-        self.tasks: dict[str, Task] = {}
+        self.tasks: dict[str, TaskInfo] = {}
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.version = 0
@@ -130,7 +130,7 @@ class ClusterState:
         self.dirty: dict[str, None] = {}
         self.changed_queues: dict[str, None] = {}
         self.told_queues: dict[str, list[str]] = {}
-        self.waiting: dict[str, Job] = {}
+        self.waiting: dict[str, JobInfo] = {}
         self.pending: dict[str, Reason] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
         self.assumed = Assumptions()
@@ -141,7 +141,7 @@ class ClusterState:
         self.figures: dict[str, Ints | Floats] = {}
         self.warned: dict[str, set[str]] = {}
         self.budgets = BudgetTable()
-        self.nominees: dict[str, Task] = {}
+        self.nominees: dict[str, TaskInfo] = {}
         self.sought: dict[str, tuple[int, float]] = {}
 
     # -- nodes -------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class ClusterState:
         Raises:
             QuantityError: A request cannot be read; the state is as before.
         """
-        task = Task(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
+        task = TaskInfo(pod, self.shapes.intern(pod), opens_gates=self.opens_gates)
         gang = self._gang_of(pod)
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
@@ -197,7 +197,7 @@ class ClusterState:
         self.peers.use(task.shape)
         if old is not None:
             self.gains.about_to_change(old, task, node)
-            if task.status is not Status.BINDING:
+            if task.status is not SchedulingStatus.BINDING:
                 self.claims.undecide(old)
             self._drop(old)
         self.tasks[task.key] = task
@@ -279,7 +279,9 @@ class ClusterState:
             QuantityError: An amount of `minResources` cannot be read; the state is as before.
         """
         key = f"{group.metadata.namespace}/{group.metadata.name}"
-        job = self.jobs.get(key) or Job(group.metadata.namespace, group.metadata.name, self.shares)
+        job = self.jobs.get(key) or JobInfo(
+            group.metadata.namespace, group.metadata.name, self.shares
+        )
         old, new = job.group, group.metadata
         if (
             old is not None
@@ -514,7 +516,7 @@ class ClusterState:
         self._helps(bool(freed))
         self._changed(True)
 
-    def assume_status(self, job: Job, status: PodGroupStatus) -> None:
+    def assume_status(self, job: JobInfo, status: PodGroupStatus) -> None:
         """Count a PodGroup's status as written."""
         assert job.group is not None
         self.assumed.assume_status(job.key, job.group.metadata, status)
@@ -543,7 +545,7 @@ class ClusterState:
                 self.claims.decide(task)
             self._index_nominee(task)
             self.peers.epoch += self.peers.matters(task)
-            if task.status is Status.RELEASING:
+            if task.status is SchedulingStatus.RELEASING:
                 self.gains.evicted(task)
         gangs = dict.fromkeys(task.job for task in tasks if task.job)
         for gang in gangs:
@@ -569,13 +571,13 @@ class ClusterState:
         name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
         return f"{meta.namespace}/{name}" if name else ""
 
-    def _index_nominee(self, task: Task) -> None:
-        if task.nominated and task.job and task.status is Status.PENDING:
+    def _index_nominee(self, task: TaskInfo) -> None:
+        if task.nominated and task.job and task.status is SchedulingStatus.PENDING:
             self.nominees[task.key] = task
         else:
             self.nominees.pop(task.key, None)
 
-    def _is_same(self, old: Task, new: Task, gang: str, node: str) -> bool:
+    def _is_same(self, old: TaskInfo, new: TaskInfo, gang: str, node: str) -> bool:
         return (
             old.uid == new.uid
             and old.status is new.status
@@ -585,14 +587,14 @@ class ClusterState:
             and old.node == node
         )
 
-    def _job(self, key: str) -> Job:
+    def _job(self, key: str) -> JobInfo:
         job = self.jobs.get(key)
         if job is None:
             namespace, _, name = key.partition("/")
-            job = self.jobs[key] = Job(namespace, name, self.shares)
+            job = self.jobs[key] = JobInfo(namespace, name, self.shares)
         return job
 
-    def _drop(self, task: Task) -> None:
+    def _drop(self, task: TaskInfo) -> None:
         del self.tasks[task.key]
         self.peers.epoch += self.peers.matters(task)
         self._leave_node(task)
@@ -607,18 +609,18 @@ class ClusterState:
         self.peers.release(task.shape)
         self.shapes.release(task.shape)
 
-    def _leave_node(self, task: Task) -> None:
+    def _leave_node(self, task: TaskInfo) -> None:
         if task.node:
             record = self.nodes.records[task.node]
             self.nodes.discard(task)
             self.nodes.drop_if_unused(record)
 
-    def _touch(self, job: Job) -> None:
+    def _touch(self, job: JobInfo) -> None:
         self.dirty[job.key] = None
         job.shortage = job.asks = job.asking = None
         self._index(job)
 
-    def _index(self, job: Job) -> None:
+    def _index(self, job: JobInfo) -> None:
         if job.is_waiting:
             self.waiting[job.key] = job
         else:
@@ -635,10 +637,10 @@ class ClusterState:
         """Have gangs tried again whose waiting pods mount a claim that has changed."""
         for key in self.claims.claimants(claim):
             task = self.tasks[key]
-            if task.job and task.status is Status.PENDING:
+            if task.job and task.status is SchedulingStatus.PENDING:
                 self._touch(self.jobs[task.job])
 
-    def _priority(self, job: Job) -> int:
+    def _priority(self, job: JobInfo) -> int:
         name = job.group.spec.priority_class_name if job.group else ""
         if name:
             named = self.priority_classes.get(name)

@@ -7,18 +7,18 @@ pod gets back the status that it had, not always Running.
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
-from pumice.scheduler.ledger import Ledger
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord, NodeTable
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.points import Extension
+from pumice.scheduler.touched_rows import TouchedRows
 
-__all__ = ["Decision", "Outbox", "Statement"]
+__all__ = ["Outbox", "Statement", "StatementChange"]
 
-Handlers = Sequence[Extension[Callable[[Task, NodeRecord], None]]]
+Handlers = Sequence[Extension[Callable[[TaskInfo, NodeRecord], None]]]
 
 
-class Decision(Enum):
+class StatementChange(Enum):
     """What a statement can do to a pod."""
 
     ALLOCATE = "allocate"
@@ -40,7 +40,7 @@ class Outbox:
     def __init__(self) -> None:
         self.binds: dict[str, str] = {}
         self.evicted: list[str] = []
-        self.promises: list[Task] = []
+        self.promises: list[TaskInfo] = []
 
 
 class Statement:
@@ -49,30 +49,30 @@ class Statement:
     __slots__ = (
         "_jobs",
         "_keys_taken",
-        "_ledger",
         "_nodes",
         "_on_allocate",
         "_on_deallocate",
         "_outbox",
         "_steps",
+        "_touched",
     )
 
     def __init__(
         self,
         nodes: NodeTable,
-        jobs: Mapping[str, Job],
-        ledger: Ledger,
+        jobs: Mapping[str, JobInfo],
+        touched: TouchedRows,
         outbox: Outbox,
         on_allocate: Handlers,
         on_deallocate: Handlers,
     ) -> None:
         self._nodes = nodes
         self._jobs = jobs
-        self._ledger = ledger
+        self._touched = touched
         self._outbox = outbox
         self._on_allocate = on_allocate
         self._on_deallocate = on_deallocate
-        self._steps: list[tuple[Decision, Task, NodeRecord, Status]] = []
+        self._steps: list[tuple[StatementChange, TaskInfo, NodeRecord, SchedulingStatus]] = []
         self._keys_taken = 0
 
     def __len__(self) -> int:
@@ -81,67 +81,67 @@ class Statement:
     @property
     def placements(self) -> Mapping[str, str]:
         """Pods with a tentative place that is free, and the node."""
-        return self._nodes_of(Decision.ALLOCATE)
+        return self._nodes_of(StatementChange.ALLOCATE)
 
     @property
     def promises(self) -> Mapping[str, str]:
         """Pods with a place that is about to become free, and the node."""
-        return self._nodes_of(Decision.PIPELINE)
+        return self._nodes_of(StatementChange.PIPELINE)
 
     @property
-    def victims(self) -> list[Task]:
+    def victims(self) -> list[TaskInfo]:
         """Pods that are to leave their node."""
-        return [task for decision, task, _, _ in self._steps if decision is Decision.EVICT]
+        return [task for decision, task, _, _ in self._steps if decision is StatementChange.EVICT]
 
-    def _nodes_of(self, wanted: Decision) -> Mapping[str, str]:
+    def _nodes_of(self, wanted: StatementChange) -> Mapping[str, str]:
         return {
             task.key: record.name for decision, task, record, _ in self._steps if decision is wanted
         }
 
-    def allocate(self, task: Task, record: NodeRecord) -> None:
+    def allocate(self, task: TaskInfo, record: NodeRecord) -> None:
         """Give a pending pod a place that is free."""
         if not self._steps:
-            self._keys_taken = self._ledger.keys_taken
-        self._steps.append((Decision.ALLOCATE, task, record, task.status))
-        self._move(task, Status.ALLOCATED)
+            self._keys_taken = self._touched.keys_taken
+        self._steps.append((StatementChange.ALLOCATE, task, record, task.status))
+        self._move(task, SchedulingStatus.ALLOCATED)
         self._nodes.add(task, record)
-        self._ledger.log.append(record.row)
+        self._touched.log.append(record.row)
         for handler in self._on_allocate:
             handler.call(task, record)
 
-    def pipeline(self, task: Task, record: NodeRecord) -> None:
+    def pipeline(self, task: TaskInfo, record: NodeRecord) -> None:
         """Promise a pending pod a place that is about to become free."""
         if not self._steps:
-            self._keys_taken = self._ledger.keys_taken
-        self._steps.append((Decision.PIPELINE, task, record, task.status))
-        self._ledger.promises += 1
-        self._move(task, Status.PIPELINED)
+            self._keys_taken = self._touched.keys_taken
+        self._steps.append((StatementChange.PIPELINE, task, record, task.status))
+        self._touched.promises += 1
+        self._move(task, SchedulingStatus.PIPELINED)
         self._nodes.add(task, record)
-        self._ledger.log.append(record.row)
+        self._touched.log.append(record.row)
         for handler in self._on_allocate:
             handler.call(task, record)
 
-    def evict(self, task: Task) -> None:
+    def evict(self, task: TaskInfo) -> None:
         """Make a placed pod leave its node."""
         record = self._nodes.records[task.node]
         if not self._steps:
-            self._keys_taken = self._ledger.keys_taken
-        self._ledger.queue_epoch += 1
-        self._ledger.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
-        self._steps.append((Decision.EVICT, task, record, task.status))
-        self._ledger.releases = True
-        self._ledger.evictions += 1
-        self._replace(task, record, Status.RELEASING)
+            self._keys_taken = self._touched.keys_taken
+        self._touched.queue_epoch += 1
+        self._touched.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
+        self._steps.append((StatementChange.EVICT, task, record, task.status))
+        self._touched.releases = True
+        self._touched.evictions += 1
+        self._replace(task, record, SchedulingStatus.RELEASING)
         for handler in self._on_deallocate:
             handler.call(task, record)
 
     def commit(self) -> None:
         """Let the decisions leave the session."""
         for decision, task, record, _ in self._steps:
-            if decision is Decision.ALLOCATE:
-                self._move(task, Status.BINDING)
+            if decision is StatementChange.ALLOCATE:
+                self._move(task, SchedulingStatus.BINDING)
                 self._outbox.binds[task.key] = record.name
-            elif decision is Decision.PIPELINE:
+            elif decision is StatementChange.PIPELINE:
                 self._outbox.promises.append(task)
             else:
                 self._outbox.evicted.append(task.key)
@@ -160,7 +160,7 @@ class Statement:
         self._check_keys(savepoint)
         while len(self._steps) > savepoint:
             decision, task, record = self._undo()
-            told = self._on_allocate if decision is Decision.EVICT else self._on_deallocate
+            told = self._on_allocate if decision is StatementChange.EVICT else self._on_deallocate
             for handler in told:
                 handler.call(task, record)
 
@@ -172,27 +172,27 @@ class Statement:
 
     def _check_keys(self, savepoint: int) -> None:
         """Sort keys that were taken since the first decision may be too large once decisions are undone."""
-        if len(self._steps) > savepoint and self._ledger.keys_taken != self._keys_taken:
-            self._ledger.queue_epoch += 1
-            self._ledger.job_epoch += 1
+        if len(self._steps) > savepoint and self._touched.keys_taken != self._keys_taken:
+            self._touched.queue_epoch += 1
+            self._touched.job_epoch += 1
 
-    def _undo(self) -> tuple[Decision, Task, NodeRecord]:
+    def _undo(self) -> tuple[StatementChange, TaskInfo, NodeRecord]:
         decision, task, record, before = self._steps.pop()
-        if decision is Decision.EVICT:
+        if decision is StatementChange.EVICT:
             self._replace(task, record, before)
         else:
             self._nodes.discard(task)
             self._move(task, before)
-            self._ledger.log.append(record.row)
+            self._touched.log.append(record.row)
         return decision, task, record
 
-    def _replace(self, task: Task, record: NodeRecord, status: Status) -> None:
+    def _replace(self, task: TaskInfo, record: NodeRecord, status: SchedulingStatus) -> None:
         self._nodes.discard(task)
         self._move(task, status)
         self._nodes.add(task, record)
-        self._ledger.log.append(record.row)
+        self._touched.log.append(record.row)
 
-    def _move(self, task: Task, status: Status) -> None:
+    def _move(self, task: TaskInfo, status: SchedulingStatus) -> None:
         if task.job:
             self._jobs[task.job].move(task, status)
         else:

@@ -12,11 +12,11 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, VictimCheck
 from pumice.scheduler.points import Extension, SortKey
 
-__all__ = ["Judgement", "Reversed", "Spared", "allowed", "judge"]
+__all__ = ["EvictionFailure", "Reversed", "VictimAnswers", "allowed", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class EvictionFailure:
     """Why evictions do not help a gang.
 
     Attributes:
@@ -88,7 +88,7 @@ class Reversed:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class VictimAnswers:
     """What plugins say about candidates.
 
     Attributes:
@@ -111,7 +111,7 @@ def allowed(
 
 def judge(
     checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
-) -> Judgement:
+) -> VictimAnswers:
     """What plugins say about candidates.
 
     Plugins of a tier must agree. Tiers are alternatives, node by node: the first one that allows anyone on a node
@@ -122,7 +122,7 @@ def judge(
     refused_by = np.full(len(candidates), -1, dtype=np.int64)
     for each, mask in answers:
         refused_by[(refused_by < 0) & ~mask] = plugins.index(each.plugin)
-    return Judgement(_agreed(answers, candidates), refused_by, plugins)
+    return VictimAnswers(_agreed(answers, candidates), refused_by, plugins)
 
 
 _Answers = Sequence[tuple[Extension[VictimCheck], Bools]]

@@ -13,14 +13,14 @@ from pumice.scheduler.model.axis import Axis, Floats, Ints, in_units
 from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.model.selectors import NodeMatcher
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extension
 from pumice.scheduler.reservation import Reservation
 from pumice.scheduler.results import Event
@@ -96,7 +96,7 @@ class SessionView:
         now: float,
         actions: frozenset[str],
         events: list[Event],
-        waiting: Sequence[Job],
+        waiting: Sequence[JobInfo],
         touched: Sequence[int],
     ) -> None:
         self._axis: Axis = state.axis
@@ -117,16 +117,16 @@ class SessionView:
         self.peers: PeerTable = state.peers
         self.shares: QueueTable = state.shares
         self.running: RunningTable = state.nodes.running
-        self.jobs: Mapping[str, Job] = MappingProxyType(state.jobs)
+        self.jobs: Mapping[str, JobInfo] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
         self.quotas: Mapping[str, Mapping[str, ResourceQuota]] = state.quotas
         self._quarantined: Mapping[str, object] = state.quarantined
-        self.unplaced: Iterable[Job] = state.waiting.values()
-        self.waiting: list[Job] = list(waiting)
+        self.unplaced: Iterable[JobInfo] = state.waiting.values()
+        self.waiting: list[JobInfo] = list(waiting)
         self.touched: Sequence[int] = touched
         self.actions = actions
         self.backfills = "backfill" in actions
-        self.entitled: Sequence[Extension[Callable[[Job], bool]]] = ()
+        self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
         self._yielding: dict[tuple[int, int], Ints] = {}
 
     def column(self, resource: str) -> int | None:
@@ -148,7 +148,7 @@ class SessionView:
         used: Ints = self.rows.used[~self.facts.unready].sum(axis=0)
         return used
 
-    def yielding(self, job: Job) -> Ints:
+    def yielding(self, job: JobInfo) -> Ints:
         """What pods take that `preempt` may evict for a gang, by column: pods of less important gangs of its queue.
 
         Whether plugins protect some of them is not asked. Nothing without the action.
@@ -169,11 +169,11 @@ class SessionView:
             self._yielding[key] = found
         return found
 
-    def may_take_back(self, job: Job) -> bool:
+    def may_take_back(self, job: JobInfo) -> bool:
         """Whether `reclaim` may make room for what a gang needs at least, by what plugins say about its queue."""
         return "reclaim" in self.actions and any(each.call(job) for each in self.entitled)
 
-    def try_again(self, job: Job) -> None:
+    def try_again(self, job: JobInfo) -> None:
         """Have this session try a gang for which nothing has changed but the time."""
         job.shortage = job.asks = None
         place = bisect_left(self.waiting, job.key, key=lambda each: each.key)
@@ -237,17 +237,17 @@ class SessionView:
         record = self._nodes.records.get(node)
         return record.row if record is not None else -1
 
-    def evicted(self) -> list[Task]:
+    def evicted(self) -> list[TaskInfo]:
         """Pods whose eviction was decided in earlier cycles and is not shown by the API server yet."""
         tasks = self._state.tasks
         return [tasks[key] for key in self._state.assumed.evicted if key in tasks]
 
-    def is_spared(self, task: Task) -> bool:
+    def is_spared(self, task: TaskInfo) -> bool:
         """Whether the API server has refused the eviction of a pod, so that it is no victim for a while."""
         uid, _ = self._spared.get(task.key, (None, 0.0))
         return uid == task.uid
 
-    def warn(self, job: Job, reason: str, message: str) -> None:
+    def warn(self, job: JobInfo, reason: str, message: str) -> None:
         """Tell the owner of a gang, once, that something in it is ignored."""
         warned = self._warned.setdefault(job.key, set())
         if message in warned:

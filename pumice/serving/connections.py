@@ -2,7 +2,7 @@
 
 aiohttp does not limit the number of connections, and it waits for the first byte and for the rest of a request head as
 long as for the next request of an idle connection. And it closes a connection right after an answer: when the client
-was still sending, unread bytes reset the connection, and the client may not see the answer. `Connection` is a protocol
+was still sending, unread bytes reset the connection, and the client may not see the answer. `HttpConnection` is a protocol
 in front of aiohttp's own that adds the limits and reads on for a moment.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pumice.serving.limits import ConnectionLimit, HttpLimits
 
-__all__ = ["LINGER_SECONDS", "Connection", "Connections", "Phase"]
+__all__ = ["LINGER_SECONDS", "Connections", "HttpConnection", "Phase"]
 
 LINGER_SECONDS = 2.0
 """How long bytes are read and ignored after the last answer of a connection, at most."""
@@ -37,13 +37,13 @@ class Connections:
 
     def __init__(self, limits: HttpLimits, dropped: Callable[[str], None]) -> None:
         """No connection is open."""
-        self.open: set[Connection] = set()
+        self.open: set[HttpConnection] = set()
         self.accepts = True
         self.limits = limits
         self.dropped = dropped
         self._limit = ConnectionLimit(limits.connections, dropped)
 
-    def add(self, connection: "Connection") -> bool:
+    def add(self, connection: "HttpConnection") -> bool:
         """Add a connection; False if the server is closed, or if there are too many."""
         if not self.accepts or not self._limit.accepts(len(self.open)):
             return False
@@ -65,7 +65,7 @@ _DROPPED = {Phase.UNUSED: "quiet", Phase.HEAD: "slow"}
 """Phases that may end a connection without an answer, and the reason that is counted."""
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection: gives everything to aiohttp's protocol, and closes the connection if it waits for too long.
 
     When aiohttp closes the connection after an answer, what the client still sends is read and ignored for a moment.
@@ -100,7 +100,9 @@ class Connection(asyncio.Protocol):
             self._http = None
             transport.abort()
             return
-        self._http.connection_made(cast("asyncio.Transport", _Lingering(transport, self._linger)))
+        self._http.connection_made(
+            cast("asyncio.Transport", _ClosingTransport(transport, self._linger))
+        )
         self._enter(Phase.UNUSED, self._connections.limits.first_byte_seconds)
 
     def data_received(self, data: bytes) -> None:
@@ -188,7 +190,7 @@ class Connection(asyncio.Protocol):
         self.close()
 
 
-class _Lingering:
+class _ClosingTransport:
     """A transport that calls another function to close it."""
 
     def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from aiohttp import hdrs, web
 from aiohttp.http import HttpProcessingError
 
-from pumice.serving.connections import LINGER_SECONDS, Connection, Connections, Phase
+from pumice.serving.connections import LINGER_SECONDS, Connections, HttpConnection, Phase
 from pumice.serving.errors import HttpError
 from pumice.serving.limits import KEEPALIVE_SECONDS, HttpLimits
 
@@ -85,7 +85,7 @@ class HttpServer:
         )
         seconds = self._limits.first_byte_seconds if tls is not None else None
         self._listening = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self._connections, http()),
+            lambda: HttpConnection(self._connections, http()),
             host,
             port,
             ssl=tls,
@@ -121,7 +121,7 @@ class HttpServer:
     async def _close_connections(self) -> None:
         """Close all connections; those of clients that do not take part are aborted, so that none outlives the loop."""
         self._connections.accepts = False
-        for close in (Connection.close, Connection.abort):
+        for close in (HttpConnection.close, HttpConnection.abort):
             for connection in tuple(self._connections.open):
                 close(connection)
             with suppress(TimeoutError):
@@ -139,7 +139,7 @@ class HttpServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         protocol = request.transport.get_protocol() if request.transport is not None else None
-        connection = protocol if isinstance(protocol, Connection) else None
+        connection = protocol if isinstance(protocol, HttpConnection) else None
         if connection is not None:
             connection.phase = Phase.HANDLING
         try:

@@ -22,7 +22,7 @@ from pumice.plugins import JobPlugin, PluginError, Raw, Registry, Wiring, addres
 from pumice.plugins.applied import FAILURES, applied
 from pumice.testing.jobs import VALUES
 
-__all__ = ["KINDS", "PROMISES", "Promise", "Subject", "declaration"]
+__all__ = ["KINDS", "PROMISES", "Requirement", "TestedPlugin", "declaration"]
 
 KINDS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY)
 """Kinds that the controller watches and may write for plugins."""
@@ -31,7 +31,7 @@ _LARGEST_PORT = 65535
 _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
-class Subject:
+class TestedPlugin:
     """A plugin under test, which has not been asked anything yet.
 
     Attributes:
@@ -79,7 +79,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Promise:
+class Requirement:
     """A promise of the contract.
 
     Attributes:
@@ -91,11 +91,11 @@ class Promise:
 
     name: str
     text: str
-    problem: Callable[[Subject, Raw], str]
+    problem: Callable[[TestedPlugin, Raw], str]
     odd: bool = False
 
 
-def declaration(subject: Subject) -> str:
+def declaration(subject: TestedPlugin) -> str:
     """What is wrong with the plugin's attributes, beyond what registering it refuses."""
     plugin = subject.plugin
     if not re.fullmatch(r"[A-Z].*\.", plugin.summary):
@@ -123,7 +123,7 @@ def _fault_of_reading(read: Callable[[str], Any], word: str) -> str:
     return ""
 
 
-def _answers(subject: Subject, manifest: Raw) -> str:
+def _answers(subject: TestedPlugin, manifest: Raw) -> str:
     job = subject.job(manifest)
     for key in subject.asked(job)["job_annotations"]:
         if problem := names.qualified_name_problem(key):
@@ -134,7 +134,7 @@ def _answers(subject: Subject, manifest: Raw) -> str:
     return ""
 
 
-def _pure(subject: Subject, manifest: Raw) -> str:
+def _pure(subject: TestedPlugin, manifest: Raw) -> str:
     job = subject.job(manifest)
     before = msgspec.json.encode(job)
     first = subject.asked(job)
@@ -176,7 +176,7 @@ def _state(plugin: Any) -> dict[str, str]:
     return {f"{owner}.{name}": repr(each[name]) for owner, each in owners.items() for name in each}
 
 
-def _edits(subject: Subject, manifest: Raw) -> str:
+def _edits(subject: TestedPlugin, manifest: Raw) -> str:
     for pod, edits in subject.asked(subject.job(manifest))["pod_edits"].items():
         try:
             fault = next(filter(None, _faults_in_pod(edits)), "")
@@ -213,7 +213,7 @@ def _named(what: str, name: str, problem: str | None) -> str:
     return f'{what} "{name}" {problem}' if problem else ""
 
 
-def _objects(subject: Subject, manifest: Raw) -> str:
+def _objects(subject: TestedPlugin, manifest: Raw) -> str:
     job = subject.job(manifest)
     found = subject.asked(job)
     for each in found["objects"]:
@@ -239,7 +239,7 @@ def _wanted(found: Raw) -> Iterator[tuple[str, str, str | None]]:
         yield SECRET.kind, each.name, each.namespace
 
 
-def _dependencies(subject: Subject, manifest: Raw) -> str:
+def _dependencies(subject: TestedPlugin, manifest: Raw) -> str:
     job = subject.job(manifest)
     name = subject.plugin.name
     if "svc" not in (name, *dependencies({name: []}, subject.registry)):
@@ -264,10 +264,10 @@ def _dependencies(subject: Subject, manifest: Raw) -> str:
 
 
 PROMISES = (
-    Promise("answers", "answers every question, whatever the Job holds", _answers, odd=True),
-    Promise("pure", "goes by its arguments alone, changes and keeps nothing", _pure),
-    Promise("edits", "asks for nothing that a pod cannot have", _edits),
-    Promise("objects", "wants objects of known kinds, each Job its own", _objects),
-    Promise("dependencies", "what it leans on is required", _dependencies),
+    Requirement("answers", "answers every question, whatever the Job holds", _answers, odd=True),
+    Requirement("pure", "goes by its arguments alone, changes and keeps nothing", _pure),
+    Requirement("edits", "asks for nothing that a pod cannot have", _edits),
+    Requirement("objects", "wants objects of known kinds, each Job its own", _objects),
+    Requirement("dependencies", "what it leans on is required", _dependencies),
 )
 """What is tried on many Jobs, in this order."""

@@ -12,7 +12,7 @@ from hypothesis.errors import Flaky
 
 from pumice.plugins import JobPlugin, PluginError, Raw, Registry, builtin
 from pumice.plugins.applied import FAILURES
-from pumice.testing.contract import PROMISES, Promise, Subject, declaration
+from pumice.testing.contract import PROMISES, Requirement, TestedPlugin, declaration
 from pumice.testing.jobs import jobs
 
 __all__ = ["ContractError", "Result", "check_job_plugin", "job_plugin_results"]
@@ -108,14 +108,14 @@ def job_plugin_results(plugin: type[JobPlugin] | JobPlugin, *, examples: int = 1
     return results
 
 
-def _subject(found: Any) -> Subject:
+def _subject(found: Any) -> TestedPlugin:
     plugin = found() if isinstance(found, type) else found
     others = [each for each in builtin().entries if type(each.plugin) is not type(plugin)]
     origin = f"{type(plugin).__module__}:{type(plugin).__qualname__}"
-    return Subject(plugin, Registry(tuple(others)).with_plugin(plugin, origin))
+    return TestedPlugin(plugin, Registry(tuple(others)).with_plugin(plugin, origin))
 
 
-def _tried(promise: Promise, subject: Subject, count: int) -> Result:
+def _tried(promise: Requirement, subject: TestedPlugin, count: int) -> Result:
     """Try a promise on many Jobs; the result has the smallest one found that breaks it."""
     found: list[Result] = []
 

@@ -38,11 +38,11 @@ from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.type_problems import brought_type_problems, trusted, without
 from pumice.webhook.view import AdmissionView
 
-__all__ = ["Admission", "Crash"]
+__all__ = ["Admission", "RuleFailure"]
 
 
 @dataclass(frozen=True, slots=True)
-class Crash:
+class RuleFailure:
     """A rule that raised.
 
     Attributes:
@@ -72,7 +72,7 @@ class Admission:
         *,
         groups: ResourceGroups = NO_GROUPS,
         plugin_settings: PluginSettings = DEFAULT,
-        on_crash: Callable[[Crash], None] | None = None,
+        on_crash: Callable[[RuleFailure], None] | None = None,
     ) -> None:
         """Judge by settings, with the plugins that exist, what is in the cluster of the view.
 
@@ -229,7 +229,7 @@ class Admission:
             place = code, type(error).__name__, trace.tb_lineno if trace is not None else 0
             if self._on_crash is not None and place not in self._told:
                 self._told.add(place)
-                self._on_crash(Crash(endpoint.registration.path, case.uid, code, error))
+                self._on_crash(RuleFailure(endpoint.registration.path, case.uid, code, error))
 
 
 def _refusal(endpoint: Endpoint, question: Question[Any]) -> Response | None:

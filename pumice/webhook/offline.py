@@ -1,4 +1,4 @@
-"""Admission of a manifest at a desk: what an API server would do to it, from the file alone.
+"""Admission of a manifest offline: what an API server would do to it, from the file alone.
 
 The order is the API server's: unknown fields go, CRD defaults come, mutating rules write theirs, the
 schema is checked, validating rules judge. Unlike there, the next step is taken even when one
@@ -34,13 +34,13 @@ from pumice.webhook.rules.within import Within
 from pumice.webhook.type_problems import retold, schema, trusted, type_problems, without
 from pumice.webhook.unknown_fields import null_entries, unknown_fields
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["ManifestResult", "judge"]
 
 Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ManifestResult:
     """What becomes of a manifest.
 
     Attributes:
@@ -64,7 +64,7 @@ def judge(
     manifest: Manifest,
     operation: str = "CREATE",
     old: Manifest | None = None,
-) -> Judgement:
+) -> ManifestResult:
     """Judge a manifest as the API server and its webhooks would; for `UPDATE` with the stored object.
 
     A kind that admission knows nothing of is admitted as it is.
@@ -73,27 +73,27 @@ def judge(
         plain: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))
     except (TypeError, ValueError, RecursionError) as error:
         problem = FieldError("", f"cannot be written as JSON: {error}", "SCHEMA-TYPE")
-        return Judgement((problem,), (), manifest)
+        return ManifestResult((problem,), (), manifest)
     try:
         return _judge(admission, plain, operation, old)
     except RecursionError:
         problem = FieldError("", "is nested too deep", "SCHEMA-TYPE")
-        return Judgement((problem,), (), manifest)
+        return ManifestResult((problem,), (), manifest)
 
 
 def _judge(
     admission: Admission, plain: Manifest, operation: str, old: Manifest | None
-) -> Judgement:
+) -> ManifestResult:
     kind = kinds.of_object(plain)
     if kind is None:
-        return Judgement((), (), plain)
+        return ManifestResult((), (), plain)
     if kind in OWNERS:
         return _judged_owner(admission, kind, plain)
-    desk = _Desk(admission, kind, operation, old)
+    reviewer = _EndpointReviewer(admission, kind, operation, old)
     dropped = _to_schema(kind, plain)
-    mutating = desk.ask(plain, mutating=True)
+    mutating = reviewer.ask(plain, mutating=True)
     patched = _patched(kind, plain, mutating)
-    errors, doubts = desk.validated(patched, [each.path for each in mutating.errors])
+    errors, doubts = reviewer.validated(patched, [each.path for each in mutating.errors])
     if kind == kinds.POD:
         case = admission.case(bare(_request(kind, operation, patched, old)))
         of_pod = _pod_problems(case, patched, old)
@@ -104,7 +104,7 @@ def _judge(
         each for each in problems if each.code == "SCHEMA-TYPE" and each.path.startswith(_ENTRIES)
     ]
     warnings = _beside(odd, (*dropped, *mutating.warnings, *doubts))
-    return Judgement((*odd, *_beside(odd, errors)), warnings, patched)
+    return ManifestResult((*odd, *_beside(odd, errors)), warnings, patched)
 
 
 def _beside(odd: Iterable[FieldError], found: Iterable[FieldError]) -> tuple[FieldError, ...]:
@@ -125,7 +125,7 @@ _ENTRIES = ("metadata.labels", "metadata.annotations")
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
+class _EndpointReviewer:
     """Asks the endpoints of a kind as an API server would."""
 
     admission: Admission
@@ -227,14 +227,14 @@ def _is_in_map(found: FieldError) -> bool:
     return in_map and found.code in _OF_MAPS
 
 
-def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Judgement:
+def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> ManifestResult:
     """What becomes of the pods of an owner, as far as plugins are concerned; nothing becomes of itself."""
     case = admission.case(bare(_request(kind, "CREATE", plain, None)))
     try:
         foreign_owner(case, msgspec.convert(plain, OWNERS[kind]))
     except msgspec.ValidationError as error:
-        return Judgement(tuple(type_problems(kind, plain, error)), (), plain)
-    return Judgement(tuple(case.errors), tuple(case.warnings), plain)
+        return ManifestResult(tuple(type_problems(kind, plain, error)), (), plain)
+    return ManifestResult(tuple(case.errors), tuple(case.warnings), plain)
 
 
 def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:

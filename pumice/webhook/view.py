@@ -24,17 +24,11 @@ from pumice.api.kinds import (
     of_object,
 )
 from pumice.api.meta import ApiStruct, ObjectMeta
-from pumice.api.nodes import PriorityClass
+from pumice.api.nodes import Namespace, PriorityClass
 from pumice.api.queues import Queue
 from pumice.plugins.native import OWNERS, Owner, OwnerKey
 
-__all__ = ["READ_AS", "AdmissionView", "GangSighting", "Namespace", "Overlay", "Snapshot"]
-
-
-class Namespace(ApiStruct, frozen=True):
-    """A namespace; its annotations may name a queue."""
-
-    metadata: ObjectMeta = ObjectMeta()
+__all__ = ["READ_AS", "AdmissionView", "Overlay", "PodGroupSummary", "Snapshot"]
 
 
 class _GangSpec(ApiStruct, frozen=True, gc=False):
@@ -45,7 +39,7 @@ class _GangStatus(ApiStruct, frozen=True, gc=False):
     phase: str = ""
 
 
-class GangSighting(ApiStruct, frozen=True, gc=False):
+class PodGroupSummary(ApiStruct, frozen=True, gc=False):
     """A PodGroup: whose share it takes, and whether it still does.
 
     A cluster has PodGroups by the ten thousand, so nothing else of them is decoded or kept.
@@ -65,7 +59,7 @@ class _Tier(ApiStruct, frozen=True, gc=False):
     tier_name: str = ""
 
 
-class TierSighting(ApiStruct, frozen=True, gc=False):
+class HyperNodeSummary(ApiStruct, frozen=True, gc=False):
     """A HyperNode: the tier of the network that it is on."""
 
     spec: _Tier = _Tier()
@@ -75,8 +69,8 @@ READ_AS: Mapping[Kind, type[ApiStruct]] = {
     QUEUE: Queue,
     NAMESPACE: Namespace,
     PRIORITY_CLASS: PriorityClass,
-    POD_GROUP: GangSighting,
-    HYPER_NODE: TierSighting,
+    POD_GROUP: PodGroupSummary,
+    HYPER_NODE: HyperNodeSummary,
     **OWNERS,
 }
 """The kinds that rules look at, and what they read of each."""

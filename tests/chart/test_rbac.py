@@ -9,7 +9,7 @@ import pytest
 
 from pumice.cluster.client import Client
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.scheduler.worker.feeds import Caches
+from pumice.scheduler.worker.feeds import SchedulerCaches
 from pumice.scheduler.worker.settings import WorkerSettings
 from tests.chart.manifests import Manifest, Render, arguments_of, component, of_kind, one
 
@@ -149,7 +149,7 @@ def test_a_lease_is_bound_to_its_name(manifests: list[Manifest]) -> None:
 
 
 def test_the_scheduler_sees_the_whole_cluster_whatever_namespaces_are_named(render: Render) -> None:
-    needed = {each.kind for each in Caches(cast("Client", None)).all}
+    needed = {each.kind for each in SchedulerCaches(cast("Client", None)).all}
     resources = {(kind.group, kind.plural) for kind in needed}
     resources |= {("policy", "poddisruptionbudgets"), ("", "resourcequotas")}
     for settings in ((), ("rbac.namespaces={research,vision}",)):

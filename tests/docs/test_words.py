@@ -10,6 +10,9 @@ VAGUE = re.compile(
 )
 
 
+CLASS = re.compile(r"^ *class (\w+)\b", re.MULTILINE)
+
+
 def test_they_are_not_used() -> None:
     listed = subprocess.run(
         ["git", "ls-files", "pumice", "docs", "charts"],
@@ -26,3 +29,13 @@ def test_they_are_not_used() -> None:
         if VAGUE.search(line)
     ]
     assert not found, "\n".join(found)
+
+
+def test_a_name_of_a_class_stands_for_one_class() -> None:
+    """A reader who looks for a class finds one."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "pumice").rglob("*.py")):
+        for name in CLASS.findall(path.read_text()):
+            found.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    twice = {name: paths for name, paths in found.items() if len(paths) > 1}
+    assert not twice

@@ -8,7 +8,7 @@ from typing import Any
 from pumice.api.documents import parse
 from pumice.api.kinds import of_object
 from pumice.plugins import builtin
-from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.groups.parsing import parse as parse_groups
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
@@ -38,18 +38,18 @@ class Real:
     path: str
     body: bytes
     admission: Admission
-    crashes: list[Crash]
+    crashes: list[RuleFailure]
 
 
 @cache
 def corpus() -> tuple[Real, ...]:
     """All of them, in a fixed order."""
-    admissions: dict[tuple[object, ...], tuple[Admission, list[Crash]]] = {}
+    admissions: dict[tuple[object, ...], tuple[Admission, list[RuleFailure]]] = {}
     found = []
     for row in (*rows(), *_wild()):
         key = row.assignments, repr(row.state), row.conf
         if key not in admissions:
-            crashes: list[Crash] = []
+            crashes: list[RuleFailure] = []
             groups, _ = parse_groups(row.conf)
             view = Snapshot.of(row.state)
             admission = Admission(

@@ -5,7 +5,7 @@ from typing import Any
 
 from pumice.scheduler import Config, builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -75,7 +75,7 @@ class Fault:
         return asked
 
     def _fail(self, about: Any) -> None:
-        if isinstance(about, Job):
+        if isinstance(about, JobInfo):
             fails = about.name in self.gangs
         elif hasattr(about, "job"):  # a pod
             fails = about.job.partition("/")[2] in self.gangs

@@ -30,7 +30,7 @@ _ROOT_FIELDS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class CrdColumn:
     """A column of `kubectl get`; priority above 0 shows only with `-o wide`."""
 
     name: str
@@ -44,77 +44,77 @@ class Column:
         return column | ({"priority": self.priority} if self.priority else {})
 
 
-_AGE = Column("Age", ".metadata.creationTimestamp", "date")
+_AGE = CrdColumn("Age", ".metadata.creationTimestamp", "date")
 
-_MODELS: dict[Kind, tuple[type[msgspec.Struct], tuple[Column, ...]]] = {
+_MODELS: dict[Kind, tuple[type[msgspec.Struct], tuple[CrdColumn, ...]]] = {
     kinds.JOB: (
         Job,
         (
-            Column("STATUS", ".status.state.phase"),
-            Column("minAvailable", ".status.minAvailable", "integer"),
-            Column("RUNNINGS", ".status.running", "integer"),
+            CrdColumn("STATUS", ".status.state.phase"),
+            CrdColumn("minAvailable", ".status.minAvailable", "integer"),
+            CrdColumn("RUNNINGS", ".status.running", "integer"),
             _AGE,
-            Column("QUEUE", ".spec.queue", priority=1),
-            Column("REASON", ".status.state.message", priority=1),
+            CrdColumn("QUEUE", ".spec.queue", priority=1),
+            CrdColumn("REASON", ".status.state.message", priority=1),
         ),
     ),
     kinds.COMMAND: (
         Command,
-        (Column("ACTION", ".action"), Column("TARGET", ".target.name"), _AGE),
+        (CrdColumn("ACTION", ".action"), CrdColumn("TARGET", ".target.name"), _AGE),
     ),
     kinds.POD_GROUP: (
         PodGroup,
         (
-            Column("STATUS", ".status.phase"),
-            Column("minMember", ".spec.minMember", "integer"),
-            Column("RUNNINGS", ".status.running", "integer"),
+            CrdColumn("STATUS", ".status.phase"),
+            CrdColumn("minMember", ".spec.minMember", "integer"),
+            CrdColumn("RUNNINGS", ".status.running", "integer"),
             _AGE,
-            Column("QUEUE", ".spec.queue", priority=1),
-            Column("REASON", ".status.conditions[0].message", priority=1),
+            CrdColumn("QUEUE", ".spec.queue", priority=1),
+            CrdColumn("REASON", ".status.conditions[0].message", priority=1),
         ),
     ),
     kinds.QUEUE: (
         Queue,
         (
-            Column("PARENT", ".spec.parent"),
-            Column("STATE", ".status.state"),
-            Column("PENDING", ".status.pending", "integer"),
-            Column("INQUEUE", ".status.inqueue", "integer"),
-            Column("RUNNING", ".status.running", "integer"),
+            CrdColumn("PARENT", ".spec.parent"),
+            CrdColumn("STATE", ".status.state"),
+            CrdColumn("PENDING", ".status.pending", "integer"),
+            CrdColumn("INQUEUE", ".status.inqueue", "integer"),
+            CrdColumn("RUNNING", ".status.running", "integer"),
             _AGE,
-            Column("WEIGHT", ".spec.weight", "integer", 1),
-            Column("UNKNOWN", ".status.unknown", "integer", 1),
-            Column("COMPLETED", ".status.completed", "integer", 1),
-            Column("PODS", ".status.allocated.pods", priority=1),
-            Column("REASON", ".status.message", priority=1),
+            CrdColumn("WEIGHT", ".spec.weight", "integer", 1),
+            CrdColumn("UNKNOWN", ".status.unknown", "integer", 1),
+            CrdColumn("COMPLETED", ".status.completed", "integer", 1),
+            CrdColumn("PODS", ".status.allocated.pods", priority=1),
+            CrdColumn("REASON", ".status.message", priority=1),
         ),
     ),
     kinds.CRON_JOB: (
         CronJob,
         (
-            Column("SCHEDULE", ".spec.schedule"),
-            Column("TIMEZONE", ".spec.timeZone"),
-            Column("SUSPEND", ".spec.suspend", "boolean"),
-            Column("LAST-SCHEDULE", ".status.lastScheduleTime", "date"),
+            CrdColumn("SCHEDULE", ".spec.schedule"),
+            CrdColumn("TIMEZONE", ".spec.timeZone"),
+            CrdColumn("SUSPEND", ".spec.suspend", "boolean"),
+            CrdColumn("LAST-SCHEDULE", ".status.lastScheduleTime", "date"),
             _AGE,
-            Column("CONCURRENCY", ".spec.concurrencyPolicy", priority=1),
+            CrdColumn("CONCURRENCY", ".spec.concurrencyPolicy", priority=1),
         ),
     ),
-    kinds.JOB_FLOW: (JobFlow, (Column("STATUS", ".status.state.phase"), _AGE)),
+    kinds.JOB_FLOW: (JobFlow, (CrdColumn("STATUS", ".status.state.phase"), _AGE)),
     kinds.JOB_TEMPLATE: (
         JobTemplate,
         (
-            Column("minAvailable", ".spec.minAvailable", "integer"),
-            Column("QUEUE", ".spec.queue"),
+            CrdColumn("minAvailable", ".spec.minAvailable", "integer"),
+            CrdColumn("QUEUE", ".spec.queue"),
             _AGE,
         ),
     ),
     kinds.HYPER_NODE: (
         HyperNode,
         (
-            Column("TIER", ".spec.tier"),
-            Column("TIERNAME", ".spec.tierName"),
-            Column("NODECOUNT", ".status.nodeCount", "integer"),
+            CrdColumn("TIER", ".spec.tier"),
+            CrdColumn("TIERNAME", ".spec.tierName"),
+            CrdColumn("NODECOUNT", ".status.nodeCount", "integer"),
             _AGE,
         ),
     ),

@@ -9,17 +9,17 @@ name follows from the instant of the run. Every pass takes the latest instant of
 writes it before it deletes a Job.
 """
 
-from pumice.controller.cronjobs.decision import Decision, decide
+from pumice.controller.cronjobs.decision import RunDecision, decide
 from pumice.controller.cronjobs.forecast import Forecast, forecast, next_job
 from pumice.controller.cronjobs.planning import plan_cron_job
 from pumice.controller.cronjobs.runs import phase
-from pumice.controller.cronjobs.subject import Subject, read
+from pumice.controller.cronjobs.subject import ObservedCronJob, read
 from pumice.controller.cronjobs.timetable import Timetable, TimetableError, read_timetable
 
 __all__ = [
-    "Decision",
     "Forecast",
-    "Subject",
+    "ObservedCronJob",
+    "RunDecision",
     "Timetable",
     "TimetableError",
     "decide",

@@ -7,12 +7,12 @@ from typing import Literal
 from pumice.api.cronjobs import job_name
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.cronjobs.runs import is_active, is_leaving
-from pumice.controller.cronjobs.subject import Subject
+from pumice.controller.cronjobs.subject import ObservedCronJob
 from pumice.controller.cronjobs.timetable import Timetable
 from pumice.controller.owners import controls_raw, described
 from pumice.controller.plan import RecordEvent
 
-__all__ = ["Decision", "FindJob", "decide"]
+__all__ = ["FindJob", "RunDecision", "decide"]
 
 FindJob = Callable[[str], Raw | None]
 """The Job of a name in the namespace of the CronJob, of any owner."""
@@ -27,7 +27,7 @@ Answer = Literal["wait", "create", "adopt", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RunDecision:
     """What is to be done about the run that is due, if one is.
 
     Attributes:
@@ -45,7 +45,9 @@ class Decision:
     events: tuple[RecordEvent, ...] = field(default=())
 
 
-def decide(subject: Subject, timetable: Timetable, now: float, find: FindJob) -> Decision:
+def decide(
+    subject: ObservedCronJob, timetable: Timetable, now: float, find: FindJob
+) -> RunDecision:
     """Decide on the latest instant that has passed and has no Job yet; earlier ones are missed.
 
     Args:
@@ -60,13 +62,13 @@ def decide(subject: Subject, timetable: Timetable, now: float, find: FindJob) ->
     since = max(since, subject.edited or since)  # no instant from before the schedule was edited
     instant = due.before(now, since)
     if instant is None:
-        return Decision("wait", following)
+        return RunDecision("wait", following)
     name = job_name(subject.meta.name, timetable.schedule, instant)
     shown = timetable.show(instant)
     stored = find(name)
     if stored is not None:
         if controls_raw(ObjectMeta(uid=subject.meta.uid), stored):
-            return Decision("adopt", following, instant)
+            return RunDecision("adopt", following, instant)
         message = (
             f"the run of {shown} has no Job: Job {name} exists and does not belong to this CronJob"
             f" (it is controlled by {described(stored)})"
@@ -95,8 +97,10 @@ def decide(subject: Subject, timetable: Timetable, now: float, find: FindJob) ->
         names = ", ".join(job["metadata"]["name"] for job in replaced)
         message = f"{names} goes for the run of {shown}, as concurrencyPolicy Replace says"
         events.append(RecordEvent("Warning", "ReplaceConcurrent", message))
-    return Decision("create", following, instant, replaced, tuple(events))
+    return RunDecision("create", following, instant, replaced, tuple(events))
 
 
-def _skipped(reason: str, message: str, instant: int, following: int | None) -> Decision:
-    return Decision("skip", following, instant, events=(RecordEvent("Warning", reason, message),))
+def _skipped(reason: str, message: str, instant: int, following: int | None) -> RunDecision:
+    return RunDecision(
+        "skip", following, instant, events=(RecordEvent("Warning", reason, message),)
+    )

@@ -5,7 +5,7 @@ from datetime import UTC, tzinfo
 
 from pumice.api.meta import Raw
 from pumice.controller.cronjobs.runs import manifest
-from pumice.controller.cronjobs.subject import Subject, read
+from pumice.controller.cronjobs.subject import ObservedCronJob, read
 from pumice.controller.cronjobs.timetable import Timetable, TimetableError, read_timetable
 
 __all__ = ["Forecast", "forecast", "next_job"]
@@ -71,6 +71,6 @@ def next_job(cron_job: Raw, now: float, local: tzinfo = UTC) -> Raw | None:
     return None if instant is None else manifest(cron_job, subject.meta, timetable, instant)
 
 
-def _after(subject: Subject, timetable: Timetable, now: float) -> int | None:
+def _after(subject: ObservedCronJob, timetable: Timetable, now: float) -> int | None:
     since = subject.created if subject.last is None else subject.last
     return timetable.counted_from(since).after(max(now, since))

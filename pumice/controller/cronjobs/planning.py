@@ -6,10 +6,10 @@ from datetime import UTC, tzinfo
 from pumice.api import keys
 from pumice.api.kinds import CRON_JOB, JOB
 from pumice.api.meta import Raw, format_time
-from pumice.controller.cronjobs.decision import Decision, FindJob, decide
+from pumice.controller.cronjobs.decision import FindJob, RunDecision, decide
 from pumice.controller.cronjobs.runs import manifest, surplus
 from pumice.controller.cronjobs.status import changed_status, news
-from pumice.controller.cronjobs.subject import Subject, read
+from pumice.controller.cronjobs.subject import ObservedCronJob, read
 from pumice.controller.cronjobs.timetable import (
     Timetable,
     TimetableError,
@@ -85,7 +85,7 @@ def plan_cron_job(
     )
 
 
-def _note(subject: Subject, now: float) -> UpdateObject:
+def _note(subject: ObservedCronJob, now: float) -> UpdateObject:
     """Note the schedule that is seen, and since when if there was another one before."""
     meta = subject.meta
     value = fingerprint(meta, subject.spec)
@@ -96,7 +96,7 @@ def _note(subject: Subject, now: float) -> UpdateObject:
     return UpdateObject(CRON_JOB, meta.namespace, meta.name, patch)
 
 
-def _run(subject: Subject, timetable: Timetable, decision: Decision) -> list[list[Step]]:
+def _run(subject: ObservedCronJob, timetable: Timetable, decision: RunDecision) -> list[list[Step]]:
     """Stages of the run that is due."""
     events: list[Step] = list(decision.events)
     if decision.answer != "create" or decision.instant is None:
@@ -110,7 +110,7 @@ def _run(subject: Subject, timetable: Timetable, decision: Decision) -> list[lis
     return [events, deletes, deleted, [CreateObject(JOB, job)]]
 
 
-def _history(subject: Subject) -> list[list[Step]]:
+def _history(subject: ObservedCronJob) -> list[list[Step]]:
     """Delete what ended and is beyond the limits, as long as it is in the state that was observed."""
     spec, namespace = subject.spec, subject.meta.namespace
     limits = spec.successful_jobs_history_limit, spec.failed_jobs_history_limit
@@ -132,5 +132,5 @@ def _deleted(job: Raw, why: str) -> RecordEvent:
     )
 
 
-def _wake(decision: Decision, now: float) -> list[Step]:
+def _wake(decision: RunDecision, now: float) -> list[Step]:
     return [] if decision.next is None else [RequeueAfter(decision.next + LATE - now)]

@@ -12,14 +12,14 @@ from pumice.controller.cronjobs.runs import (
     phase,
     reference,
 )
-from pumice.controller.cronjobs.subject import Subject
+from pumice.controller.cronjobs.subject import ObservedCronJob
 from pumice.controller.jobs.phases import COMPLETED
 from pumice.controller.plan import RecordEvent
 
 __all__ = ["changed_status", "news"]
 
 
-def changed_status(subject: Subject, last: float | None) -> Raw | None:
+def changed_status(subject: ObservedCronJob, last: float | None) -> Raw | None:
     """The new status; None when it equals the stored one.
 
     Args:
@@ -38,7 +38,7 @@ def changed_status(subject: Subject, last: float | None) -> Raw | None:
     return None if status == kept else status
 
 
-def news(subject: Subject, last: float | None) -> list[RecordEvent]:
+def news(subject: ObservedCronJob, last: float | None) -> list[RecordEvent]:
     """What there is to tell with a new status: of the Job of the last run, and of Jobs that are no longer active.
 
     Args:
@@ -65,7 +65,7 @@ def news(subject: Subject, last: float | None) -> list[RecordEvent]:
     return events
 
 
-def _active(subject: Subject) -> Sequence[Raw]:
+def _active(subject: ObservedCronJob) -> Sequence[Raw]:
     """References to the Jobs that run; those that stand there already stay as they are."""
     stored = {
         each.get("uid"): each for each in (subject.raw.get("status") or {}).get("active") or ()
@@ -77,7 +77,7 @@ def _active(subject: Subject) -> Sequence[Raw]:
     ]
 
 
-def _last_success(subject: Subject) -> str | None:
+def _last_success(subject: ObservedCronJob) -> str | None:
     """When a Job last completed; it never moves back."""
     times = [
         parse_time(job["status"]["state"].get("lastTransitionTime"))

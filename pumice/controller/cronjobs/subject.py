@@ -11,11 +11,11 @@ from pumice.api.meta import ObjectMeta, Raw, parse_time
 from pumice.controller.cronjobs.runs import instant_of
 from pumice.controller.cronjobs.timetable import fingerprint
 
-__all__ = ["Subject", "read"]
+__all__ = ["ObservedCronJob", "read"]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ObservedCronJob:
     """A CronJob, its Jobs, and what is known of its runs.
 
     Attributes:
@@ -48,7 +48,7 @@ class Subject:
 
 def read(
     raw: Raw, jobs: Sequence[Raw] = (), now: float = 0.0, handled: float | None = None
-) -> Subject:
+) -> ObservedCronJob:
     """Read a CronJob.
 
     Args:
@@ -69,7 +69,7 @@ def read(
     made = [parse_time(status.last_schedule_time), handled, *instants]
     seen, _, since = meta.annotation(keys.SCHEDULE_SEEN).partition("@")
     created = parse_time(meta.creation_timestamp)
-    return Subject(
+    return ObservedCronJob(
         raw=raw,
         meta=meta,
         spec=spec,

@@ -4,14 +4,14 @@ A flow of a JobFlow names a JobTemplate and the flows that it waits for. `waits`
 `merging` make its Job, `status` says how the Jobs are, and `plan` puts this together: JobFlow, Jobs and templates in, plan out.
 """
 
-from pumice.controller.jobflows.entries import Entry, Flows, awaits_end, read
+from pumice.controller.jobflows.entries import FlowEntry, Flows, awaits_end, read
 from pumice.controller.jobflows.manifests import job_of
 from pumice.controller.jobflows.plan import plan_job_flow
 from pumice.controller.jobflows.templates import plan_job_template
 from pumice.controller.jobflows.waits import Wait
 
 __all__ = [
-    "Entry",
+    "FlowEntry",
     "Flows",
     "Wait",
     "awaits_end",

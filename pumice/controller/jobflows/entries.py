@@ -23,14 +23,14 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.owners import controls_raw
 
-__all__ = ["Entry", "Flows", "awaits_end", "read"]
+__all__ = ["FlowEntry", "Flows", "awaits_end", "read"]
 
 ACTIVE = (RUNNING, COMPLETING, TERMINATING)
 """Phases of Jobs that a JobFlow counts as running."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FlowEntry:
     """A flow.
 
     Attributes:
@@ -66,7 +66,7 @@ class Flows:
     """
 
     job_flow: JobFlow
-    entries: tuple[Entry, ...]
+    entries: tuple[FlowEntry, ...]
     jobs: Mapping[str, Job]
     phases: Mapping[str, str]
     phase: str
@@ -105,7 +105,7 @@ def read(job_flow: Raw, jobs: Iterable[Raw], templates: Collection[str]) -> Flow
                 or of_name(decoded, job, present.get(job))
                 or of_template(decoded, name, templates)
             )
-        entries.append(Entry(flow, raw, job, phases.get(job), wait))
+        entries.append(FlowEntry(flow, raw, job, phases.get(job), wait))
     return Flows(decoded, tuple(entries), mine, phases, phase)
 
 

@@ -2,7 +2,7 @@
 
 `reconcile` is a pure function from what is observed of a Job to a plan of small steps. Everything it
 asks stands in a file of its own: `phases` is the state machine, `happenings` derives events, `policies`
-chooses the action that an event calls for, `due` says which action is due now, `roster` notes which pods
+chooses the action that an event calls for, `due` says which action is due now, `job_pods` notes which pods
 there were, `retries` how often they were restarted, `pods` knows what its pods look like, `depends` which
 tasks must wait, `status` and `reasons` what its user is told.
 

@@ -12,11 +12,11 @@ from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.pods import Pod
 
-__all__ = ["Held", "held_tasks", "ready_pods"]
+__all__ = ["HeldTask", "held_tasks", "ready_pods"]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldTask:
     """A task that must wait.
 
     Attributes:
@@ -32,7 +32,7 @@ class Held:
 
 def held_tasks(
     job: Job, pods: Sequence[Pod], lost: Mapping[str, int] | None = None
-) -> tuple[Held, ...]:
+) -> tuple[HeldTask, ...]:
     """Tasks that must not get further pods now, in the order of the spec.
 
     Args:
@@ -45,13 +45,13 @@ def held_tasks(
     by_task: dict[str, list[Pod]] = {task.name: [] for task in job.tasks}
     for pod in pods:
         by_task.setdefault(pod.metadata.annotation(keys.TASK_SPEC), []).append(pod)
-    found: list[Held] = []
+    found: list[HeldTask] = []
     for task in job.tasks:
         waits = _unready(job, task, by_task, lost or {})
         if waits:
             message = f"task {task.name} waits for {' and '.join(waits)}"
             started = bool(by_task[task.name] or (lost or {}).get(task.name))
-            found.append(Held(task.name, message, started))
+            found.append(HeldTask(task.name, message, started))
     return tuple(found)
 
 

@@ -17,25 +17,25 @@ from pumice.controller.jobs.orders import Order
 from pumice.controller.jobs.phases import PENDING, RESTARTING, RUNNING, row
 from pumice.controller.jobs.policies import (
     POD_PENDING,
-    Choice,
-    Request,
+    PolicyChoice,
+    PolicyRequest,
     choose,
     concerns,
     has_policies,
 )
 from pumice.controller.jobs.restarts import Restart, restart_for, together
-from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.retries import RestartCount, Unit
 from pumice.controller.jobs.situation import Situation
-from pumice.controller.jobs.sync import Backoff
+from pumice.controller.jobs.sync import DelayedRestarts
 
-__all__ = ["Decision", "Delayed", "due"]
+__all__ = ["Delayed", "DueAction", "due"]
 
 _SHOWN = 3
 """Failures that a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class DueAction:
     """An action that sends the Job to another phase.
 
     Attributes:
@@ -65,23 +65,23 @@ class Delayed:
     """
 
     wake: float | None = None
-    backoff: Backoff | None = None
+    backoff: DelayedRestarts | None = None
 
 
-_Due = tuple[Request, Choice, Restart]
+_Due = tuple[PolicyRequest, PolicyChoice, Restart]
 
 
-def due(case: Situation) -> tuple[Decision | None, Delayed]:
+def due(case: Situation) -> tuple[DueAction | None, Delayed]:
     """The action that events call for now, and what they will call for."""
     if case.phase not in (PENDING, RUNNING) or not has_policies(case.job):
         return None, Delayed()
     wake: float | None = None
-    waits: list[tuple[float, Request]] = []
+    waits: list[tuple[float, PolicyRequest]] = []
     targeted: list[_Due] = []
-    tallies = {} if case.strict else retries.of(case.job, case.roster.names)
+    tallies = {} if case.strict else retries.of(case.job, case.job_pods.names)
     pending = concerns(case.job, POD_PENDING)
     for request in happenings(
-        case.job, case.pods, case.roster, case.observed.group, pending=pending
+        case.job, case.pods, case.job_pods, case.observed.group, pending=pending
     ):
         choice = choose(case.job, request)
         leads_to = row(case.phase, choice.action).to
@@ -111,22 +111,25 @@ def due(case: Situation) -> tuple[Decision | None, Delayed]:
 
 
 def _backoff(
-    case: Situation, request: Request, restart: Restart | None, tallies: Mapping[Unit, Tally]
+    case: Situation,
+    request: PolicyRequest,
+    restart: Restart | None,
+    tallies: Mapping[Unit, RestartCount],
 ) -> float:
     """Seconds for which a failed pod waits."""
     if not tallies or restart is None or request.event != "PodFailed":
         return 0.0
     return max(
         (
-            retries.delay(tallies.get(unit, Tally()), request.ran)
-            for unit in retries.units(restart, case.roster.names)
+            retries.delay(tallies.get(unit, RestartCount()), request.ran)
+            for unit in retries.units(restart, case.job_pods.names)
         ),
         default=0.0,
     )
 
 
-def _alone(request: Request, choice: Choice, restart: Restart | None) -> Decision:
-    return Decision(
+def _alone(request: PolicyRequest, choice: PolicyChoice, restart: Restart | None) -> DueAction:
+    return DueAction(
         action=choice.action,
         why=f"{request.detail} ({choice.path})",
         restart=restart,
@@ -134,19 +137,19 @@ def _alone(request: Request, choice: Choice, restart: Restart | None) -> Decisio
     )
 
 
-def _combined(case: Situation, found: list[_Due]) -> Decision:
+def _combined(case: Situation, found: list[_Due]) -> DueAction:
     """One restart of everything that is due."""
     failed: dict[Unit, bool] = {}
     whys: list[str] = []
     for request, choice, restart in found:
         whys.append(f"{request.detail} ({choice.path})")
         if request.event == "PodFailed":
-            for unit in retries.units(restart, case.roster.names):
+            for unit in retries.units(restart, case.job_pods.names):
                 failed[unit] = failed.get(unit, True) and retries.rested(request.ran)
     why = "; ".join(whys[:_SHOWN])
     if len(whys) > _SHOWN:
         why += f"; and {len(whys) - _SHOWN} more"
-    return Decision(
+    return DueAction(
         action=found[0][1].action,
         why=why,
         restart=together(restart for _, _, restart in found),
@@ -155,7 +158,7 @@ def _combined(case: Situation, found: list[_Due]) -> Decision:
     )
 
 
-def _message(waits: list[tuple[float, Request]]) -> Backoff | None:
+def _message(waits: list[tuple[float, PolicyRequest]]) -> DelayedRestarts | None:
     if not waits:
         return None
     moment, request = min(waits, key=lambda each: each[0])
@@ -163,4 +166,4 @@ def _message(waits: list[tuple[float, Request]]) -> Backoff | None:
     pods = len({each.pod for _, each in waits})
     if pods > 1:
         message += f"; {pods - 1} more pods wait as well"
-    return Backoff(pods, message)
+    return DelayedRestarts(pods, message)

@@ -7,7 +7,7 @@ policies with a timeout need no timer.
 
 What was done shows as well: a restarted pod is gone, or marked as removed by us; after any action on the
 whole Job its version is higher than that of the pods that caused it. That a pod is gone which the controller
-has not removed follows from the `roster`.
+has not removed follows from the `job_pods`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw, parse_time
 from pumice.api.pods import Pod
+from pumice.controller.jobs.job_pods import JobPods, version_of
 from pumice.controller.jobs.lifetimes import container_statuses, ended, ran, started
 from pumice.controller.jobs.phases import SYNC_JOB
 from pumice.controller.jobs.pods import partition_of
-from pumice.controller.jobs.policies import TASK_COMPLETED, Request, choose, concerns
-from pumice.controller.jobs.roster import Roster, version_of
+from pumice.controller.jobs.policies import TASK_COMPLETED, PolicyRequest, choose, concerns
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
 from pumice.controller.jobs.torn import is_torn, told_at
 
@@ -28,63 +28,63 @@ __all__ = ["completed", "evicted", "happenings"]
 
 
 def happenings(
-    job: Job, pods: Sequence[Pod], roster: Roster, group: Raw | None, *, pending: bool = True
-) -> Iterator[Request]:
+    job: Job, pods: Sequence[Pod], job_pods: JobPods, group: Raw | None, *, pending: bool = True
+) -> Iterator[PolicyRequest]:
     """What is true of a Job and may call for an action, pods first.
 
     Args:
         job: The Job.
         pods: Its pods, in order.
-        roster: Which pods it has had.
+        job_pods: Which pods it has had.
         group: Its PodGroup, when there is one.
         pending: Whether to yield that pods are pending.
     """
     for pod in pods:
-        if not pending and _waits(pod) and pod.metadata.name not in roster.waiting:
+        if not pending and _waits(pod) and pod.metadata.name not in job_pods.waiting:
             continue
-        if request := _of_pod(pod, roster):
+        if request := _of_pod(pod, job_pods):
             yield request
-            since = roster.waiting.get(pod.metadata.name)
+            since = job_pods.waiting.get(pod.metadata.name)
             if since is not None and pod.status.phase in ("Pending", ""):
                 yield _request("PodEvicted", pod, since, "was removed and does not run again")
-    yield from evicted(job, roster)
+    yield from evicted(job, job_pods)
     by_task = _by_task(job, pods)
-    lost = roster.lost_by_task
+    lost = job_pods.lost_by_task
     for task in job.tasks:
-        yield from _completed(task, by_task[task.name], lost.get(task.name, 0), roster)
+        yield from _completed(task, by_task[task.name], lost.get(task.name, 0), job_pods)
         yield from _of_containers(task, by_task[task.name])
     if group is not None and is_torn(group, job, by_task):
         yield _of_group(group)
 
 
-def evicted(job: Job, roster: Roster) -> Iterator[Request]:
+def evicted(job: Job, job_pods: JobPods) -> Iterator[PolicyRequest]:
     """An event for each pod of a Job that was evicted and does not exist any more."""
     tasks = {task.name: task for task in job.tasks}
-    for name in roster.missing:
-        task, index = roster.names.key(name) or ("", 0)
-        since = roster.waiting.get(name)
+    for name in job_pods.missing:
+        task, index = job_pods.names.key(name) or ("", 0)
+        since = job_pods.waiting.get(name)
         does = "was removed" if since is None else "was removed and does not run again"
-        yield Request(
+        yield PolicyRequest(
             event="PodEvicted",
             task=task,
             pod=name,
             partition=partition_of(tasks[task], index),
-            version=roster.version,
+            version=job_pods.version,
             since=since,
             gone=True,
             detail=f"pod {name} {does}",
         )
 
 
-def completed(job: Job, pods: Sequence[Pod], roster: Roster, now: float) -> dict[str, float]:
+def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> dict[str, float]:
     """Tasks that are complete and for which there is a policy, and since when they are."""
     if not concerns(job, TASK_COMPLETED):
         return {}
-    by_task, lost = _by_task(job, pods), roster.lost_by_task
+    by_task, lost = _by_task(job, pods), job_pods.lost_by_task
     return {
         task.name: now if request.since is None else request.since
         for task in job.tasks
-        for request in _completed(task, by_task[task.name], lost.get(task.name, 0), roster)
+        for request in _completed(task, by_task[task.name], lost.get(task.name, 0), job_pods)
         if choose(job, request).action != SYNC_JOB
     }
 
@@ -93,12 +93,12 @@ def _waits(pod: Pod) -> bool:
     return pod.status.phase in ("Pending", "") and pod.metadata.deletion_timestamp is None
 
 
-def _of_pod(pod: Pod, roster: Roster) -> Request | None:
+def _of_pod(pod: Pod, job_pods: JobPods) -> PolicyRequest | None:
     meta = pod.metadata
     if meta.annotation(keys.OUT_OF_SYNC):
         return None
     if meta.deletion_timestamp is not None:
-        if roster.has_succeeded(pod):
+        if job_pods.has_succeeded(pod):
             return None  # its work is done, and it is not made again
         return _request("PodEvicted", pod, parse_time(meta.deletion_timestamp), "was removed")
     if pod.status.phase == "Failed":
@@ -118,17 +118,19 @@ def _by_task(job: Job, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
     return found
 
 
-def _completed(task: Task, pods: Sequence[Pod], lost: int, roster: Roster) -> Iterator[Request]:
+def _completed(
+    task: Task, pods: Sequence[Pod], lost: int, job_pods: JobPods
+) -> Iterator[PolicyRequest]:
     """That a task is complete; once that is noted, its pods need no longer exist."""
     succeeded = [pod for pod in _living(pods) if pod.status.phase == "Succeeded"]
-    noted = roster.completed.get(task.name)
+    noted = job_pods.completed.get(task.name)
     known = succeeded or (lost and noted is not None)
     if known and len(succeeded) + lost >= task.size:
-        yield Request(
+        yield PolicyRequest(
             event=TASK_COMPLETED,
             task=task.name,
             # The last of them completes the task.
-            version=max(map(version_of, succeeded)) if noted is None else roster.version,
+            version=max(map(version_of, succeeded)) if noted is None else job_pods.version,
             since=max(filter(None, map(ended, succeeded)), default=None)
             if noted is None
             else noted,
@@ -136,12 +138,12 @@ def _completed(task: Task, pods: Sequence[Pod], lost: int, roster: Roster) -> It
         )
 
 
-def _of_containers(task: Task, pods: Sequence[Pod]) -> Iterator[Request]:
+def _of_containers(task: Task, pods: Sequence[Pod]) -> Iterator[PolicyRequest]:
     limit = DEFAULT_MAX_RETRY if not task.max_retry else task.max_retry
     active = [pod for pod in _living(pods) if pod.status.phase in ("Running", "Pending")]
     restarts = sum(status.restart_count for pod in active for status in container_statuses(pod))
     if active and 0 <= limit <= restarts:
-        yield Request(
+        yield PolicyRequest(
             event="TaskFailed",
             task=task.name,
             version=max(version_of(pod) for pod in active),
@@ -155,9 +157,9 @@ def _living(pods: Sequence[Pod]) -> list[Pod]:
     return [pod for pod in pods if pod.metadata.deletion_timestamp is None]
 
 
-def _of_group(group: Raw) -> Request:
+def _of_group(group: Raw) -> PolicyRequest:
     text = str((group["metadata"].get("annotations") or {}).get(keys.JOB_VERSION, ""))
-    return Request(
+    return PolicyRequest(
         event="Unknown",
         version=int(text) if text.isascii() and text.isdigit() else None,
         since=told_at(group),
@@ -172,9 +174,9 @@ def _request(
     detail: str,
     exit_codes: tuple[int, ...] = (),
     lasted: float | None = None,
-) -> Request:
+) -> PolicyRequest:
     meta = pod.metadata
-    return Request(
+    return PolicyRequest(
         event=event,
         task=meta.annotation(keys.TASK_SPEC),
         pod=meta.name,

@@ -21,15 +21,15 @@ from pumice.controller.jobs.phases import (
     RESTARTING,
     SOFT,
     SYNC_JOB,
-    Rule,
-    Verdict,
+    NextPhase,
+    PhaseResult,
     judge,
     row,
 )
 from pumice.controller.jobs.reasons import arrival
 from pumice.controller.jobs.replicas import removal
 from pumice.controller.jobs.restarts import Restart
-from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.retries import RestartCount, Unit
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import INVALID
 from pumice.controller.owners import controls_raw
@@ -66,8 +66,8 @@ def kill(case: Situation) -> Plan:
 def restart(case: Situation) -> Plan:
     """Remove what a restart replaces, then let the Job be `Pending` again."""
     noted = case.job.status.controlled_resources or {}
-    under_way = restarts.parse(noted.get(restarts.NOTE, ""), case.roster.names)
-    tallies = retries.of(case.job, case.roster.names)
+    under_way = restarts.parse(noted.get(restarts.NOTE, ""), case.job_pods.names)
+    tallies = retries.of(case.job, case.job_pods.names)
     verdict = judged(case, under_way, case.facts.retry_count, tallies)
     remaining: list[Pod] = []
     if verdict.phase in FINISHED:
@@ -92,8 +92,8 @@ def restart(case: Situation) -> Plan:
 
 
 def judged(
-    case: Situation, restart: Restart, retry_count: int, tallies: Mapping[Unit, Tally]
-) -> Verdict:
+    case: Situation, restart: Restart, retry_count: int, tallies: Mapping[Unit, RestartCount]
+) -> PhaseResult:
     """Where a restart leads, by the budget of what it restarts.
 
     Args:
@@ -102,20 +102,22 @@ def judged(
         retry_count: Restarts of the Job, with this one.
         tallies: Restarts of its pods, tasks and partitions, with this one.
     """
-    rule, restarted = Rule.RESTART, ""
+    rule, restarted = NextPhase.RESTART, ""
     if not case.strict and restart == restarts.RESUME:
-        rule = Rule.RESUME
+        rule = NextPhase.RESUME
     elif not case.strict and restart.targeted:
-        retry_count, restarted = retries.spent(restart, tallies, case.roster.names)
+        retry_count, restarted = retries.spent(restart, tallies, case.job_pods.names)
     facts = replace(case.facts, retry_count=retry_count, restarted=restarted)
     return judge(rule, RESTARTING, facts)
 
 
-def _as_before(case: Situation, phase: str) -> Verdict:
+def _as_before(case: Situation, phase: str) -> PhaseResult:
     """A phase with the reason for which pods are being removed."""
     state = case.job.status.state
     return (
-        Verdict(phase) if state.reason == INVALID else Verdict(phase, state.reason, state.message)
+        PhaseResult(phase)
+        if state.reason == INVALID
+        else PhaseResult(phase, state.reason, state.message)
     )
 
 

@@ -1,7 +1,7 @@
 """`status.controlledResources`: what the controller has made for a Job, and what it notes for itself.
 
 Volcano keeps `plugin-<name>` for each plugin at work and `volume-pvc-<claim>` for each volume there, as
-long as the Job lives. Pumice adds notes of its own: which pods there were (`roster`), how often they were
+long as the Job lives. Pumice adds notes of its own: which pods there were (`job_pods`), how often they were
 restarted (`retries`), which restart is under way, the last Command, when the Job began and ended (`status`),
 and what is doubtful about the plugins' arguments. The latter stays for as long as the Job does, where its
 events are gone after an hour; a Job's conditions have no room for it, but for phases.
@@ -10,10 +10,10 @@ events are gone after an hour; a Job's conditions have no room for it, but for p
 from collections.abc import Iterable, Mapping
 
 from pumice.api.pods import Pod
-from pumice.controller.jobs import orders, restarts, retries, roster
+from pumice.controller.jobs import job_pods, orders, restarts, retries
 from pumice.controller.jobs.happenings import completed
 from pumice.controller.jobs.restarts import Restart
-from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.retries import RestartCount, Unit
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import COMPLETION, START
 from pumice.controller.jobs.volumes import job_volumes
@@ -30,10 +30,10 @@ _LASTING = (orders.NOTE, DOUBTS, START, COMPLETION)
 _LIVING = (
     restarts.NOTE,
     retries.NOTE,
-    roster.PODS,
-    roster.SUCCEEDED,
-    roster.EVICTED,
-    roster.COMPLETED,
+    job_pods.PODS,
+    job_pods.SUCCEEDED,
+    job_pods.EVICTED,
+    job_pods.COMPLETED,
 )
 """Notes that say something of an incarnation."""
 
@@ -53,7 +53,7 @@ def of_living(
     marks = {f"plugin-{name}": name for name in case.plugin_names}
     marks |= {f"volume-pvc-{each.claim}": each.claim for each in job_volumes(case.job)}
     names = {pod.metadata.name for pod in leaving}
-    return _noted(case) | marks | case.roster.living(names, evicted, _completed(case))
+    return _noted(case) | marks | case.job_pods.living(names, evicted, _completed(case))
 
 
 def of_passing(case: Situation, *, command: str = "") -> dict[str, str]:
@@ -63,7 +63,7 @@ def of_passing(case: Situation, *, command: str = "") -> dict[str, str]:
         case: The Job.
         command: Uid of the Command that is being carried out, if one is.
     """
-    return _beside(case, command) | case.roster.ended()
+    return _beside(case, command) | case.job_pods.ended()
 
 
 def of_restart(
@@ -72,7 +72,7 @@ def of_restart(
     *,
     over: bool = False,
     command: str = "",
-    tallies: Mapping[Unit, Tally] | None = None,
+    tallies: Mapping[Unit, RestartCount] | None = None,
 ) -> dict[str, str]:
     """While pods are being replaced.
 
@@ -85,16 +85,16 @@ def of_restart(
     """
     marks = _beside(case, command)
     if not over:
-        marks[restarts.NOTE] = restart.note(case.roster.names)
+        marks[restarts.NOTE] = restart.note(case.job_pods.names)
     if restart.targeted:
-        covers = restart.covers(case.job, case.roster.names)
-        marks |= case.roster.without(covers, _completed(case))
+        covers = restart.covers(case.job, case.job_pods.names)
+        marks |= case.job_pods.without(covers, _completed(case))
         stored = case.job.status.controlled_resources or {}
         text = stored.get(retries.NOTE, "") if tallies is None else retries.write(tallies)
         if text:
             marks[retries.NOTE] = text
     elif restart == restarts.RESUME:
-        marks |= case.roster.ended()
+        marks |= case.job_pods.ended()
     return marks
 
 
@@ -105,7 +105,7 @@ def of_ended(case: Situation) -> dict[str, str]:
 
 
 def _completed(case: Situation) -> dict[str, float]:
-    return completed(case.job, case.pods, case.roster, case.now)
+    return completed(case.job, case.pods, case.job_pods, case.now)
 
 
 def _beside(case: Situation, command: str) -> dict[str, str]:

@@ -8,11 +8,11 @@ from pumice.api.meta import Raw
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 
-__all__ = ["Observed", "Trouble"]
+__all__ = ["Observed", "PlanFailure"]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class PlanFailure:
     """Why the last plan could not be carried out.
 
     Attributes:
@@ -52,5 +52,5 @@ class Observed:
     commands: tuple[Command, ...] = ()
     queue: Queue | None = None
     priorities: Mapping[str, int] = field(default_factory=dict)
-    trouble: Trouble | None = None
+    trouble: PlanFailure | None = None
     awaited: bool = False

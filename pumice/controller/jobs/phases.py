@@ -68,10 +68,10 @@ __all__ = [
     "TERMINATE_JOB",
     "TERMINATING",
     "Facts",
-    "Row",
-    "Rule",
+    "NextPhase",
+    "PhaseResult",
     "TaskFacts",
-    "Verdict",
+    "Transition",
     "Work",
     "judge",
     "known",
@@ -120,7 +120,7 @@ class Work(Enum):
     KILL_TARGET = "kill target"
 
 
-class Rule(Enum):
+class NextPhase(Enum):
     """How the next phase is found once the work is done."""
 
     STAY = "stay"
@@ -134,7 +134,7 @@ class Rule(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Transition:
     """What an action does in a phase.
 
     Attributes:
@@ -149,18 +149,18 @@ class Row:
     retain: frozenset[str] = NOTHING
     retry: bool = False
     to: str = ""
-    rule: Rule = Rule.STAY
+    rule: NextPhase = NextPhase.STAY
 
 
-_RESTART = Row(Work.KILL, NOTHING, retry=True, to=RESTARTING)
-_RESTART_TARGET = Row(Work.KILL_TARGET, NOTHING, to=RESTARTING)
-_ABORT = Row(Work.KILL, SOFT, to=ABORTING)
-_COMPLETE = Row(Work.KILL, SOFT, to=COMPLETING)
-_TERMINATE = Row(Work.KILL, SOFT, to=TERMINATING)
-_RESUME = Row(Work.KILL, SOFT, to=RESTARTING)
-_CARRY_ON = Row(Work.KILL_TARGET, NOTHING, rule=Rule.RESTART)
+_RESTART = Transition(Work.KILL, NOTHING, retry=True, to=RESTARTING)
+_RESTART_TARGET = Transition(Work.KILL_TARGET, NOTHING, to=RESTARTING)
+_ABORT = Transition(Work.KILL, SOFT, to=ABORTING)
+_COMPLETE = Transition(Work.KILL, SOFT, to=COMPLETING)
+_TERMINATE = Transition(Work.KILL, SOFT, to=TERMINATING)
+_RESUME = Transition(Work.KILL, SOFT, to=RESTARTING)
+_CARRY_ON = Transition(Work.KILL_TARGET, NOTHING, rule=NextPhase.RESTART)
 
-TABLE: Mapping[tuple[str, str], Row] = {
+TABLE: Mapping[tuple[str, str], Transition] = {
     (PENDING, RESTART_JOB): _RESTART,
     (PENDING, RESTART_TASK): _RESTART_TARGET,
     (PENDING, RESTART_POD): _RESTART_TARGET,
@@ -168,7 +168,7 @@ TABLE: Mapping[tuple[str, str], Row] = {
     (PENDING, ABORT_JOB): _ABORT,
     (PENDING, COMPLETE_JOB): _COMPLETE,
     (PENDING, TERMINATE_JOB): _TERMINATE,
-    (PENDING, ANY): Row(Work.SYNC, rule=Rule.START),
+    (PENDING, ANY): Transition(Work.SYNC, rule=NextPhase.START),
     (RUNNING, RESTART_JOB): _RESTART,
     (RUNNING, RESTART_TASK): _RESTART_TARGET,
     (RUNNING, RESTART_POD): _RESTART_TARGET,
@@ -176,22 +176,22 @@ TABLE: Mapping[tuple[str, str], Row] = {
     (RUNNING, ABORT_JOB): _ABORT,
     (RUNNING, COMPLETE_JOB): _COMPLETE,
     (RUNNING, TERMINATE_JOB): _TERMINATE,
-    (RUNNING, ANY): Row(Work.SYNC, rule=Rule.RUN),
-    (RESTARTING, RESTART_JOB): Row(Work.KILL, NOTHING, rule=Rule.RESTART),
+    (RUNNING, ANY): Transition(Work.SYNC, rule=NextPhase.RUN),
+    (RESTARTING, RESTART_JOB): Transition(Work.KILL, NOTHING, rule=NextPhase.RESTART),
     (RESTARTING, ABORT_JOB): _ABORT,
     (RESTARTING, COMPLETE_JOB): _COMPLETE,
     (RESTARTING, TERMINATE_JOB): _TERMINATE,
     (RESTARTING, ANY): _CARRY_ON,
     (ABORTING, RESUME_JOB): _RESUME,
     (ABORTING, TERMINATE_JOB): _TERMINATE,
-    (ABORTING, ANY): Row(Work.KILL, SOFT, rule=Rule.ABORTED),
+    (ABORTING, ANY): Transition(Work.KILL, SOFT, rule=NextPhase.ABORTED),
     (ABORTED, RESUME_JOB): _RESUME,
-    (ABORTED, ANY): Row(Work.KILL, SOFT),
-    (COMPLETING, ANY): Row(Work.KILL, SOFT, rule=Rule.COMPLETED),
-    (TERMINATING, ANY): Row(Work.KILL, SOFT, rule=Rule.TERMINATED),
-    (COMPLETED, ANY): Row(Work.KILL, SOFT),
-    (FAILED, ANY): Row(Work.KILL, SOFT),
-    (TERMINATED, ANY): Row(Work.KILL, SOFT),
+    (ABORTED, ANY): Transition(Work.KILL, SOFT),
+    (COMPLETING, ANY): Transition(Work.KILL, SOFT, rule=NextPhase.COMPLETED),
+    (TERMINATING, ANY): Transition(Work.KILL, SOFT, rule=NextPhase.TERMINATED),
+    (COMPLETED, ANY): Transition(Work.KILL, SOFT),
+    (FAILED, ANY): Transition(Work.KILL, SOFT),
+    (TERMINATED, ANY): Transition(Work.KILL, SOFT),
 }
 """Phase and action to row. Read it with `row`, which knows what `ANY` and unknown phases mean."""
 
@@ -258,7 +258,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PhaseResult:
     """A phase, and why.
 
     Attributes:
@@ -277,84 +277,84 @@ def known(phase: str) -> str:
     return phase if phase in _PHASES else PENDING
 
 
-def row(phase: str, action: str) -> Row:
+def row(phase: str, action: str) -> Transition:
     """Row of the table for a phase and an action."""
     phase = known(phase)
     return TABLE.get((phase, action)) or TABLE[phase, ANY]
 
 
-def step(phase: str, action: str, facts: Facts) -> Verdict:
+def step(phase: str, action: str, facts: Facts) -> PhaseResult:
     """Where an action leads from a phase: the row's own phase, or what its rule says."""
     found = row(phase, action)
-    return Verdict(found.to, action) if found.to else judge(found.rule, known(phase), facts)
+    return PhaseResult(found.to, action) if found.to else judge(found.rule, known(phase), facts)
 
 
-def judge(rule: Rule, phase: str, facts: Facts) -> Verdict:
+def judge(rule: NextPhase, phase: str, facts: Facts) -> PhaseResult:
     """Apply a rule to the counts after the work."""
     match rule:
-        case Rule.START:
+        case NextPhase.START:
             settled = facts.running + facts.succeeded + facts.failed
-            return Verdict(RUNNING if facts.min_available <= settled else phase)
-        case Rule.RUN:
+            return PhaseResult(RUNNING if facts.min_available <= settled else phase)
+        case NextPhase.RUN:
             return _run(phase, facts)
-        case Rule.RESTART:
+        case NextPhase.RESTART:
             return _restart(phase, facts)
-        case Rule.RESUME:
-            return Verdict(PENDING if _is_enough(facts) else phase)
-        case Rule.ABORTED:
-            return Verdict(phase if facts.alive else ABORTED)
-        case Rule.COMPLETED:
-            return Verdict(phase if facts.alive else COMPLETED)
-        case Rule.TERMINATED:
-            return Verdict(phase if facts.alive else TERMINATED)
-        case Rule.STAY:
-            return Verdict(phase)
+        case NextPhase.RESUME:
+            return PhaseResult(PENDING if _is_enough(facts) else phase)
+        case NextPhase.ABORTED:
+            return PhaseResult(phase if facts.alive else ABORTED)
+        case NextPhase.COMPLETED:
+            return PhaseResult(phase if facts.alive else COMPLETED)
+        case NextPhase.TERMINATED:
+            return PhaseResult(phase if facts.alive else TERMINATED)
+        case NextPhase.STAY:
+            return PhaseResult(phase)
 
 
-def _run(phase: str, facts: Facts) -> Verdict:
+def _run(phase: str, facts: Facts) -> PhaseResult:
     if facts.total == 0:
-        return Verdict(phase)
+        return PhaseResult(phase)
     if facts.min_success is not None and facts.succeeded >= facts.min_success:
-        return Verdict(
+        return PhaseResult(
             COMPLETED, "MinSuccess", f"{_score(facts)}, minSuccess {facts.min_success} is reached"
         )
     if facts.succeeded + facts.failed == facts.total:
         return _ended(facts)
     if facts.pending > facts.total - facts.min_available:
-        return Verdict(PENDING)
-    return Verdict(phase)
+        return PhaseResult(PENDING)
+    return PhaseResult(phase)
 
 
-def _ended(facts: Facts) -> Verdict:
+def _ended(facts: Facts) -> PhaseResult:
     if facts.min_available >= facts.task_minimums:
         for task in facts.tasks:
             if task.counted and task.minimum is not None and task.succeeded < task.minimum:
-                return Verdict(
+                return PhaseResult(
                     FAILED,
                     "TaskTooFewSucceeded",
                     f"{_score(facts)}; task {task.name} has {task.succeeded} succeeded pods and"
                     f" needs {task.minimum} (minAvailable)",
                 )
     if facts.min_success is not None:
-        return Verdict(
+        return PhaseResult(
             FAILED, "TooFewSucceeded", f"{_score(facts)}, minSuccess is {facts.min_success}"
         )
     if facts.succeeded >= facts.min_available:
-        return Verdict(COMPLETED, "PodsSucceeded", _score(facts))
-    return Verdict(
+        return PhaseResult(COMPLETED, "PodsSucceeded", _score(facts))
+    return PhaseResult(
         FAILED, "TooFewSucceeded", f"{_score(facts)}, minAvailable is {facts.min_available}"
     )
 
 
-def _restart(phase: str, facts: Facts) -> Verdict:
+def _restart(phase: str, facts: Facts) -> PhaseResult:
     if facts.retry_count >= facts.max_retry:
-        return Verdict(
+        return PhaseResult(
             FAILED,
             "RetriesExhausted",
             f"{facts.restarted and f'{facts.restarted} was '}restarted {facts.retry_count} times,"
             f" maxRetry is {facts.max_retry}",
         )
-    return Verdict(PENDING if _is_enough(facts) else phase)
+    return PhaseResult(PENDING if _is_enough(facts) else phase)
 
 
 def _is_enough(facts: Facts) -> bool:

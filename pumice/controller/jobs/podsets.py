@@ -16,8 +16,8 @@ from pumice.api.names import pod_name
 
 __all__ = [
     "Entries",
-    "Names",
     "PodKey",
+    "PodNames",
     "fits",
     "is_index",
     "read",
@@ -34,7 +34,7 @@ _BITMAP = "~"
 _NONE = 1 << 62
 
 
-class Names:
+class PodNames:
     """Names of a Job's pods, and what they say."""
 
     def __init__(self, job: Job) -> None:
@@ -80,24 +80,24 @@ class Names:
         return found
 
 
-def write(pods: Iterable[str], names: Names) -> str:
+def write(pods: Iterable[str], names: PodNames) -> str:
     """The text of a set of names of pods."""
     return " ".join(write_entries(pods, names))
 
 
-def write_entries(pods: Iterable[str], names: Names) -> Iterator[str]:
+def write_entries(pods: Iterable[str], names: PodNames) -> Iterator[str]:
     """The text of a set of names of pods, task by task."""
     by_task = names.by_task(pods)
     return (f"{task}/{write_indexes(indexes)}" for task, indexes in by_task.items())
 
 
-def read(text: str, names: Names) -> set[str]:
+def read(text: str, names: PodNames) -> set[str]:
     """Names of the pods in a set; what cannot be read, and what the Job does not want, is left out."""
     entries = Entries(names)
     return {names.name(*key) for entry in text.split() for key in entries.read(entry)}
 
 
-def fits(text: str, names: Names) -> bool:
+def fits(text: str, names: PodNames) -> bool:
     """Whether the Job wants all pods of a set, so that `read` leaves none out."""
     for entry in text.split():
         task, _, indexes = entry.partition("/")
@@ -113,7 +113,7 @@ class Entries:
     written by a user, and must not cost more than the pods of the Job.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: PodNames) -> None:
         self._names = names
         self._left: dict[str, int] = {}
 

@@ -16,8 +16,8 @@ __all__ = [
     "INTERNAL",
     "POD_PENDING",
     "TASK_COMPLETED",
-    "Choice",
-    "Request",
+    "PolicyChoice",
+    "PolicyRequest",
     "choose",
     "concerns",
     "has_policies",
@@ -32,7 +32,7 @@ INTERNAL = frozenset({"OutOfSync", "CommandIssued", "PodRunning"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PolicyRequest:
     """Something happened to a Job.
 
     Attributes:
@@ -65,7 +65,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PolicyChoice:
     """What to do.
 
     Attributes:
@@ -79,7 +79,7 @@ class Choice:
     path: str = ""
 
 
-_SYNC = Choice(SYNC_JOB)
+_SYNC = PolicyChoice(SYNC_JOB)
 
 
 def has_policies(job: Job) -> bool:
@@ -90,13 +90,15 @@ def has_policies(job: Job) -> bool:
 def concerns(job: Job, event: str) -> bool:
     """True if a policy of a Job or of one of its tasks may answer an event."""
     lists = (job.spec.policies, *(task.policies for task in job.tasks))
-    return any(_matches(policy, Request(event=event)) for each in lists for policy in each or ())
+    return any(
+        _matches(policy, PolicyRequest(event=event)) for each in lists for policy in each or ()
+    )
 
 
-def choose(job: Job, request: Request) -> Choice:
+def choose(job: Job, request: PolicyRequest) -> PolicyChoice:
     """The action for a request."""
     if request.action:
-        return Choice(request.action)
+        return PolicyChoice(request.action)
     if request.event in INTERNAL:
         return _SYNC
     if request.job_uid and request.job_uid != job.metadata.uid:
@@ -105,7 +107,7 @@ def choose(job: Job, request: Request) -> Choice:
         return _SYNC
     for path, policy in _policies(job, request.task):
         if _matches(policy, request):
-            return Choice(policy.action or SYNC_JOB, _delay(policy), path)
+            return PolicyChoice(policy.action or SYNC_JOB, _delay(policy), path)
     return _SYNC
 
 
@@ -124,7 +126,7 @@ def _with_paths(
         yield f"{path}[{position}]", policy
 
 
-def _matches(policy: LifecyclePolicy, request: Request) -> bool:
+def _matches(policy: LifecyclePolicy, request: PolicyRequest) -> bool:
     if policy.exit_code is not None and policy.exit_code in request.exit_codes:
         return True
     if not request.event or (request.event == POD_PENDING and policy.timeout is None):

@@ -10,13 +10,13 @@ An event tells of a change, so it goes with a change of the status or not at all
 from dataclasses import dataclass
 
 from pumice.controller import podgroups
-from pumice.controller.jobs.depends import Held
-from pumice.controller.jobs.phases import FAILED, PENDING, RUNNING, Verdict
+from pumice.controller.jobs.depends import HeldTask
+from pumice.controller.jobs.phases import FAILED, PENDING, RUNNING, PhaseResult
 from pumice.controller.jobs.situation import Situation
-from pumice.controller.objects import Conflict
+from pumice.controller.objects import NameConflict
 from pumice.controller.plan import RecordEvent
 
-__all__ = ["Reason", "Waiting", "arrival", "why"]
+__all__ = ["WaitReason", "Waiting", "arrival", "why"]
 
 _SHOWN = 3
 """Conflicts named in a message; more would not help to mend them."""
@@ -35,16 +35,16 @@ class Waiting:
         backoff: Which pods failed again and are restarted after a while.
     """
 
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[NameConflict, ...] = ()
     problem: str = ""
     admitted: bool = False
-    held: tuple[Held, ...] = ()
+    held: tuple[HeldTask, ...] = ()
     missing: int = 0
     backoff: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class WaitReason:
     """Why a Job is not further.
 
     Attributes:
@@ -58,7 +58,7 @@ class Reason:
     event: RecordEvent | None = None
 
 
-def why(case: Situation, phase: str, waiting: Waiting) -> Reason:
+def why(case: Situation, phase: str, waiting: Waiting) -> WaitReason:
     """Why a Job that is or becomes `Pending` or `Running` is not further."""
     trouble = case.observed.trouble
     if waiting.conflicts:
@@ -70,22 +70,22 @@ def why(case: Situation, phase: str, waiting: Waiting) -> Reason:
     if waiting.problem:
         return _warned("PluginError", waiting.problem)
     if waiting.backoff:
-        return Reason("RestartBackOff", waiting.backoff)
+        return WaitReason("RestartBackOff", waiting.backoff)
     if not (case.counts.pending or waiting.missing):
-        return Reason()
+        return WaitReason()
     if waiting.held and waiting.admitted:
-        return Reason("DependsOn", "; ".join(each.message for each in waiting.held))
+        return WaitReason("DependsOn", "; ".join(each.message for each in waiting.held))
     group = case.observed.group
     if group is not None and (condition := podgroups.condition_of(group)):
         return _of_group(case, *condition)
     if not waiting.admitted:
         queue = podgroups.queue_of(case.job.spec.queue, group)
         sentence = f"waiting for the scheduler to let the Job into queue {queue}"
-        return Reason("PodGroupPending", sentence)
-    return _of_pods(case, waiting) if phase == PENDING else Reason()
+        return WaitReason("PodGroupPending", sentence)
+    return _of_pods(case, waiting) if phase == PENDING else WaitReason()
 
 
-def arrival(case: Situation, verdict: Verdict) -> list[RecordEvent]:
+def arrival(case: Situation, verdict: PhaseResult) -> list[RecordEvent]:
     """The event of a phase that the Job enters to stay for a while."""
     if verdict.phase == case.job.status.state.phase or verdict.phase == PENDING:
         return []
@@ -101,19 +101,19 @@ def arrival(case: Situation, verdict: Verdict) -> list[RecordEvent]:
     ]
 
 
-def _of_group(case: Situation, word: str, sentence: str) -> Reason:
+def _of_group(case: Situation, word: str, sentence: str) -> WaitReason:
     told = f"PodGroup {case.namespace}:{case.job.metadata.name} unschedulable: {sentence}"
-    return Reason(word, sentence, RecordEvent("Warning", "PodGroupPending", told))
+    return WaitReason(word, sentence, RecordEvent("Warning", "PodGroupPending", told))
 
 
-def _of_pods(case: Situation, waiting: Waiting) -> Reason:
+def _of_pods(case: Situation, waiting: Waiting) -> WaitReason:
     if waiting.missing and case.counts.terminating:
-        return Reason(
+        return WaitReason(
             "PodsTerminating", f"{case.counts.terminating} earlier pods are still being removed"
         )
     waits = case.counts.pending + waiting.missing
-    return Reason("PodsPending", f"{waits} of {case.facts.total} pods do not run yet")
+    return WaitReason("PodsPending", f"{waits} of {case.facts.total} pods do not run yet")
 
 
-def _warned(word: str, sentence: str) -> Reason:
-    return Reason(word, sentence, RecordEvent("Warning", word, sentence))
+def _warned(word: str, sentence: str) -> WaitReason:
+    return WaitReason(word, sentence, RecordEvent("Warning", word, sentence))

@@ -15,7 +15,7 @@ from pumice.api.kinds import COMMAND, POD
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
 from pumice.controller.jobs import marks, restarts, retries
-from pumice.controller.jobs.due import Decision, Delayed, due
+from pumice.controller.jobs.due import Delayed, DueAction, due
 from pumice.controller.jobs.kill import judged, kill, restart
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.orders import Order, next_order
@@ -26,12 +26,12 @@ from pumice.controller.jobs.phases import (
     RESTARTING,
     SOFT,
     SYNC_JOB,
-    Verdict,
+    PhaseResult,
     Work,
     row,
 )
 from pumice.controller.jobs.restarts import Restart, restart_for
-from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.retries import RestartCount, Unit
 from pumice.controller.jobs.situation import LIMITS, Limits, Situation, situation
 from pumice.controller.jobs.status import INVALID, START, refused
 from pumice.controller.jobs.subject import UnusableError
@@ -124,7 +124,7 @@ def _obey(case: Situation, order: Order) -> Plan:
     why = f"Command {meta.name}" + (f": {order.command.message}" if order.command.message else "")
     found = row(case.phase, order.action)
     if found.to or (case.phase == RESTARTING and order.action == RESTART_JOB):
-        decision = Decision(
+        decision = DueAction(
             action=order.action, why=why, restart=restart_for(order.action), order=order
         )
         return _turn(case, decision)
@@ -132,7 +132,7 @@ def _obey(case: Situation, order: Order) -> Plan:
     return Plan.of([RecordEvent("Normal", "CommandIssued", message)], [delete])
 
 
-def _turn(case: Situation, decision: Decision) -> Plan:
+def _turn(case: Situation, decision: DueAction) -> Plan:
     """Write an intention down, and nothing else."""
     found = row(case.phase, decision.action)
     under_way, order = decision.restart, decision.order
@@ -143,7 +143,7 @@ def _turn(case: Situation, decision: Decision) -> Plan:
     else:
         controlled, removing = _of_restart(case, decision, under_way, uid, retry)
     status = case.status(
-        Verdict(found.to or case.phase, decision.action, decision.why),
+        PhaseResult(found.to or case.phase, decision.action, decision.why),
         controlled,
         removing=removing,
         new_version=under_way is None or not under_way.targeted,
@@ -160,12 +160,12 @@ def _turn(case: Situation, decision: Decision) -> Plan:
 
 
 def _of_restart(
-    case: Situation, decision: Decision, under_way: Restart, uid: str, retry: bool
+    case: Situation, decision: DueAction, under_way: Restart, uid: str, retry: bool
 ) -> tuple[dict[str, str], list[Pod]]:
     """What is noted of a restart that begins, and the pods that are removed because of it."""
-    tallies: dict[Unit, Tally] = {}
+    tallies: dict[Unit, RestartCount] = {}
     if under_way.targeted and not case.strict:
-        names = case.roster.names
+        names = case.job_pods.names
         again = retries.units(under_way, names)
         tallies = retries.restarted(retries.of(case.job, names), again, decision.failed)
     verdict = judged(case, under_way, case.facts.retry_count + retry, tallies)
@@ -176,7 +176,7 @@ def _of_restart(
         return controlled, [pod for pod in case.pods if under_way.replaces(pod)]
     # The budget is used up: the next pass ends the Job, and only pods that have not finished are removed.
     controlled = marks.of_passing(case, command=uid) | {
-        restarts.NOTE: under_way.note(case.roster.names)
+        restarts.NOTE: under_way.note(case.job_pods.names)
     }
     if tallies:
         controlled[retries.NOTE] = retries.write(tallies)

@@ -18,7 +18,7 @@ from pumice.api.jobs import Job, Task
 from pumice.api.kinds import POD
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
-from pumice.controller.jobs.roster import Roster
+from pumice.controller.jobs.job_pods import JobPods
 from pumice.controller.plan import DeleteObject, RequeueAfter, UpdateObject
 
 __all__ = ["Missing", "Removal", "Replicas", "leaving", "removal"]
@@ -42,16 +42,16 @@ class Missing:
 class Replicas:
     """The pods that a Job wants, and which of them exist; one that is still being removed exists."""
 
-    def __init__(self, job: Job, roster: Roster) -> None:
+    def __init__(self, job: Job, job_pods: JobPods) -> None:
         """Find out which pods exist.
 
         Args:
             job: The Job, complete as `subject.read` returns it.
-            roster: Its pods; those that succeeded and exist no longer are not wanted any more.
+            job_pods: Its pods; those that succeeded and exist no longer are not wanted any more.
         """
         self._job = job
-        self._roster = roster
-        self._there = {name for name in roster.present if roster.wants(name)} | roster.lost
+        self._job_pods = job_pods
+        self._there = {name for name in job_pods.present if job_pods.wants(name)} | job_pods.lost
 
     @property
     def missing(self) -> int:
@@ -68,7 +68,7 @@ class Replicas:
 
     def is_missing(self, name: str) -> bool:
         """True if the Job wants a pod of this name and has none."""
-        return name not in self._there and self._roster.wants(name)
+        return name not in self._there and self._job_pods.wants(name)
 
     def window(
         self, limit: int, *, held: Collection[str] = (), taken: Collection[str] = ()

@@ -23,7 +23,7 @@ from pumice.controller.jobs.phases import (
     SOFT,
 )
 from pumice.controller.jobs.pods import partition_of
-from pumice.controller.jobs.podsets import Entries, Names, is_index, write_indexes
+from pumice.controller.jobs.podsets import Entries, PodNames, is_index, write_indexes
 
 __all__ = ["NOTE", "RESUME", "WHOLE", "Restart", "parse", "restart_for", "together"]
 
@@ -52,7 +52,7 @@ class Restart:
         """Whether other pods of the Job live on."""
         return not self.whole
 
-    def note(self, names: Names) -> str:
+    def note(self, names: PodNames) -> str:
         """The text that `parse` reads."""
         if self.whole:
             return self.whole
@@ -90,7 +90,7 @@ class Restart:
             or (bool(self.partitions) and (task, meta.label(keys.PARTITION_ID)) in self.partitions)
         )
 
-    def covers(self, job: Job, names: Names) -> Callable[[str], bool]:
+    def covers(self, job: Job, names: PodNames) -> Callable[[str], bool]:
         """The same for pods by their names, also for those that do not exist."""
         if self.whole:
             return lambda _: self.whole != "resume"
@@ -152,7 +152,7 @@ def restart_for(action: str, task: str = "", pod: str = "", partition: str = "")
     return None
 
 
-def parse(note: str, names: Names) -> Restart:
+def parse(note: str, names: PodNames) -> Restart:
     """Read a note; a missing or unreadable one means the whole Job.
 
     Indexes that no pod of the Job has are left out, so that a note which a user wrote costs no more than its

@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pumice.api.jobs import Job
-from pumice.controller.jobs.podsets import Entries, Names, is_index, write_indexes
+from pumice.controller.jobs.podsets import Entries, PodNames, is_index, write_indexes
 from pumice.controller.jobs.restarts import Restart
 
 __all__ = [
     "NOTE",
-    "Tally",
+    "RestartCount",
     "Unit",
     "delay",
     "described",
@@ -55,7 +55,7 @@ _STREAK = 6
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Tally:
+class RestartCount:
     """Restarts of one unit.
 
     Attributes:
@@ -67,7 +67,7 @@ class Tally:
     streak: int = 0
 
 
-def units(restart: Restart, names: Names) -> list[Unit]:
+def units(restart: Restart, names: PodNames) -> list[Unit]:
     """What a targeted restart restarts, in order; a partition that a user gave a name counts as its task."""
     pods = sorted(key for name in restart.pods if (key := names.key(name)) is not None)
     named = {task for task, number in restart.partitions if not is_index(number)}
@@ -80,8 +80,8 @@ def units(restart: Restart, names: Names) -> list[Unit]:
 
 
 def restarted(
-    tallies: Mapping[Unit, Tally], again: Iterable[Unit], failed: Mapping[Unit, bool]
-) -> dict[Unit, Tally]:
+    tallies: Mapping[Unit, RestartCount], again: Iterable[Unit], failed: Mapping[Unit, bool]
+) -> dict[Unit, RestartCount]:
     """The tallies after a restart.
 
     Args:
@@ -91,15 +91,17 @@ def restarted(
     """
     found = dict(tallies)
     for unit in again:
-        before = found.get(unit, Tally())
+        before = found.get(unit, RestartCount())
         streak = 0 if failed.get(unit) else before.streak
-        found[unit] = Tally(before.count + 1, min(streak + (unit in failed), _STREAK))
+        found[unit] = RestartCount(before.count + 1, min(streak + (unit in failed), _STREAK))
     return found
 
 
-def spent(restart: Restart, tallies: Mapping[Unit, Tally], names: Names) -> tuple[int, str]:
+def spent(
+    restart: Restart, tallies: Mapping[Unit, RestartCount], names: PodNames
+) -> tuple[int, str]:
     """The most restarts that a target of a restart has had, and which target that is."""
-    counts = [(tallies.get(unit, Tally()).count, unit) for unit in units(restart, names)]
+    counts = [(tallies.get(unit, RestartCount()).count, unit) for unit in units(restart, names)]
     count, unit = max(counts, key=lambda each: each[0], default=(0, None))
     return count, described(unit, names) if unit else ""
 
@@ -109,7 +111,7 @@ def rested(ran: float | None) -> bool:
     return ran is not None and ran >= RUN_SECONDS
 
 
-def delay(tally: Tally, ran: float | None) -> float:
+def delay(tally: RestartCount, ran: float | None) -> float:
     """Seconds to wait after a failure.
 
     Args:
@@ -121,7 +123,7 @@ def delay(tally: Tally, ran: float | None) -> float:
     return float(min(LONGEST_SECONDS, FIRST_SECONDS * 2 ** (tally.streak - 1)))
 
 
-def described(unit: Unit, names: Names) -> str:
+def described(unit: Unit, names: PodNames) -> str:
     """A unit, for a message."""
     kind, task, number = unit
     if kind == "pod":
@@ -129,7 +131,7 @@ def described(unit: Unit, names: Names) -> str:
     return f"partition {number} of task {task}" if kind == "partition" else f"task {task}"
 
 
-def write(tallies: Mapping[Unit, Tally]) -> str:
+def write(tallies: Mapping[Unit, RestartCount]) -> str:
     """The text of the note; pods of a task, and its partitions, with equal tallies share an entry.
 
     Where the tallies differ so much that the text would be too long, the lowest are raised until it is not: so
@@ -138,16 +140,16 @@ def write(tallies: Mapping[Unit, Tally]) -> str:
     tasks = [
         f"{unit[0]}/{unit[1]}={_numbers(tallies[unit])}" for unit in sorted(tallies) if not unit[2]
     ]
-    sets: dict[tuple[str, str], dict[Tally, list[int]]] = {}
+    sets: dict[tuple[str, str], dict[RestartCount, list[int]]] = {}
     for kind, task, number in tallies:
         if number:
             tally = tallies[kind, task, number]
             sets.setdefault((kind, task), {}).setdefault(tally, []).append(int(number))
 
-    def text(least: Tally) -> str:
+    def text(least: RestartCount) -> str:
         return " ".join([*tasks, *_entries(sets, least)])
 
-    levels = sorted({Tally(), *(tally for by_tally in sets.values() for tally in by_tally)})
+    levels = sorted({RestartCount(), *(tally for by_tally in sets.values() for tally in by_tally)})
     del levels[: -LONGEST // len("pod/a/0=1/0 ")]  # more entries than that have no room
     if len(whole := text(levels[0])) <= LONGEST:
         return whole
@@ -156,28 +158,28 @@ def write(tallies: Mapping[Unit, Tally]) -> str:
 
 
 def _entries(
-    sets: Mapping[tuple[str, str], Mapping[Tally, list[int]]], least: Tally
+    sets: Mapping[tuple[str, str], Mapping[RestartCount, list[int]]], least: RestartCount
 ) -> Iterator[str]:
     """Entries of pods and partitions, whose tallies are raised to the least one, or to the highest of their task."""
     for (kind, task), by_tally in sorted(sets.items()):
         level = min(least, max(by_tally))
         streak = max((each.streak for each in by_tally if each <= level), default=0)
-        raised: dict[Tally, list[int]] = {}
+        raised: dict[RestartCount, list[int]] = {}
         for tally, indexes in by_tally.items():
-            now = Tally(level.count, streak) if tally <= level else tally
+            now = RestartCount(level.count, streak) if tally <= level else tally
             raised.setdefault(now, []).extend(indexes)
         for tally, indexes in sorted(raised.items(), key=lambda each: min(each[1])):
             yield f"{kind}/{task}/{write_indexes(sorted(indexes))}={_numbers(tally)}"
 
 
-def of(job: Job, names: Names) -> dict[Unit, Tally]:
+def of(job: Job, names: PodNames) -> dict[Unit, RestartCount]:
     """How often pods, tasks and partitions of a Job were restarted."""
     return read((job.status.controlled_resources or {}).get(NOTE, ""), names)
 
 
-def read(text: str, names: Names) -> dict[Unit, Tally]:
+def read(text: str, names: PodNames) -> dict[Unit, RestartCount]:
     """Read a note; entries that cannot be read, or that name no task of the Job, are left out."""
-    found: dict[Unit, Tally] = {}
+    found: dict[Unit, RestartCount] = {}
     entries = {kind: Entries(names) for kind in ("partition", "pod")}
     for entry in text.split():
         what, _, numbers = entry.rpartition("=")
@@ -185,7 +187,7 @@ def read(text: str, names: Names) -> dict[Unit, Tally]:
         count, _, streak = numbers.partition("/")
         if not (count.isdecimal() and streak.isdecimal() and len(numbers) < 20):
             continue
-        tally = Tally(int(count), min(int(streak), _STREAK))
+        tally = RestartCount(int(count), min(int(streak), _STREAK))
         if kind in entries:
             pods = entries[kind].read(where)
             found |= {(kind, task, str(index)): tally for task, index in pods}
@@ -194,5 +196,5 @@ def read(text: str, names: Names) -> dict[Unit, Tally]:
     return found
 
 
-def _numbers(tally: Tally) -> str:
+def _numbers(tally: RestartCount) -> str:
     return f"{tally.count}/{tally.streak}"

@@ -9,10 +9,10 @@ from pumice.api.jobs import DEFAULT_MAX_PODS, Job
 from pumice.api.kinds import POD
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
+from pumice.controller.jobs.job_pods import JobPods
+from pumice.controller.jobs.job_pods import read as read_job_pods
 from pumice.controller.jobs.observed import Observed
-from pumice.controller.jobs.phases import Facts, Verdict, known
-from pumice.controller.jobs.roster import Roster
-from pumice.controller.jobs.roster import read as read_roster
+from pumice.controller.jobs.phases import Facts, PhaseResult, known
 from pumice.controller.jobs.status import Counts, compose, count, facts
 from pumice.controller.jobs.subject import min_available, read
 from pumice.controller.jobs.volumes import wanted_claims
@@ -63,7 +63,7 @@ class Situation:
         now: The moment, in UNIX seconds.
         pods: The Job's own pods, in the order of its tasks and of their indexes.
         strangers: Pods that carry the Job's name in a label and have another owner.
-        roster: Which pods the Job has had, also those that exist no longer.
+        job_pods: Which pods the Job has had, also those that exist no longer.
         counts: The Job's own pods by what has become of them.
         facts: The numbers for the state machine.
         wiring: The Job's plugins; None when they cannot be used.
@@ -82,7 +82,7 @@ class Situation:
     now: float
     pods: tuple[Pod, ...]
     strangers: tuple[Pod, ...]
-    roster: Roster
+    job_pods: JobPods
     counts: Counts
     facts: Facts
     wiring: Wiring | None
@@ -112,7 +112,7 @@ class Situation:
 
     def status(
         self,
-        verdict: Verdict,
+        verdict: PhaseResult,
         controlled: dict[str, str],
         *,
         removing: Iterable[Pod] = (),
@@ -129,8 +129,8 @@ class Situation:
             retry: Whether it costs one of the Job's retries.
         """
         names = {pod.metadata.name for pod in removing}
-        lost = self.roster.lost_after(controlled)
-        as_counted = not names and lost == self.roster.lost_by_task
+        lost = self.job_pods.lost_after(controlled)
+        as_counted = not names and lost == self.job_pods.lost_by_task
         status = compose(
             self.stored,
             self.counts if as_counted else count(self.pods, names, lost),
@@ -168,8 +168,8 @@ def situation(
         if each.get("kind") == POD.kind and controls_raw(job.metadata, each)
     )
     succeeded = (pod for pod in observed.succeeded if controls(job.metadata, pod.metadata))
-    roster = read_roster(job, ordered, now, found, succeeded)
-    counts = count(ordered, lost=roster.lost_by_task)
+    job_pods = read_job_pods(job, ordered, now, found, succeeded)
+    counts = count(ordered, lost=job_pods.lost_by_task)
     wiring, wanted, problem = None, [], ""
     secrets: list[KeySecret] = []
     annotations: Mapping[str, str] = {}
@@ -188,7 +188,7 @@ def situation(
         now=now,
         pods=ordered,
         strangers=tuple(strangers),
-        roster=roster,
+        job_pods=job_pods,
         counts=counts,
         facts=facts(job, counts),
         wiring=wiring,

@@ -22,8 +22,8 @@ from pumice.controller.jobs.phases import (
     PENDING,
     RUNNING,
     Facts,
+    PhaseResult,
     TaskFacts,
-    Verdict,
 )
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY, min_available
 
@@ -123,7 +123,7 @@ def facts(job: Job, counts: Counts) -> Facts:
 def compose(
     stored: Raw,
     counts: Counts,
-    verdict: Verdict,
+    verdict: PhaseResult,
     *,
     minimum: int,
     now: float,
@@ -165,11 +165,11 @@ def refused(stored: Raw, reason: str, message: str, now: float) -> Raw | None:
     """
     status = {**stored}
     phase = (stored.get("state") or {}).get("phase") or PENDING
-    _enter(status, stored, Verdict(phase, reason, message), now)
+    _enter(status, stored, PhaseResult(phase, reason, message), now)
     return None if status == stored else status
 
 
-def _enter(status: Raw, stored: Raw, verdict: Verdict, now: float) -> None:
+def _enter(status: Raw, stored: Raw, verdict: PhaseResult, now: float) -> None:
     """Set the phase; move times only when it is another one."""
     before = stored.get("state") or {}
     since = before.get("lastTransitionTime")

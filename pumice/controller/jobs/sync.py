@@ -15,7 +15,7 @@ from pumice.api.pods import Pod
 from pumice.controller import objects, podgroups
 from pumice.controller.jobs import job_group, marks, rolling
 from pumice.controller.jobs.creations import creations
-from pumice.controller.jobs.depends import Held, held_tasks
+from pumice.controller.jobs.depends import HeldTask, held_tasks
 from pumice.controller.jobs.happenings import evicted
 from pumice.controller.jobs.phases import (
     FINISHED,
@@ -23,8 +23,8 @@ from pumice.controller.jobs.phases import (
     RUNNING,
     SOFT,
     SYNC_JOB,
-    Rule,
-    Verdict,
+    NextPhase,
+    PhaseResult,
     judge,
     row,
 )
@@ -34,7 +34,7 @@ from pumice.controller.jobs.replicas import Replicas, leaving, removal
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.volumes import foreign_claims
 from pumice.controller.key_secrets import settle_keys
-from pumice.controller.objects import Conflict, Settled
+from pumice.controller.objects import NameConflict, Settled
 from pumice.controller.owners import controls_raw, described
 from pumice.controller.plan import (
     CreateObject,
@@ -48,14 +48,14 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = ["CONFLICT_SECONDS", "Backoff", "sync"]
+__all__ = ["CONFLICT_SECONDS", "DelayedRestarts", "sync"]
 
 CONFLICT_SECONDS = 30.0
 """How long until a name that is taken is tried again; no event says when it is free."""
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
+class DelayedRestarts:
     """Pods that failed again and are restarted after a while.
 
     Attributes:
@@ -68,26 +68,26 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _GroupSync:
     """The PodGroup, beside what it should be."""
 
     steps: tuple[Step, ...] = ()
     admitted: bool = False
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[NameConflict, ...] = ()
 
 
-def sync(case: Situation, backoff: Backoff | None = None) -> Plan:
+def sync(case: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     """The plan that brings a Job in `Pending` or `Running` to what its spec wants.
 
     Args:
         case: The Job.
         backoff: Pods that failed and are about to be restarted.
     """
-    held = held_tasks(case.job, case.pods, case.roster.lost_by_task)
+    held = held_tasks(case.job, case.pods, case.job_pods.lost_by_task)
     settled, renewed = _objects(case)
     startable = case.wiring is not None and not settled.conflicts and not renewed
     group = _group(case, held, create=startable)
-    replicas = Replicas(case.job, case.roster)
+    replicas = Replicas(case.job, case.job_pods)
     taken, others = _names(case, replicas)
     conflicts = (*settled.conflicts, *group.conflicts, *others)
     waits = {each.task for each in held}
@@ -209,21 +209,21 @@ def _spare(case: Situation) -> list[DeleteObject]:
 
 def _verdict(
     case: Situation, waiting: Waiting, restarted: int
-) -> tuple[Verdict, list[RecordEvent]]:
+) -> tuple[PhaseResult, list[RecordEvent]]:
     """The next phase and why, and the events that tell of a change.
 
     A pod that failed and is about to be restarted has not ended, so a Job that runs does not end because of it.
     For a Job that has yet to run it counts like every pod that failed.
     """
     rule, facts = row(case.phase, SYNC_JOB).rule, case.facts
-    if rule is Rule.RUN:
+    if rule is NextPhase.RUN:
         facts = replace(facts, failed=facts.failed - restarted)
     verdict = judge(rule, case.phase, facts)
     events = arrival(case, verdict)
     events += [RecordEvent("Warning", "PluginArgument", doubt) for doubt in case.doubts]
     if verdict.phase in (PENDING, RUNNING):
         reason = why(case, verdict.phase, waiting)
-        verdict = Verdict(verdict.phase, reason.word, reason.sentence)
+        verdict = PhaseResult(verdict.phase, reason.word, reason.sentence)
         state = case.job.status.state
         if reason.event and (reason.word, reason.sentence) != (state.reason, state.message):
             events.append(reason.event)
@@ -234,34 +234,34 @@ def _evicted(case: Situation) -> dict[str, float]:
     """Pods that were just found missing and for which a policy waits, with the moment."""
     return {
         request.pod: case.now
-        for request in evicted(case.job, case.roster)
+        for request in evicted(case.job, case.job_pods)
         if request.since is None and choose(case.job, request).delay
     }
 
 
-def _group(case: Situation, held: Sequence[Held], *, create: bool) -> _Group:
+def _group(case: Situation, held: Sequence[HeldTask], *, create: bool) -> _GroupSync:
     stored = case.observed.group
     waiting = [each.task for each in held if not each.started]
     target = job_group.wanted(
-        case.job, case.observed.priorities, waiting, case.annotations, case.roster.lost_by_task
+        case.job, case.observed.priorities, waiting, case.annotations, case.job_pods.lost_by_task
     )
     if stored is None:
-        return _Group((CreateObject(POD_GROUP, target),) if create else ())
+        return _GroupSync((CreateObject(POD_GROUP, target),) if create else ())
     if stored["metadata"].get("deletionTimestamp"):
-        return _Group()
+        return _GroupSync()
     name = target["metadata"]["name"]
     if not controls_raw(case.job.metadata, stored):
-        return _Group(conflicts=(Conflict(POD_GROUP.kind, name, described(stored)),))
+        return _GroupSync(conflicts=(NameConflict(POD_GROUP.kind, name, described(stored)),))
     patch = podgroups.update(stored, target)
     admitted = podgroups.is_current(stored, target) and (
         podgroups.phase_of(stored) in podgroups.ADMITTED
     )
-    return _Group(
+    return _GroupSync(
         (UpdateObject(POD_GROUP, case.namespace, name, patch),) if patch else (), admitted
     )
 
 
-def _names(case: Situation, replicas: Replicas) -> tuple[frozenset[str], list[Conflict]]:
+def _names(case: Situation, replicas: Replicas) -> tuple[frozenset[str], list[NameConflict]]:
     """Names of missing pods that cannot be used now, and those that other objects have.
 
     A name whose holder is being removed, or turns out to be ours, is no conflict: it is waited for.
@@ -279,6 +279,6 @@ def _names(case: Situation, replicas: Replicas) -> tuple[frozenset[str], list[Co
             leaves = bool(each["metadata"].get("deletionTimestamp"))
             holders[each["metadata"]["name"]] = None if ours or leaves else described(each)
     found = {name: holder for name, holder in holders.items() if replicas.is_missing(name)}
-    conflicts = [Conflict(POD.kind, name, holder) for name, holder in found.items() if holder]
+    conflicts = [NameConflict(POD.kind, name, holder) for name, holder in found.items() if holder]
     conflicts.sort(key=lambda each: (len(each.name), each.name))
     return frozenset(found), conflicts

@@ -20,7 +20,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.controller.commands import targets
 from pumice.controller.loop.watches import Watches
 
-__all__ = ["OBJECT_KINDS", "Caches", "JobKey", "object_kinds"]
+__all__ = ["OBJECT_KINDS", "ControllerCaches", "JobKey", "object_kinds"]
 
 JobKey = tuple[str, str]
 """Namespace and name of a Job."""
@@ -37,7 +37,7 @@ def object_kinds(*, secrets: bool) -> tuple[Kind, ...]:
 BY_JOB = "job"
 
 
-class Caches:
+class ControllerCaches:
     """What the controller watches.
 
     Attributes:

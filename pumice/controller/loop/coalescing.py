@@ -8,7 +8,7 @@ what was held back is written first: what becomes of the Job depends on whether 
 
 from pumice.api.kinds import POD
 from pumice.api.meta import Raw
-from pumice.controller.jobs import roster
+from pumice.controller.jobs import job_pods
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
 
 __all__ = ["COUNT_SECONDS", "counts_only", "without_status", "writes_status"]
@@ -71,6 +71,6 @@ def _rest(status: Raw) -> Raw:
     rest["state"] = {"phase": (status.get("state") or {}).get("phase", "")}
     notes = status.get("controlledResources") or {}
     rest["controlledResources"] = {
-        key: text for key, text in notes.items() if key != roster.SUCCEEDED
+        key: text for key, text in notes.items() if key != job_pods.SUCCEEDED
     }
     return rest

@@ -7,7 +7,7 @@ from pumice.api.kinds import JOB_FLOW
 from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
-from pumice.controller.loop.caches import Caches, object_kinds
+from pumice.controller.loop.caches import ControllerCaches, object_kinds
 from pumice.controller.loop.cronjobs import CronJobCaches, CronJobTerm, local_time_zone
 from pumice.controller.loop.hypernodes import HyperNodeCaches, HyperNodeTerm
 from pumice.controller.loop.jobflows import FlowCaches, JobFlowTerm, JobTemplateTerm
@@ -15,7 +15,7 @@ from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.native import NativeCaches, NativeTerm
 from pumice.controller.loop.queues import QueueCaches, QueueTerm
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.term import Term
+from pumice.controller.loop.term import JobTerm
 from pumice.controller.loop.watches import Watches
 from pumice.controller.loop.workloads import WorkloadCaches, WorkloadTerm
 from pumice.plugins import Registry
@@ -30,12 +30,12 @@ Maker = Callable[[Watches, ControllerSettings, Registry], Work | None]
 
 
 def _jobs(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:
-    caches = Caches(watches, wanted=object_kinds(secrets=settings.secrets))
+    caches = ControllerCaches(watches, wanted=object_kinds(secrets=settings.secrets))
     follows = "jobflow-controller" in settings.controllers
     job_flows: WatchCache[Raw] | None = (
         watches.of(JOB_FLOW, dict, optional=True) if follows else None
     )
-    return lambda worker: Term(worker, registry, caches, job_flows).run()
+    return lambda worker: JobTerm(worker, registry, caches, job_flows).run()
 
 
 def _wiring(watches: Watches, settings: ControllerSettings, registry: Registry) -> Work:

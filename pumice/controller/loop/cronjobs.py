@@ -15,9 +15,9 @@ from pumice.cluster.elected import ElectedWorker
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import Plan, RequeueAfter
@@ -81,12 +81,12 @@ class CronJobTerm(PlannedTerm[Key]):
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.cron_jobs.replay(self._cron_job_changed))
 
-    def look(self, key: Key) -> Subject | None:
+    def look(self, key: Key) -> PlannedObject | None:
         """A CronJob."""
         found = self._caches.cron_jobs.get(key[1], key[0])
-        return None if found is None else Subject(CRON_JOB, found)
+        return None if found is None else PlannedObject(CRON_JOB, found)
 
-    async def plan(self, key: Key, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: Key, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """Its next Job, what goes, and its status."""
         namespace, uid = key[0], subject.uid
         found = {each["metadata"]["name"]: each for each in finds}
@@ -108,7 +108,7 @@ class CronJobTerm(PlannedTerm[Key]):
         )
         return Plan.of([RequeueAfter(AGAIN_SECONDS)], *plan.stages)
 
-    def carried_out(self, key: Key, outcome: Outcome) -> None:
+    def carried_out(self, key: Key, outcome: PlanOutcome) -> None:
         """Remember the run that has a Job now: it may have ended and be gone before that is written."""
         for each in outcome.written:
             if each.kind == JOB and each.made is not None:

@@ -18,10 +18,10 @@ from pumice.api.meta import Raw
 from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.sent import SentRequests
-from pumice.controller.jobs.observed import Trouble
+from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.loop.key_pairs import KeyMaker, make_keys
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.steps import Outcome, StepSender
+from pumice.controller.loop.steps import PlanOutcome, StepSender
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -74,7 +74,7 @@ class Executor:
             sent=sent or SentRequests(),
         )
 
-    async def carry_out(self, plan: Plan, job: Raw, *, wide: bool = False) -> Outcome:
+    async def carry_out(self, plan: Plan, job: Raw, *, wide: bool = False) -> PlanOutcome:
         """Carry a plan out as far as the server lets it.
 
         Args:
@@ -82,7 +82,7 @@ class Executor:
             job: The Job that it is for, as it was observed.
             wide: Whether to send many requests at once from the start: the last ones were accepted.
         """
-        outcome = Outcome()
+        outcome = PlanOutcome()
         for stage in plan.stages:
             if not outcome.confirmed and _must_be_confirmed(stage, self._kind):
                 await self._sender.confirm(job, outcome)
@@ -94,7 +94,7 @@ class Executor:
             outcome.trouble = next(iter(outcome.over_quota.values()), outcome.refused)
         return outcome
 
-    async def _stage(self, stage: Stage, job: Raw, outcome: Outcome, width: int) -> None:
+    async def _stage(self, stage: Stage, job: Raw, outcome: PlanOutcome, width: int) -> None:
         steps = iter(stage)
         try:
             while outcome.goes_on and width < self._concurrent:
@@ -106,19 +106,19 @@ class Executor:
                     return
                 width *= 2
         except UnbuildableError as error:
-            outcome.trouble = Trouble("PluginError", str(error))
+            outcome.trouble = PlanFailure("PluginError", str(error))
             return
         async with asyncio.TaskGroup() as group:
             for _ in range(min(self._concurrent, len(stage))):
                 group.create_task(self._drain(steps, job, outcome))
 
-    async def _drain(self, steps: Iterator[Step], job: Raw, outcome: Outcome) -> None:
+    async def _drain(self, steps: Iterator[Step], job: Raw, outcome: PlanOutcome) -> None:
         """Carry out steps until none is left; several of these share an iterator."""
         while outcome.goes_on:
             try:
                 step = next(steps, None)
             except UnbuildableError as error:
-                outcome.trouble = Trouble("PluginError", str(error))
+                outcome.trouble = PlanFailure("PluginError", str(error))
                 return
             if step is None:
                 return

@@ -20,7 +20,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.hypernodes import OFF, NodeCounter, plan_discovery, read
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import PatchStatus, Plan
@@ -105,14 +105,14 @@ class HyperNodeTerm(PlannedTerm[str]):
         for cache in (self._caches.configuration, self._caches.nodes, self._caches.hyper_nodes):
             stack.callback(await cache.replay(self._changed))
 
-    def look(self, key: str) -> Subject | None:
+    def look(self, key: str) -> PlannedObject | None:
         """A HyperNode, or the configuration."""
         if key == _ALL:
-            return Subject(CONFIG_MAP, self._caches.config_map())
+            return PlannedObject(CONFIG_MAP, self._caches.config_map())
         found = self._caches.hyper_nodes.get(key)
-        return None if found is None else Subject(HYPER_NODE, found)
+        return None if found is None else PlannedObject(HYPER_NODE, found)
 
-    async def plan(self, key: str, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: str, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """What the topology is, less what there is; for a HyperNode, its number of Nodes."""
         if key != _ALL:
             return self._plan_count(key, subject.obj)

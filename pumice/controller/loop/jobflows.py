@@ -12,9 +12,9 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.jobflows import plan_job_flow, plan_job_template
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.owners import controller_raw
 from pumice.controller.plan import PatchStatus, Plan
@@ -65,12 +65,12 @@ class JobFlowTerm(PlannedTerm[Key]):
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.job_flows.replay(self._flow_changed))
 
-    def look(self, key: Key) -> Subject | None:
+    def look(self, key: Key) -> PlannedObject | None:
         """A JobFlow."""
         found = self._caches.job_flows.get(key[1], key[0])
-        return None if found is None else Subject(JOB_FLOW, found)
+        return None if found is None else PlannedObject(JOB_FLOW, found)
 
-    async def plan(self, key: Key, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: Key, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """Its next Jobs and its status."""
         namespace, job_flow = key[0], subject.obj
         caches = self._caches
@@ -91,7 +91,7 @@ class JobFlowTerm(PlannedTerm[Key]):
         self._entering[key] = next((each for each in phases if each != stored), "")
         return plan
 
-    def carried_out(self, key: Key, outcome: Outcome) -> None:
+    def carried_out(self, key: Key, outcome: PlanOutcome) -> None:
         """Count the phase that was entered."""
         phase = self._entering.pop(key, "")
         if phase and outcome.wrote_status:
@@ -147,12 +147,12 @@ class JobTemplateTerm(PlannedTerm[Key]):
         stack.callback(await self._caches.jobs.replay(self._job_changed))
         stack.callback(await self._caches.templates.replay(self._template_changed))
 
-    def look(self, key: Key) -> Subject | None:
+    def look(self, key: Key) -> PlannedObject | None:
         """A JobTemplate."""
         found = self._caches.templates.get(key[1], key[0])
-        return None if found is None else Subject(JOB_TEMPLATE, found)
+        return None if found is None else PlannedObject(JOB_TEMPLATE, found)
 
-    async def plan(self, key: Key, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: Key, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """The list of its Jobs."""
         del finds
         return plan_job_template(subject.obj, self._caches.jobs.indexed(_BY_TEMPLATE, key))

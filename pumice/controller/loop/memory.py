@@ -19,21 +19,21 @@ from pumice.api import keys
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw, controller_of
 from pumice.api.pods import Pod
-from pumice.controller.jobs.observed import Trouble
-from pumice.controller.jobs.roster import has_finished
+from pumice.controller.jobs.job_pods import has_finished
+from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.loop.caches import JobKey
 from pumice.controller.loop.own_writes import OwnWrites
 from pumice.controller.plan import PatchStatus
 
-__all__ = ["Memory", "Recollection"]
+__all__ = ["JobMemory", "Memory"]
 
 FIND_SECONDS = CONFLICT_SECONDS - 5.0
 """How long a find is believed; less than the time after which a taken name is tried again."""
 
 
 @dataclass(slots=True)
-class Recollection:
+class JobMemory:
     """What is remembered of one Job.
 
     Attributes:
@@ -58,7 +58,7 @@ class Recollection:
     finds: dict[tuple[Kind, str], tuple[Raw, float]] = field(default_factory=dict)
     claims: dict[str, Raw] = field(default_factory=dict)
     succeeded: dict[str, Pod] = field(default_factory=dict)
-    trouble: Trouble | None = None
+    trouble: PlanFailure | None = None
     refusals: int = 0
     outages: int = 0
     creates: bool = False
@@ -100,13 +100,13 @@ class Memory:
     """What is remembered of all Jobs."""
 
     def __init__(self) -> None:
-        self._jobs: dict[JobKey, Recollection] = {}
+        self._jobs: dict[JobKey, JobMemory] = {}
 
-    def of(self, key: JobKey, uid: str) -> Recollection:
+    def of(self, key: JobKey, uid: str) -> JobMemory:
         """What is remembered of a Job; nothing of an earlier one of the same name."""
         found = self._jobs.get(key)
         if found is None or found.uid not in ("", uid):
-            found = self._jobs[key] = Recollection()
+            found = self._jobs[key] = JobMemory()
         found.uid = uid
         return found
 

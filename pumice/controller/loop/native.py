@@ -16,7 +16,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.caches import OBJECT_KINDS
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
 from pumice.controller.loop.watches import Watches
 from pumice.controller.native import plan_native
@@ -100,16 +100,16 @@ class NativeTerm(PlannedTerm[OwnerKey]):
         for objects in self._caches.objects.values():
             stack.callback(await objects.replay(self._object_changed))
 
-    def look(self, key: OwnerKey) -> Subject | None:
+    def look(self, key: OwnerKey) -> PlannedObject | None:
         """An owner."""
         owner = self._caches.owner(key)
         if owner is None:
             return None
         meta = owner.metadata
         named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
-        return Subject(key[0], {"metadata": named})
+        return PlannedObject(key[0], {"metadata": named})
 
-    async def plan(self, key: OwnerKey, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: OwnerKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """What its plugins want, less what there is."""
         owner = self._caches.owner(key)
         if owner is None:

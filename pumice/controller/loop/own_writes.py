@@ -13,7 +13,7 @@ from typing import Any
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
 from pumice.cluster.cache import WatchCache
-from pumice.controller.loop.steps import Written
+from pumice.controller.loop.steps import OwnWrite
 
 __all__ = ["CacheOf", "OwnWrites"]
 
@@ -28,12 +28,12 @@ CacheOf = Callable[[Kind], WatchCache[Any] | None]
 class OwnWrites:
     """What was written for one object, in the order of writing."""
 
-    _writes: deque[tuple[Written, float]] = field(default_factory=deque)
+    _writes: deque[tuple[OwnWrite, float]] = field(default_factory=deque)
 
     def __bool__(self) -> bool:
         return bool(self._writes)
 
-    def add(self, written: Written, now: float) -> None:
+    def add(self, written: OwnWrite, now: float) -> None:
         """Wait for a write to show.
 
         Args:
@@ -50,7 +50,7 @@ class OwnWrites:
         return writes[-1][1] - now if writes else None
 
 
-def _shows(written: Written, cache_of: CacheOf) -> bool:
+def _shows(written: OwnWrite, cache_of: CacheOf) -> bool:
     cache = cache_of(written.kind)
     version = written.version
     if cache is None or version_number(cache.resource_version) >= version_number(version) > 0:

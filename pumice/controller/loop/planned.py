@@ -22,10 +22,10 @@ from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.own_writes import OwnWrites
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import Plan, RecordEvent, Step
 
-__all__ = ["PlannedTerm", "Subject"]
+__all__ = ["PlannedObject", "PlannedTerm"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -33,7 +33,7 @@ _FINDS_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class PlannedObject:
     """The object that a pass is about.
 
     Attributes:
@@ -110,11 +110,11 @@ class PlannedTerm(ABC, Generic[K]):
         """Subscribe to what may change a plan, adding to the queue; the stack ends the subscriptions."""
 
     @abstractmethod
-    def look(self, key: K) -> Subject | None:
+    def look(self, key: K) -> PlannedObject | None:
         """The object of a key as the caches show it; None when it is gone."""
 
     @abstractmethod
-    async def plan(self, key: K, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: K, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """The plan for an object.
 
         Args:
@@ -130,7 +130,7 @@ class PlannedTerm(ABC, Generic[K]):
     def forget(self, key: K) -> None:
         """An object is gone."""
 
-    def carried_out(self, key: K, outcome: Outcome) -> None:
+    def carried_out(self, key: K, outcome: PlanOutcome) -> None:
         """A plan was carried out as far as the outcome says."""
 
     # What all share
@@ -192,7 +192,7 @@ class PlannedTerm(ABC, Generic[K]):
         return found
 
     def _after_failure(
-        self, subject: Subject, memory: _Memory, outcome: Outcome, wake: float | None
+        self, subject: PlannedObject, memory: _Memory, outcome: PlanOutcome, wake: float | None
     ) -> float:
         if outcome.trouble is not None:
             meta = subject.obj["metadata"]

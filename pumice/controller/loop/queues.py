@@ -18,9 +18,9 @@ from pumice.cluster.store import Change
 from pumice.controller.commands import oldest, targets
 from pumice.controller.loop.coalescing import COUNT_SECONDS
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 from pumice.controller.queues import (
@@ -88,21 +88,21 @@ class QueueTerm(PlannedTerm[str]):
         if self._sees_all:
             stack.enter_context(self._collector.showing(self._counts, self._names))
 
-    def look(self, key: str) -> Subject | None:
+    def look(self, key: str) -> PlannedObject | None:
         """A queue; where there is none, the oldest Command for it."""
         queue = self._queues.get(key)
         if queue is not None:
             meta = queue.metadata
             named = {"name": meta.name, "uid": meta.uid, "resourceVersion": meta.resource_version}
-            return Subject(QUEUE, {"metadata": named, "status": own_status(queue)})
+            return PlannedObject(QUEUE, {"metadata": named, "status": own_status(queue)})
         command = oldest(self._commands.indexed(_BY_QUEUE, key))
         if command is None:
             return None
         meta = command.metadata
         named = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
-        return Subject(COMMAND, {"metadata": named})
+        return PlannedObject(COMMAND, {"metadata": named})
 
-    async def plan(self, key: str, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: str, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """What is to be written about a queue; a Command for one that does not exist is refused."""
         del finds
         queue = self._queues.get(key)
@@ -130,7 +130,7 @@ class QueueTerm(PlannedTerm[str]):
             return Plan.of([delete], [RecordEvent("Warning", "CommandRefused", message)])
         return Plan.of([RequeueAfter(_UNSEEN_SECONDS)])  # its event comes back here earlier
 
-    def carried_out(self, key: str, outcome: Outcome) -> None:
+    def carried_out(self, key: str, outcome: PlanOutcome) -> None:
         """Note when the status was written."""
         if outcome.wrote_status:
             self._written[key] = self.clock.monotonic()

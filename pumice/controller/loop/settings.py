@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pumice.api.keys import DEFAULT_SCHEDULER
-from pumice.cluster.elected import Candidacy
+from pumice.cluster.elected import ElectionSettings
 from pumice.controller.jobs.reconcile import JobCheck
 from pumice.controller.jobs.situation import LIMITS
 from pumice.controller.loop.selection import CONTROLLERS
@@ -13,7 +13,7 @@ __all__ = ["ControllerSettings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerSettings(Candidacy):
+class ControllerSettings(ElectionSettings):
     """How the controller works.
 
     Attributes:

@@ -24,7 +24,7 @@ from pumice.cluster.errors import (
 )
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.sent import SentRequests
-from pumice.controller.jobs.observed import Trouble
+from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.loop.key_pairs import KeyMaker, with_keys
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.owners import controls_raw
@@ -41,7 +41,7 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = ["Outcome", "StepSender", "Written"]
+__all__ = ["OwnWrite", "PlanOutcome", "StepSender"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ QUOTA = "exceeded quota"
 """Stands in the message of a refusal by a ResourceQuota; the API server gives no machine-readable reason."""
 
 
-class Written(NamedTuple):
+class OwnWrite(NamedTuple):
     """Something that this process wrote.
 
     Attributes:
@@ -76,7 +76,7 @@ class Written(NamedTuple):
 
 
 @dataclass(slots=True)
-class Outcome:
+class PlanOutcome:
     """What came of a plan.
 
     Attributes:
@@ -93,15 +93,15 @@ class Outcome:
         busy: Seconds for which the server, which has too many requests, wants none; None if it has not.
     """
 
-    written: list[Written] = field(default_factory=list)
+    written: list[OwnWrite] = field(default_factory=list)
     finds: list[tuple[Kind, Raw]] = field(default_factory=list)
     after: float | None = None
     outdated: bool = False
     confirmed: bool = False
     wrote_status: bool = False
-    trouble: Trouble | None = None
-    over_quota: dict[str, Trouble] = field(default_factory=dict)
-    refused: Trouble | None = None
+    trouble: PlanFailure | None = None
+    over_quota: dict[str, PlanFailure] = field(default_factory=dict)
+    refused: PlanFailure | None = None
     broken: bool = False
     busy: float | None = None
 
@@ -137,7 +137,7 @@ class StepSender:
         self._make_keys = make_keys
         self._sent = sent
 
-    async def confirm(self, job: Raw, outcome: Outcome) -> None:
+    async def confirm(self, job: Raw, outcome: PlanOutcome) -> None:
         """Ask the API server whether the Job is in the state that was observed."""
         meta = job["metadata"]
         try:
@@ -153,7 +153,7 @@ class StepSender:
             outcome.confirmed = stored["metadata"]["resourceVersion"] == meta["resourceVersion"]
             outcome.outdated |= not outcome.confirmed
 
-    async def send(self, step: Step, job: Raw, outcome: Outcome) -> None:
+    async def send(self, step: Step, job: Raw, outcome: PlanOutcome) -> None:
         """Carry out a step, and note in the outcome what came of it."""
         try:
             await self._send(step, job, outcome)
@@ -162,7 +162,7 @@ class StepSender:
             outcome.broken = True
             raise
 
-    async def _send(self, step: Step, job: Raw, outcome: Outcome) -> None:
+    async def _send(self, step: Step, job: Raw, outcome: PlanOutcome) -> None:
         match step:
             case CreateObject():
                 task = _task_of(step)
@@ -194,11 +194,11 @@ class StepSender:
                 after = outcome.after
                 outcome.after = seconds if after is None else min(after, seconds)
 
-    async def _require(self, step: RequireObject, outcome: Outcome) -> None:
+    async def _require(self, step: RequireObject, outcome: PlanOutcome) -> None:
         try:
             await self._client.get(step.kind, step.name, step.namespace)
         except NotFound:
-            outcome.trouble = Trouble(step.reason, step.message)
+            outcome.trouble = PlanFailure(step.reason, step.message)
         except TooManyRequests as error:
             outcome.busy = error.patience
         except Unavailable as error:
@@ -206,9 +206,9 @@ class StepSender:
             outcome.broken = True
         except ApiError as error:
             message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
-            outcome.trouble = Trouble(step.reason, message)
+            outcome.trouble = PlanFailure(step.reason, message)
 
-    async def _require_absent(self, step: RequireAbsent, job: Raw, outcome: Outcome) -> None:
+    async def _require_absent(self, step: RequireAbsent, job: Raw, outcome: PlanOutcome) -> None:
         try:
             found = await self._client.get(step.kind, step.name, step.namespace)
         except NotFound:
@@ -222,7 +222,7 @@ class StepSender:
             return
         except ApiError as error:
             message = f"cannot get {step.kind.kind} {step.name}: {error.message}"
-            outcome.trouble = Trouble("FailedGet", message)
+            outcome.trouble = PlanFailure("FailedGet", message)
             return
         if controls_raw(_meta(job), found):
             head = {"apiVersion": step.kind.api_version, "kind": step.kind.kind}
@@ -232,7 +232,7 @@ class StepSender:
         self,
         verb: str,
         kind: Kind,
-        outcome: Outcome,
+        outcome: PlanOutcome,
         write: Callable[[], Awaitable[None]],
         *,
         task: str = "",
@@ -243,7 +243,7 @@ class StepSender:
         self,
         verb: str,
         kind: Kind,
-        outcome: Outcome,
+        outcome: PlanOutcome,
         write: Callable[[], Awaitable[None]],
         task: str,
     ) -> None:
@@ -267,7 +267,7 @@ class StepSender:
             reason = {"create": "FailedCreate", "delete": "FailedDelete"}.get(verb, "FailedUpdate")
             if any(cause.get("reason") == NAMESPACE_TERMINATING for cause in error.causes):
                 reason = NAMESPACE_TERMINATING
-            trouble = Trouble(reason, f"cannot {verb} {kind.kind}: {error.message}")
+            trouble = PlanFailure(reason, f"cannot {verb} {kind.kind}: {error.message}")
             if task and isinstance(error, Forbidden) and QUOTA in error.message:
                 outcome.over_quota.setdefault(task, trouble)
             elif verb == "create" and kind == JOB:
@@ -277,7 +277,7 @@ class StepSender:
             result = "refused"
         self._metrics.writes.labels(verb, kind.kind, result).inc()
 
-    async def _create(self, step: CreateObject, outcome: Outcome) -> None:
+    async def _create(self, step: CreateObject, outcome: PlanOutcome) -> None:
         namespace, manifest = step.manifest["metadata"].get("namespace", ""), step.manifest
         if step.keys is not None:
             pair = await self._make_keys(step.keys.algorithm)
@@ -296,9 +296,9 @@ class StepSender:
             outcome.finds.append((step.kind, found | head))
             return
         uid = made["metadata"]["uid"]
-        outcome.written.append(Written(step.kind, namespace, step.name, uid, made))
+        outcome.written.append(OwnWrite(step.kind, namespace, step.name, uid, made))
 
-    async def _update(self, step: UpdateObject, outcome: Outcome) -> None:
+    async def _update(self, step: UpdateObject, outcome: PlanOutcome) -> None:
         try:
             made = await self._client.patch(
                 step.kind,
@@ -311,9 +311,9 @@ class StepSender:
             outcome.outdated = True
             return
         uid = made["metadata"]["uid"]
-        outcome.written.append(Written(step.kind, step.namespace, step.name, uid, made))
+        outcome.written.append(OwnWrite(step.kind, step.namespace, step.name, uid, made))
 
-    async def _delete(self, step: DeleteObject, outcome: Outcome) -> None:
+    async def _delete(self, step: DeleteObject, outcome: PlanOutcome) -> None:
         try:
             await self._client.delete(
                 step.kind,
@@ -326,9 +326,9 @@ class StepSender:
             )
         except NotFound:
             return
-        outcome.written.append(Written(step.kind, step.namespace, step.name, step.uid, None))
+        outcome.written.append(OwnWrite(step.kind, step.namespace, step.name, step.uid, None))
 
-    async def _status(self, step: PatchStatus, job: Raw, outcome: Outcome) -> None:
+    async def _status(self, step: PatchStatus, job: Raw, outcome: PlanOutcome) -> None:
         meta, stored = job["metadata"], job.get("status") or {}
         namespace = meta.get("namespace", "")
         patch = {
@@ -353,7 +353,7 @@ class StepSender:
             if (phase := step.status["state"]["phase"]) != before:
                 self._metrics.entered(phase, job)
         uid = made["metadata"]["uid"]
-        outcome.written.append(Written(self._kind, namespace, meta["name"], uid, made))
+        outcome.written.append(OwnWrite(self._kind, namespace, meta["name"], uid, made))
 
 
 def _is_watched(kind: Kind) -> bool:

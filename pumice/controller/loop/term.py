@@ -29,7 +29,7 @@ from pumice.controller.jobflows import awaits_end
 from pumice.controller.jobs.observed import Observed
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits
-from pumice.controller.loop.caches import BY_JOB, Caches, JobKey, job_of_pod
+from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey, job_of_pod
 from pumice.controller.loop.coalescing import (
     COUNT_SECONDS,
     counts_only,
@@ -37,16 +37,16 @@ from pumice.controller.loop.coalescing import (
     writes_status,
 )
 from pumice.controller.loop.execution import OUTAGE_SECONDS, Executor
-from pumice.controller.loop.memory import Memory, Recollection
+from pumice.controller.loop.memory import JobMemory, Memory
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.owners import controller_raw, controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
 from pumice.plugins import Registry
 
-__all__ = ["Term"]
+__all__ = ["JobTerm"]
 
 logger = logging.getLogger(__name__)
 
@@ -63,14 +63,14 @@ LONGEST_SECONDS = 3600.0
 """Longest time until a Job that asked to be looked at again is; it then asks once more."""
 
 
-class Term:
+class JobTerm:
     """The time for which this process leads without a break, with all that it remembers."""
 
     def __init__(
         self,
         worker: ElectedWorker[ControllerSettings, ControllerMetrics],
         registry: Registry,
-        caches: Caches,
+        caches: ControllerCaches,
         job_flows: WatchCache[Raw] | None = None,
     ) -> None:
         self._client = worker.client
@@ -204,7 +204,7 @@ class Term:
             raise
 
     def _after(
-        self, memory: Recollection, outcome: Outcome, wake: float | None = None
+        self, memory: JobMemory, outcome: PlanOutcome, wake: float | None = None
     ) -> float | None:
         """Seconds after which to look again at a Job, if that is known."""
         if outcome.busy is not None:
@@ -257,7 +257,7 @@ class Term:
             self._recorder.record(about, "Warning", "CommandRefused", message)
         return None
 
-    def _observe(self, key: JobKey, job: Raw, memory: Recollection) -> Observed:
+    def _observe(self, key: JobKey, job: Raw, memory: JobMemory) -> Observed:
         namespace, name = key
         caches = self._caches
         meta = job["metadata"]
@@ -305,7 +305,7 @@ class Term:
             and awaits_end(found, job["metadata"]["name"])
         )
 
-    def _remember(self, memory: Recollection, outcome: Outcome) -> None:
+    def _remember(self, memory: JobMemory, outcome: PlanOutcome) -> None:
         now = self._clock.monotonic()
         owner = ObjectMeta(uid=memory.uid)
         for kind, obj in outcome.finds:

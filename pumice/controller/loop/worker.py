@@ -6,7 +6,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.elected import ElectedWorker
-from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.lifecycle import SupervisedTask
 from pumice.controller.loop.controllers import MAKERS
 from pumice.controller.loop.metrics import ControllerMetrics
 from pumice.controller.loop.settings import ControllerSettings
@@ -63,10 +63,11 @@ class ControllerWorker(ElectedWorker[ControllerSettings, ControllerMetrics]):
             client, settings, metrics or ControllerMetrics(), self.watches.required, clock=clock
         )
 
-    def tasks(self) -> tuple[Eternal, ...]:
+    def tasks(self) -> tuple[SupervisedTask, ...]:
         """Everything that must run, for `run_until_stopped`."""
         optional = (
-            Eternal(f"watch of {each.kind.resource}", each.run) for each in self.watches.optional
+            SupervisedTask(f"watch of {each.kind.resource}", each.run)
+            for each in self.watches.optional
         )
         return (*optional, *super().tasks())
 

@@ -15,15 +15,15 @@ from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.elected import ElectedWorker
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.planned import PlannedTerm, Subject
+from pumice.controller.loop.planned import PlannedObject, PlannedTerm
 from pumice.controller.loop.settings import ControllerSettings
-from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.loop.watches import Watches
 from pumice.controller.plan import Plan
 from pumice.controller.workloads import (
     OWNER_KINDS,
-    Picture,
-    Unit,
+    GroupedPods,
+    ObservedGroup,
     Workload,
     group_named_by,
     plan_group,
@@ -73,7 +73,7 @@ class WorkloadCaches:
         """Every cache."""
         return (self.queues, self.pod_groups, *self.owners.values(), self.pods)
 
-    def unit(self, key: UnitKey) -> Unit | None:
+    def unit(self, key: UnitKey) -> GroupedPods | None:
         """A unit of which there are pods, or of which there is a PodGroup."""
         pods = self.pods.indexed(_BY_UNIT, key)
         if pods:
@@ -82,7 +82,7 @@ class WorkloadCaches:
         for owner in (group or {}).get("metadata", {}).get("ownerReferences") or ():
             kind = next((each for each in OWNER_KINDS if _refers_to(owner, each)), None)
             if kind is not None and owner.get("uid") == key[1]:
-                return Unit(kind, owner["name"], *key)
+                return GroupedPods(kind, owner["name"], *key)
         return None
 
     def count(self, key: UnitKey) -> int:
@@ -94,14 +94,14 @@ class WorkloadCaches:
         namespace, uid = key
         return self.pod_groups.get(f"{GROUP_PREFIX}{uid}", namespace)
 
-    def picture(self, unit: Unit) -> Picture:
+    def picture(self, unit: GroupedPods) -> ObservedGroup:
         """What there is of a unit."""
         key = unit.namespace, unit.uid
         owners = self.owners.get(unit.kind)
         owner = owners.get(unit.name, unit.namespace) if owners is not None else None
         if owner is not None and owner.metadata.uid != unit.uid:
             owner = None
-        return Picture(unit, self.pods.indexed(_BY_UNIT, key), owner, self.group(key))
+        return ObservedGroup(unit, self.pods.indexed(_BY_UNIT, key), owner, self.group(key))
 
 
 class WorkloadTerm(PlannedTerm[UnitKey]):
@@ -128,12 +128,12 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         stack.callback(await caches.pods.replay(self._pod_changed))
         stack.callback(await caches.queues.replay(self._queue_changed))
 
-    def look(self, key: UnitKey) -> Subject | None:
+    def look(self, key: UnitKey) -> PlannedObject | None:
         """The owner of a unit."""
         unit = self._caches.unit(key)
-        return None if unit is None else Subject(unit.kind, unit.obj)
+        return None if unit is None else PlannedObject(unit.kind, unit.obj)
 
-    async def plan(self, key: UnitKey, subject: Subject, finds: Sequence[Raw]) -> Plan:
+    async def plan(self, key: UnitKey, subject: PlannedObject, finds: Sequence[Raw]) -> Plan:
         """What its pods want, less what there is."""
         del subject
         unit = self._caches.unit(key)
@@ -144,7 +144,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
             await self.clock.sleep(count * _PAUSE_SECONDS)
         picture = self._caches.picture(unit)
         if picture.group is None and finds:
-            picture = Picture(unit, picture.pods, picture.owner, finds[0])
+            picture = ObservedGroup(unit, picture.pods, picture.owner, finds[0])
         return plan_group(
             picture,
             self._has_group(key[0]),
@@ -156,7 +156,7 @@ class WorkloadTerm(PlannedTerm[UnitKey]):
         """A unit is gone."""
         self._refused.pop(key, None)
 
-    def carried_out(self, key: UnitKey, outcome: Outcome) -> None:
+    def carried_out(self, key: UnitKey, outcome: PlanOutcome) -> None:
         """Remember what was refused: it may be accepted when a queue opens, and must hold up nothing else."""
         if outcome.trouble is not None:
             self._refused[key] = None

@@ -56,7 +56,7 @@ class ObservedQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class _Aim:
+class _TargetState:
     """What a queue is to become.
 
     Attributes:
@@ -105,7 +105,7 @@ def plan_queue(seen: ObservedQueue) -> Plan:
     return Plan.of(note, status, events, answer, [RequeueAfter(wait)] if wait else [])
 
 
-def _aim(seen: ObservedQueue, order: QueueOrder | None) -> _Aim:
+def _aim(seen: ObservedQueue, order: QueueOrder | None) -> _TargetState:
     queue = seen.queue
     by_user = closed_by_user(queue) if order is None else order.action == CLOSE
     above = closing_one(seen.above)
@@ -126,14 +126,14 @@ def _aim(seen: ObservedQueue, order: QueueOrder | None) -> _Aim:
         "it is being deleted" if is_leaving else "",
         _missing(seen.missing),
     )
-    return _Aim(state, above is not None and not by_user, "; ".join(filter(None, reasons)))
+    return _TargetState(state, above is not None and not by_user, "; ".join(filter(None, reasons)))
 
 
 def _missing(name: str) -> str:
     return f"queue {name} above it does not exist; create it, or change spec.parent" if name else ""
 
 
-def _note(queue: Queue, aim: _Aim) -> list[Step]:
+def _note(queue: Queue, aim: _TargetState) -> list[Step]:
     """Whether it is closed by a queue above it, in its annotation; and its parent, where it names none."""
     meta = queue.metadata
     patch: dict[str, Any] = {
@@ -148,7 +148,7 @@ def _note(queue: Queue, aim: _Aim) -> list[Step]:
     return [UpdateObject(QUEUE, "", meta.name, patch)]
 
 
-def _status(seen: ObservedQueue, aim: _Aim) -> tuple[list[Step], float]:
+def _status(seen: ObservedQueue, aim: _TargetState) -> tuple[list[Step], float]:
     """The write of the status, if any, and the seconds for which a change of counts alone must wait."""
     stored = own_status(seen.queue)
     wanted: Raw = {"state": aim.state} | ({"message": aim.message} if aim.message else {})
@@ -164,7 +164,9 @@ def _status(seen: ObservedQueue, aim: _Aim) -> tuple[list[Step], float]:
     return [PatchStatus(wanted)], 0.0
 
 
-def _transition(seen: ObservedQueue, aim: _Aim, order: QueueOrder | None) -> list[RecordEvent]:
+def _transition(
+    seen: ObservedQueue, aim: _TargetState, order: QueueOrder | None
+) -> list[RecordEvent]:
     """The events of a change of state."""
     before, after = seen.queue.status.state, aim.state
     if before == after or (before, after) == ("", "Open"):
@@ -188,7 +190,7 @@ def _transition(seen: ObservedQueue, aim: _Aim, order: QueueOrder | None) -> lis
     return [RecordEvent("Normal", CLOSE, message)]
 
 
-def _answer(seen: ObservedQueue, aim: _Aim, order: QueueOrder | None) -> list[RecordEvent]:
+def _answer(seen: ObservedQueue, aim: _TargetState, order: QueueOrder | None) -> list[RecordEvent]:
     """The events of a Command, unless the change of state has one."""
     if order is None:
         return []

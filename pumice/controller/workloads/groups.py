@@ -20,9 +20,9 @@ from pumice.api.requests import quota_usage
 from pumice.controller.owners import controller_reference
 from pumice.controller.plan import RecordEvent
 from pumice.controller.podgroups import note_of_copies
-from pumice.controller.workloads.owners import OWNER_KINDS, Unit, Workload
+from pumice.controller.workloads.owners import OWNER_KINDS, GroupedPods, Workload
 
-__all__ = ["Wanted", "wanted"]
+__all__ = ["WantedGroup", "wanted"]
 
 _INHERITED = "volcano.sh/"
 _ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
@@ -33,7 +33,7 @@ _LARGEST = 2**31 - 1
 
 
 @dataclass(slots=True)
-class Wanted:
+class WantedGroup:
     """A PodGroup, and what its owner's user should know of it.
 
     Attributes:
@@ -45,7 +45,7 @@ class Wanted:
     events: list[RecordEvent] = field(default_factory=list)
 
 
-def wanted(unit: Unit, pod: Pod, owner: Workload | None, *, inherit: bool) -> Wanted:
+def wanted(unit: GroupedPods, pod: Pod, owner: Workload | None, *, inherit: bool) -> WantedGroup:
     """The PodGroup of a unit.
 
     Args:
@@ -83,11 +83,11 @@ def wanted(unit: Unit, pod: Pod, owner: Workload | None, *, inherit: bool) -> Wa
         "spec": spec,
         "status": {"phase": "Pending"},
     }
-    return Wanted(group, events)
+    return WantedGroup(group, events)
 
 
 def _minimum(
-    unit: Unit,
+    unit: GroupedPods,
     pod: Pod,
     owner: Workload | None,
     stated: Mapping[str, str],

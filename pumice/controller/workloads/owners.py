@@ -15,7 +15,7 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, ObjectMeta, controller_of
 from pumice.api.pods import Pod
 
-__all__ = ["GROUP_PREFIX", "OWNER_KINDS", "Unit", "Workload", "group_named_by", "unit_of"]
+__all__ = ["GROUP_PREFIX", "OWNER_KINDS", "GroupedPods", "Workload", "group_named_by", "unit_of"]
 
 OWNER_KINDS: tuple[Kind, ...] = (
     kinds.REPLICA_SET,
@@ -87,7 +87,7 @@ class Workload(ApiStruct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class GroupedPods:
     """Pods that have one PodGroup.
 
     Attributes:
@@ -118,7 +118,7 @@ class Unit:
         return {"metadata": {"name": self.name, "namespace": self.namespace, "uid": self.uid}}
 
 
-def unit_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> Unit:
+def unit_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> GroupedPods:
     """The unit that an object belongs to: that of its controlling owner, or itself.
 
     Args:
@@ -127,12 +127,12 @@ def unit_of(meta: ObjectMeta, kind: Kind = kinds.POD) -> Unit:
     """
     owner = controller_of(meta)
     if owner is None:
-        return Unit(kind, meta.name, meta.namespace, meta.uid)
+        return GroupedPods(kind, meta.name, meta.namespace, meta.uid)
     known = _BY_NAME.get((owner.api_version, owner.kind))
     if known is None:
         group, _, version = owner.api_version.rpartition("/")
         known = Kind(group, version, owner.kind, f"{owner.kind.lower()}s")
-    return Unit(known, owner.name, meta.namespace, owner.uid)
+    return GroupedPods(known, owner.name, meta.namespace, owner.uid)
 
 
 def group_named_by(pod: Pod) -> str:

@@ -26,15 +26,15 @@ from pumice.controller.plan import (
 )
 from pumice.controller.podgroups import update
 from pumice.controller.workloads.groups import wanted
-from pumice.controller.workloads.owners import GROUP_PREFIX, Unit, Workload, group_named_by
+from pumice.controller.workloads.owners import GROUP_PREFIX, GroupedPods, Workload, group_named_by
 
-__all__ = ["Picture", "plan_group"]
+__all__ = ["ObservedGroup", "plan_group"]
 
 _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ObservedGroup:
     """What there is of a unit.
 
     Attributes:
@@ -44,14 +44,14 @@ class Picture:
         group: Its PodGroup, if there is one.
     """
 
-    unit: Unit
+    unit: GroupedPods
     pods: Sequence[Pod]
     owner: Workload | None = None
     group: Raw | None = None
 
 
 def plan_group(
-    picture: Picture,
+    picture: ObservedGroup,
     exists: Callable[[str], bool],
     *,
     inherit: bool = True,
@@ -94,7 +94,7 @@ def plan_group(
     return Plan.of(target.events, head, joining)
 
 
-def _is_member(pod: Pod, unit: Unit, exists: Callable[[str], bool]) -> bool:
+def _is_member(pod: Pod, unit: GroupedPods, exists: Callable[[str], bool]) -> bool:
     """True if a pod that has not ended is in the group of its unit, or should be."""
     if pod.status.phase in _ENDED or pod.metadata.deletion_timestamp is not None:
         return False
@@ -104,7 +104,7 @@ def _is_member(pod: Pod, unit: Unit, exists: Callable[[str], bool]) -> bool:
     return named.startswith(GROUP_PREFIX) and not exists(named)
 
 
-def _scaled_to_nothing(picture: Picture) -> Plan:
+def _scaled_to_nothing(picture: ObservedGroup) -> Plan:
     """Remove the group of an owner that wants no pods, once it has none."""
     unit, group = picture.unit, picture.group
     if picture.pods or group is None:
@@ -114,12 +114,12 @@ def _scaled_to_nothing(picture: Picture) -> Plan:
     return Plan.of([DeleteObject(POD_GROUP, unit.namespace, unit.group_name, group["metadata"]["uid"])])  # fmt: skip
 
 
-def _belongs(unit: Unit, group: Raw) -> bool:
+def _belongs(unit: GroupedPods, group: Raw) -> bool:
     """True if a group of the unit's name is the unit's; one without a controller becomes so."""
     return controls_raw(_meta(unit), group) or described(group) == "no controller"
 
 
-def _patch(unit: Unit, stored: Raw, target: Raw) -> Raw:
+def _patch(unit: GroupedPods, stored: Raw, target: Raw) -> Raw:
     """The merge patch of what is ours of a group; what the scheduler and others have written stays."""
     patch = update(stored, target)
     changed: Raw = {}
@@ -135,7 +135,7 @@ def _patch(unit: Unit, stored: Raw, target: Raw) -> Raw:
     return patch | {"metadata": patch.get("metadata", {}) | changed | guard}
 
 
-def _join(unit: Unit, pod: Pod) -> UpdateObject:
+def _join(unit: GroupedPods, pod: Pod) -> UpdateObject:
     meta = pod.metadata
     patch = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: unit.group_name}}}
     return UpdateObject(POD, meta.namespace, meta.name, patch)
@@ -146,5 +146,5 @@ def _age(pod: Pod) -> tuple[str, str]:
     return pod.metadata.creation_timestamp or "", pod.metadata.name
 
 
-def _meta(unit: Unit) -> ObjectMeta:
+def _meta(unit: GroupedPods) -> ObjectMeta:
     return ObjectMeta(name=unit.name, namespace=unit.namespace, uid=unit.uid)

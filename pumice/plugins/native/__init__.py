@@ -6,20 +6,20 @@ and `wiring` does to it what the controller does to its own.
 """
 
 from pumice.plugins.native.owners import OWNERS, Owner, OwnerKey
-from pumice.plugins.native.places import Place, place
+from pumice.plugins.native.places import NativePlace, place
 from pumice.plugins.native.request import RequestError
-from pumice.plugins.native.units import Unit
+from pumice.plugins.native.units import WiredPods
 from pumice.plugins.native.wiring import NativeWirings, Wired, is_wired
 
 __all__ = [
     "OWNERS",
+    "NativePlace",
     "NativeWirings",
     "Owner",
     "OwnerKey",
-    "Place",
     "RequestError",
-    "Unit",
     "Wired",
+    "WiredPods",
     "is_wired",
     "place",
 ]

@@ -14,7 +14,7 @@ __all__ = [
     "REPLICATED_JOB",
     "SET_NAME",
     "WORKER_INDEX",
-    "Place",
+    "NativePlace",
     "number_in",
     "place",
 ]
@@ -32,7 +32,7 @@ _MOST_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NativePlace:
     """A pod's place.
 
     Attributes:
@@ -54,14 +54,14 @@ class Place:
     index: int | None = None
 
 
-def place(pod: dict[str, Any]) -> Place | None:
+def place(pod: dict[str, Any]) -> NativePlace | None:
     """Where a pod stands; None for one that none of these controllers has made."""
     metadata = _object(pod.get("metadata"))
     labels = _object(metadata.get("labels"))
     if name := _text(labels.get(SET_NAME)):
         unit = number_in(labels.get(GROUP_INDEX))
         index = number_in(labels.get(WORKER_INDEX)) if unit is not None else None
-        return Place(kinds.LEADER_WORKER_SET, name, unit=unit or 0, index=index)
+        return NativePlace(kinds.LEADER_WORKER_SET, name, unit=unit or 0, index=index)
     owner = _controller(metadata)
     of_job = (owner.get("apiVersion"), owner.get("kind")) == (
         kinds.INDEXED_JOB.api_version,
@@ -70,7 +70,7 @@ def place(pod: dict[str, Any]) -> Place | None:
     index = _completion_index(metadata, labels)
     if name := _text(labels.get(JOB_SET_NAME)):
         job = number_in(labels.get(_JOB_INDEX))
-        return Place(
+        return NativePlace(
             kinds.JOB_SET,
             name,
             _text(labels.get(_JOB_SET_UID)),
@@ -80,7 +80,9 @@ def place(pod: dict[str, Any]) -> Place | None:
         )
     if not of_job:
         return None
-    return Place(kinds.INDEXED_JOB, _text(owner.get("name")), _text(owner.get("uid")), index=index)
+    return NativePlace(
+        kinds.INDEXED_JOB, _text(owner.get("name")), _text(owner.get("uid")), index=index
+    )
 
 
 def _completion_index(metadata: dict[str, Any], labels: dict[str, Any]) -> int | None:

@@ -24,11 +24,11 @@ from pumice.plugins.native.owners import (
     Template,
     annotation,
 )
-from pumice.plugins.native.places import Place
+from pumice.plugins.native.places import NativePlace
 from pumice.plugins.native.request import Plugins, RequestError, read_plugins, read_tasks
 from pumice.plugins.registry import Registry, dependencies
 
-__all__ = ["LEADS", "MAX_GROUPS", "Unit", "kind_of", "unit_at", "unit_count"]
+__all__ = ["LEADS", "MAX_GROUPS", "WiredPods", "kind_of", "unit_at", "unit_count"]
 
 LEADS = {
     "pytorch": "master",
@@ -47,7 +47,7 @@ _WORKERS = "worker"
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _NumberedPods:
     """Pods that are numbered through.
 
     Attributes:
@@ -68,7 +68,7 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class WiredPods:
     """Pods that are wired as one Job.
 
     Attributes:
@@ -81,7 +81,7 @@ class Unit:
     groups: dict[str, tuple[ForeignTask, ...]]
     doubts: tuple[str, ...] = ()
 
-    def find(self, place: Place) -> tuple[ForeignTask, int] | None:
+    def find(self, place: NativePlace) -> tuple[ForeignTask, int] | None:
         """The task that a pod belongs to and its index in it; None when the unit does not have it."""
         tasks = self.groups.get(place.group, ())
         if not tasks or place.index is None:
@@ -129,7 +129,7 @@ def unit_count(owner: Owner, max_pods: int = DEFAULT_MAX_PODS) -> int:
     return owner.groups
 
 
-def unit_at(owner: Owner, index: int, registry: Registry) -> Unit:
+def unit_at(owner: Owner, index: int, registry: Registry) -> WiredPods:
     """One of the units of an owner, by its number from 0 below `unit_count`.
 
     Raises:
@@ -142,11 +142,11 @@ def unit_at(owner: Owner, index: int, registry: Registry) -> Unit:
     return _of_group(owner, index, registry)
 
 
-def _of_indexed_job(owner: IndexedJob, registry: Registry) -> Unit:
+def _of_indexed_job(owner: IndexedJob, registry: Registry) -> WiredPods:
     name, spec = owner.metadata.name, owner.spec
     if not spec.indexed:
         raise _no_index(f"Job {name}", "spec.completionMode")
-    group = _Group(
+    group = _NumberedPods(
         "",
         spec.size,
         Hostnames(name),
@@ -166,7 +166,7 @@ def _of_indexed_job(owner: IndexedJob, registry: Registry) -> Unit:
     return _unit(job, [group], registry, doubts)
 
 
-def _of_job_set(owner: JobSet, registry: Registry) -> Unit:
+def _of_job_set(owner: JobSet, registry: Registry) -> WiredPods:
     name, network = owner.metadata.name, owner.spec.network
     resolves = network is None or network.enable_dns_hostnames is not False
     subdomain = network.subdomain if resolves and network is not None else ""
@@ -177,7 +177,7 @@ def _of_job_set(owner: JobSet, registry: Registry) -> Unit:
         if spec.template is not None and spec.completion_mode and not spec.indexed:
             raise _no_index(f"replicated job {each.name}", "its spec.completionMode")
         groups.append(
-            _Group(
+            _NumberedPods(
                 each.name,
                 each.size,
                 Hostnames(f"{name}-{each.name}", per_job=each.per_job),
@@ -199,12 +199,12 @@ def _of_job_set(owner: JobSet, registry: Registry) -> Unit:
     return _unit(job, groups, registry, doubts)
 
 
-def _of_group(owner: LeaderWorkerSet, index: int, registry: Registry) -> Unit:
+def _of_group(owner: LeaderWorkerSet, index: int, registry: Registry) -> WiredPods:
     name, templates = owner.metadata.name, owner.spec.leader_worker_template
     config = owner.spec.network_config
     own_domain = config is not None and config.subdomain_policy == "UniquePerReplica"
     stem = f"{name}-{index}"
-    group = _Group(
+    group = _NumberedPods(
         "",
         owner.size,
         Hostnames(stem, leader=True),
@@ -244,12 +244,12 @@ def _metadata(owner: Owner, name: str) -> ObjectMeta:
 
 def _unit(
     job: ForeignJob,
-    groups: Sequence[_Group],
+    groups: Sequence[_NumberedPods],
     registry: Registry,
     doubts: Sequence[str],
     *,
     lead: str = "",
-) -> Unit:
+) -> WiredPods:
     plugins = _plugins(groups, registry)
     divided = {}
     places_of: dict[str, str] = {}
@@ -272,10 +272,10 @@ def _unit(
         subdomain=job.subdomain,
         has_service=job.has_service,
     )
-    return Unit(whole, divided, tuple(doubts))
+    return WiredPods(whole, divided, tuple(doubts))
 
 
-def _plugins(groups: Sequence[_Group], registry: Registry) -> Plugins:
+def _plugins(groups: Sequence[_NumberedPods], registry: Registry) -> Plugins:
     """The plugins of all templates, the first to name one saying its arguments, and what these require."""
     plugins: Plugins = {}
     for group in groups:
@@ -286,7 +286,7 @@ def _plugins(groups: Sequence[_Group], registry: Registry) -> Plugins:
 
 
 def _parts(
-    group: _Group, plugins: Plugins, registry: Registry, *, alone: bool, lead: str
+    group: _NumberedPods, plugins: Plugins, registry: Registry, *, alone: bool, lead: str
 ) -> list[tuple[str, int]]:
     """Tasks of a group, each with its number of pods."""
     for template in group.templates:
@@ -311,7 +311,7 @@ def _leading(plugins: Plugins, registry: Registry) -> tuple[str, str] | None:
     return None
 
 
-def _tasks(group: _Group, parts: Sequence[tuple[str, int]]) -> tuple[ForeignTask, ...]:
+def _tasks(group: _NumberedPods, parts: Sequence[tuple[str, int]]) -> tuple[ForeignTask, ...]:
     tasks = []
     first = 0
     for name, size in parts:

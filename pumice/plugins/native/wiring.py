@@ -10,9 +10,9 @@ from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.plugins.errors import PluginError
 from pumice.plugins.findings import problems
 from pumice.plugins.native.owners import Owner
-from pumice.plugins.native.places import Place
+from pumice.plugins.native.places import NativePlace
 from pumice.plugins.native.request import RequestError
-from pumice.plugins.native.units import Unit, kind_of, unit_at, unit_count
+from pumice.plugins.native.units import WiredPods, kind_of, unit_at, unit_count
 from pumice.plugins.registry import Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.wiring import Wiring
@@ -34,7 +34,7 @@ class Wired:
         doubts: What is doubtful about them.
     """
 
-    unit: Unit
+    unit: WiredPods
     wiring: Wiring
     errors: tuple[str, ...]
     doubts: tuple[str, ...]
@@ -94,7 +94,7 @@ class NativeWirings:
             self._known.move_to_end(key)
         return found
 
-    def find(self, owner: Owner, place: Place) -> Wired | None:
+    def find(self, owner: Owner, place: NativePlace) -> Wired | None:
         """The unit that a pod belongs to; None when the owner does not have it, or not any more.
 
         Raises:
@@ -107,7 +107,7 @@ class NativeWirings:
         found = self._at(owner, place.unit)
         return found if found.unit.find(place) is not None else None
 
-    def pod(self, wired: Wired, place: Place, pod: dict[str, Any]) -> dict[str, Any]:
+    def pod(self, wired: Wired, place: NativePlace, pod: dict[str, Any]) -> dict[str, Any]:
         """Wire a pod that `find` has found the unit of; one that is wired stays as it is.
 
         Raises:
@@ -119,7 +119,7 @@ class NativeWirings:
         task, index = found
         return wired.wiring.pod(task, index, pod)
 
-    def _wired(self, unit: Unit) -> Wired:
+    def _wired(self, unit: WiredPods) -> Wired:
         try:
             wiring = Wiring(unit.job, self._registry, settings=self._settings)
             idle = _idle(wiring)
@@ -141,7 +141,7 @@ def is_wired(pod: dict[str, Any]) -> bool:
     return isinstance(annotations, dict) and keys.WIRED in annotations
 
 
-def _marked(unit: Unit) -> list[str]:
+def _marked(unit: WiredPods) -> list[str]:
     """Templates whose pods look as if they were wired already."""
     tasks = [task for each in unit.groups.values() for task in each]
     marked = [task.name for task in tasks if is_wired(task.template or {})]

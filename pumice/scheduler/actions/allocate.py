@@ -14,15 +14,15 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import hold_back
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.line import Line
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.room import Shortage
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import READY, Status, Task
-from pumice.scheduler.outcomes import Outcome
+from pumice.scheduler.model.tasks import READY, SchedulingStatus, TaskInfo
+from pumice.scheduler.outcomes import JobOutcome
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
@@ -34,7 +34,7 @@ __all__ = ["SPEC", "admitted", "goes_on", "run"]
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turns until no queue has pods left to try."""
     queues = session.queue_line()
-    jobs: dict[str, Line[Job]] = {}
+    jobs: dict[str, Line[JobInfo]] = {}
     tasks: dict[str, _Tasks] = {}
     for job in session.view.waiting:
         with session.turn(job):
@@ -76,9 +76,9 @@ def run(session: Session, _arguments: Arguments) -> None:
         queues.push(queue)
 
 
-def admitted(session: Session, job: Job) -> Queue | None:
+def admitted(session: Session, job: JobInfo) -> Queue | None:
     """The queue of a job that may be tried; otherwise None, after noting why not."""
-    if job.group is None or not job.counts[Status.PENDING]:
+    if job.group is None or not job.counts[SchedulingStatus.PENDING]:
         return None
     if session.is_pending(job) and "enqueue" in session.view.actions:
         return None
@@ -94,22 +94,22 @@ def admitted(session: Session, job: Job) -> Queue | None:
     return queue
 
 
-def _has_candidates(session: Session, job: Job) -> bool:
+def _has_candidates(session: Session, job: JobInfo) -> bool:
     return next(_candidates(session, job), None) is not None
 
 
-def _candidates(session: Session, job: Job) -> Iterator[Task]:
+def _candidates(session: Session, job: JobInfo) -> Iterator[TaskInfo]:
     backfills = session.view.backfills
     for task in job.tasks.values():
         if (
-            task.status is Status.PENDING
+            task.status is SchedulingStatus.PENDING
             and not task.gates
             and not (backfills and task.shape.is_empty)
         ):
             yield task
 
 
-def _is_not_worth_it(session: Session, queue: Queue, job: Job) -> bool:
+def _is_not_worth_it(session: Session, queue: Queue, job: JobInfo) -> bool:
     """Whether nodes or the queue of a job are known to have too little for it.
 
     A job of a queue that takes its gangs in order is tried all the same: if it does not fit, those behind it wait.
@@ -119,7 +119,7 @@ def _is_not_worth_it(session: Session, queue: Queue, job: Job) -> bool:
     return session.is_hopeless(job) or _is_known_to_exceed(session, queue, job)
 
 
-def _is_known_to_exceed(session: Session, queue: Queue, job: Job) -> bool:
+def _is_known_to_exceed(session: Session, queue: Queue, job: JobInfo) -> bool:
     """Whether a job that its queue refused before still needs more than the queue has room for.
 
     It is tried all the same when the numbers in its reason may be written again.
@@ -134,7 +134,7 @@ def _is_known_to_exceed(session: Session, queue: Queue, job: Job) -> bool:
     return True
 
 
-def _refuse_all(session: Session, queue: Queue, line: Line[Job]) -> None:
+def _refuse_all(session: Session, queue: Queue, line: Line[JobInfo]) -> None:
     name = queue.metadata.name
     generic = Reason(
         "QueueOverused", f"queue {name} uses all that it may", {"queue": name}, (name,)
@@ -162,9 +162,9 @@ class _Tasks:
     def __init__(
         self,
         session: Session,
-        job: Job,
-        tasks: Iterable[Task],
-        first: Callable[[Task], float] | None = None,
+        job: JobInfo,
+        tasks: Iterable[TaskInfo],
+        first: Callable[[TaskInfo], float] | None = None,
     ) -> None:
         """Put pods in the order of plugins, or by a key of their own before that."""
         self._job = job
@@ -172,14 +172,14 @@ class _Tasks:
         self._key = own if first is None else lambda task: (first(task), *own(task))
         self._is_moving = session.extensions.moving_task_order and first is None
         self._tasks = sorted(tasks, key=self._key, reverse=True)
-        self._deferred: list[Task] = []
+        self._deferred: list[TaskInfo] = []
         self._is_last_round = False
         self._placed = False
 
     def __len__(self) -> int:
         return len(self._tasks) + len(self._deferred)
 
-    def pop(self) -> Task:
+    def pop(self) -> TaskInfo:
         if not self._tasks:
             self._tasks = self._deferred[::-1]
             self._deferred = []
@@ -189,7 +189,7 @@ class _Tasks:
             self._tasks.sort(key=self._key, reverse=True)
         return self._tasks.pop()
 
-    def defer(self, task: Task) -> bool:
+    def defer(self, task: TaskInfo) -> bool:
         """Have a pod that found no node tried again after the others; False if they have not changed anything."""
         rules = task.shape.peers
         if rules is None or not rules.may_gain or self._is_last_round:
@@ -197,7 +197,7 @@ class _Tasks:
         self._deferred.append(task)
         return True
 
-    def group(self, task: Task) -> int:
+    def group(self, task: TaskInfo) -> int:
         """Pods, this one included, that the job still needs and that want to be near to the same pods as this one."""
         alike = 1
         for other in (*self._tasks, *self._deferred):
@@ -215,7 +215,7 @@ class _Tasks:
         self._is_last_round = False
 
 
-def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
+def _turn(session: Session, queue: Queue, job: JobInfo, tasks: _Tasks) -> bool:
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
@@ -239,7 +239,7 @@ def _turn(session: Session, queue: Queue, job: Job, tasks: _Tasks) -> bool:
 
 
 def _fits_largest_first(
-    session: Session, queue: Queue, job: Job, statement: Statement, outcome: Outcome
+    session: Session, queue: Queue, job: JobInfo, statement: Statement, outcome: JobOutcome
 ) -> bool:
     """Place a gang that has just failed with its largest pods first, which leaves less room that is too small for them.
 
@@ -256,7 +256,7 @@ def _fits_largest_first(
         return False
     share = DominantShare(session.view.total())
     largest = _Tasks(session, job, tasks, lambda task: -share.of(task.shape.vector))
-    again = Outcome()
+    again = JobOutcome()
     if not _fill(session, queue, job, largest, statement, again):
         statement.discard()
         return False
@@ -266,7 +266,12 @@ def _fits_largest_first(
 
 
 def _fill(
-    session: Session, queue: Queue, job: Job, tasks: _Tasks, statement: Statement, outcome: Outcome
+    session: Session,
+    queue: Queue,
+    job: JobInfo,
+    tasks: _Tasks,
+    statement: Statement,
+    outcome: JobOutcome,
 ) -> bool:
     """Place or promise pods until the job is ready or cannot become so; whether it is ready."""
     failed_roles: set[str] = set()
@@ -301,7 +306,7 @@ def _fill(
     return session.is_ready(job)
 
 
-def _open_gates(session: Session, queue: Queue, job: Job) -> None:
+def _open_gates(session: Session, queue: Queue, job: JobInfo) -> None:
     """Have the gates of a job's pods taken away if they lack nothing but nodes: their queue has room for all of them."""
     outcome = session.outcome(job)
     if not session.state.opens_gates or outcome.failed is None or outcome.refused is not None:
@@ -313,7 +318,7 @@ def _open_gates(session: Session, queue: Queue, job: Job) -> None:
         session.opened.update(task.key for task in held)
 
 
-def _shortage(session: Session, job: Job, failed: PodShape) -> Shortage:
+def _shortage(session: Session, job: JobInfo, failed: PodShape) -> Shortage:
     """What the nodes lacked for a gang that was tried and undone."""
     counts = Counter(task.shape for task in _candidates(session, job))
     backfilled = job.pending_empty if "backfill" in session.view.actions else 0
@@ -325,8 +330,8 @@ def _place(
     session: Session,
     queue: Queue,
     statement: Statement,
-    task: Task,
-    group: Callable[[Task], int],
+    task: TaskInfo,
+    group: Callable[[TaskInfo], int],
 ) -> bool:
     board = session.board(task, queue.metadata.name)
     nodes = session.state.nodes.order
@@ -349,7 +354,7 @@ def _place(
     return False
 
 
-def goes_on(job: Job, failed_roles: set[str]) -> bool:
+def goes_on(job: JobInfo, failed_roles: set[str]) -> bool:
     """Whether a job can still become ready after pods of these roles found no node.
 
     Volcano's `NeedContinueAllocating`.
@@ -358,7 +363,9 @@ def goes_on(job: Job, failed_roles: set[str]) -> bool:
         return False
     if job.min_member < job.min_task_total:
         hopeful = sum(
-            counts[Status.PENDING] for role, counts in job.roles.items() if role not in failed_roles
+            counts[SchedulingStatus.PENDING]
+            for role, counts in job.roles.items()
+            if role not in failed_roles
         )
         return job.ready + hopeful >= job.min_member
     return all(job.role_count(role, READY) >= job.min_task.get(role, 0) for role in failed_roles)
@@ -369,7 +376,7 @@ SPEC = ActionSpec(
     summary="Places the pods of gangs, whole gangs or nothing.",
     run=run,
     arguments=(
-        Argument(
+        SchedulerArgument(
             "predicateErrorCacheEnable",
             True,
             "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",

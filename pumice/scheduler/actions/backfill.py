@@ -5,11 +5,11 @@ places. Here a gang that is not ready without those that found none gets none of
 """
 
 from pumice.scheduler.actions.allocate import admitted
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.board import NOWHERE
 from pumice.scheduler.line import Line
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.statement import Statement
@@ -21,7 +21,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     """Place what asks for nothing, in the order of queues, gangs and pods."""
     session.view.backfills = False
     queues = session.queue_line()
-    lines: dict[str, Line[Job]] = {}
+    lines: dict[str, Line[JobInfo]] = {}
     for job in session.view.waiting:
         if not job.pending_empty:
             continue
@@ -38,15 +38,15 @@ def run(session: Session, _arguments: Arguments) -> None:
                 _turn(session, job)
 
 
-def _candidates(job: Job) -> list[Task]:
+def _candidates(job: JobInfo) -> list[TaskInfo]:
     return [
         task
         for task in job.tasks.values()
-        if task.is_best_effort and task.status is Status.PENDING and not task.gates
+        if task.is_best_effort and task.status is SchedulingStatus.PENDING and not task.gates
     ]
 
 
-def _turn(session: Session, job: Job) -> None:
+def _turn(session: Session, job: JobInfo) -> None:
     statement = session.statement()
     for task in sorted(_candidates(job), key=session.task_key):
         session.decided += 1
@@ -59,7 +59,7 @@ def _turn(session: Session, job: Job) -> None:
         statement.discard()
 
 
-def _place(session: Session, job: Job, statement: Statement, task: Task) -> None:
+def _place(session: Session, job: JobInfo, statement: Statement, task: TaskInfo) -> None:
     outcome = session.outcome(job)
     impossible = session.why_impossible(task.shape)
     if impossible is not None:
@@ -79,7 +79,7 @@ SPEC = ActionSpec(
     summary="Places the pods that ask for nothing but a slot on a node.",
     run=run,
     arguments=(
-        Argument(
+        SchedulerArgument(
             "predicateErrorCacheEnable",
             True,
             "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",

@@ -8,7 +8,7 @@ and those that were and are not ready. A target of an earlier process goes on, w
 from pumice.api.meta import parse_time
 from pumice.scheduler.actions.reserve import may_be_target
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.reservation import Reservation, restored, timed_out
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
@@ -45,7 +45,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     session.reserve(found.not_after(session.now))
 
 
-def _choose(session: Session, jobs: list[Job]) -> Job | None:
+def _choose(session: Session, jobs: list[JobInfo]) -> JobInfo | None:
     """The job that the plugin chooses among those that the cluster could hold."""
     choose = session.extensions.target_job[0].call
     left = list(jobs)
@@ -57,14 +57,14 @@ def _choose(session: Session, jobs: list[Job]) -> Job | None:
     return None
 
 
-def _waits(session: Session, job: Job) -> bool:
+def _waits(session: Session, job: JobInfo) -> bool:
     waits = False
     with session.turn(job):
         waits = may_be_target(session, job)
     return waits  # noqa: RET504 - `turn` ends with an exception of a plugin
 
 
-def _fits(session: Session, job: Job) -> bool:
+def _fits(session: Session, job: JobInfo) -> bool:
     fits = False
     with session.turn(job):
         fits = session.could_hold(job)

@@ -5,9 +5,9 @@ unless the queue says `dequeueStrategy: fifo`.
 """
 
 from pumice.scheduler.actions.fifo import hold_back
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.line import Line
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -17,7 +17,7 @@ __all__ = ["SPEC", "run"]
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in what the plugins agree to."""
     queues = session.queue_line()
-    lines: dict[str, Line[Job]] = {}
+    lines: dict[str, Line[JobInfo]] = {}
     for job in session.view.waiting:
         if job.group is None or not session.is_pending(job):
             continue
@@ -59,7 +59,7 @@ SPEC = ActionSpec(
     summary="Lets waiting gangs into their queue when the plugins agree.",
     run=run,
     arguments=(
-        Argument(
+        SchedulerArgument(
             "overcommit-factor",
             1.2,
             "How far the cluster may be overbooked; Volcano 1.1, since then the overcommit plugin's.",

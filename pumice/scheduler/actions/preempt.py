@@ -5,12 +5,12 @@ cannot have it all is undone. The pods wait as promised until the evicted ones h
 """
 
 from pumice.api.queues import Queue
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.eviction.rules import between_jobs, inside_job
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.turns import explain, finish, hungry_jobs, seek, waiting_tasks
 from pumice.scheduler.model.candidates import Preemptor
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -27,7 +27,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     while queues:
         queue = queues.pop()
         line = lines[queue.metadata.name]
-        tried: list[Job] = []
+        tried: list[JobInfo] = []
         while line:
             job = line.pop()
             tried.append(job)
@@ -43,7 +43,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                 _inside_job(session, search, queue, job)
 
 
-def _inside_job(session: Session, search: Search, queue: Queue, job: Job) -> None:
+def _inside_job(session: Session, search: Search, queue: Queue, job: JobInfo) -> None:
     rules = inside_job(session, job)
     for task in waiting_tasks(session, job):
         if not session.is_starving(job):
@@ -59,24 +59,26 @@ SPEC = ActionSpec(
     summary="Evicts pods for more important gangs of the same queue, and for more important pods of the same gang.",
     run=run,
     arguments=(
-        Argument(
+        SchedulerArgument(
             "predicateErrorCacheEnable",
             True,
             "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",
         ),
-        Argument(
+        SchedulerArgument(
             "enableTopologyAwarePreemption",
             False,
             "Volcano's search that compares nodes; nodes are always compared here.",
         ),
-        Argument("topologyAwarePreemptWorkerNum", 16, "Threads of that search.", is_absent=True),
-        Argument(
+        SchedulerArgument(
+            "topologyAwarePreemptWorkerNum", 16, "Threads of that search.", is_absent=True
+        ),
+        SchedulerArgument(
             "minCandidateNodesPercentage",
             10,
             "Nodes that it looks at; all nodes are looked at here.",
             is_absent=True,
         ),
-        Argument("minCandidateNodesAbsolute", 1, "The same.", is_absent=True),
-        Argument("maxCandidateNodesAbsolute", 100, "The same.", is_absent=True),
+        SchedulerArgument("minCandidateNodesAbsolute", 1, "The same.", is_absent=True),
+        SchedulerArgument("maxCandidateNodesAbsolute", 100, "The same.", is_absent=True),
     ),
 )

@@ -4,7 +4,7 @@ Which queue may reclaim and which pods may go is what plugins say; without a plu
 reclaimed. The queue must be able to take the pod once its victims are gone. What was evicted for a gang that cannot have all that it needs is undone.
 """
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.eviction.rules import between_queues
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.turns import explain, finish, hungry_jobs, seek
@@ -42,7 +42,7 @@ SPEC = ActionSpec(
     summary="Evicts pods of queues that have more than they deserve for queues that have less.",
     run=run,
     arguments=(
-        Argument(
+        SchedulerArgument(
             "predicateErrorCacheEnable",
             True,
             "Volcano's cache of refusals by role; pods of one shape always share their refusals here.",

@@ -3,8 +3,8 @@
 Pods that run on a reserved node stay there until they end. Other gangs get no new place on it.
 """
 
-from pumice.scheduler.arguments import Argument, Arguments
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.reservation import MAX_NODES, WAITING
 from pumice.scheduler.session import Session
 from pumice.scheduler.specs import ActionSpec
@@ -38,7 +38,7 @@ def run(session: Session, arguments: Arguments) -> None:
         session.release("Released")
 
 
-def _go_on(session: Session, job: Job, ends: float) -> None:
+def _go_on(session: Session, job: JobInfo, ends: float) -> None:
     reservation = session.state.reservation
     assert reservation is not None
     if session.now >= ends:
@@ -54,18 +54,18 @@ def _go_on(session: Session, job: Job, ends: float) -> None:
             return
 
 
-def _emptied(session: Session, job: Job) -> frozenset[str]:
+def _emptied(session: Session, job: JobInfo) -> frozenset[str]:
     """Nodes on which pods had to go for another gang; they can be reserved once its pods are there."""
     held = {key: task.nominated for key, task in session.state.nominees.items()}
     held |= {key: session.pipelined[key] for key in session.nominated}
     return frozenset(node for key, node in held.items() if session.state.tasks[key].job != job.key)
 
 
-def _has_waiting(job: Job) -> bool:
+def _has_waiting(job: JobInfo) -> bool:
     return any(job.counts[status] for status in WAITING)
 
 
-def may_be_target(session: Session, job: Job) -> bool:
+def may_be_target(session: Session, job: JobInfo) -> bool:
     """Whether nodes may be reserved for a gang: it waits as a whole, and nothing but room on nodes keeps it waiting."""
     queue = session.state.queues.get(job.queue)
     if job.group is None or job.key in session.state.quarantined:
@@ -89,6 +89,8 @@ SPEC = ActionSpec(
     summary="Reserves nodes for the chosen gang, one in each cycle, until it can run.",
     run=run,
     arguments=(
-        Argument(_TIMEOUT, 1800, "How long a gang may be the target without becoming ready."),
+        SchedulerArgument(
+            _TIMEOUT, 1800, "How long a gang may be the target without becoming ready."
+        ),
     ),
 )

@@ -4,7 +4,7 @@ from itertools import groupby
 
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.running import VICTIMS
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extension, VictimPoint
 from pumice.scheduler.results import Event
 from pumice.scheduler.session import Session
@@ -15,7 +15,7 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Evict what the first tier names that names any."""
-    victims: dict[str, Task] = {}
+    victims: dict[str, TaskInfo] = {}
     chosen_by: dict[str, str] = {}
     for _, tier in groupby(session.extensions.victim_tasks, key=lambda each: each.tier):
         for each in tier:
@@ -36,7 +36,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     session.commit(statement)
 
 
-def _chosen(session: Session, each: Extension[VictimPoint]) -> list[Task]:
+def _chosen(session: Session, each: Extension[VictimPoint]) -> list[TaskInfo]:
     """What a plugin names, unless it has named some a moment ago."""
     state, point = session.state, each.call
     before = state.chose_at.get(each.plugin)

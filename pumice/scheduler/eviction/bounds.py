@@ -14,7 +14,7 @@ from pumice.scheduler.board import Board
 from pumice.scheduler.eviction.rules import HALF, importance
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session import Session
 
 __all__ = ["NO_VICTIM", "Bounds", "Cost"]
@@ -45,8 +45,8 @@ class Bounds:
         """
         self._session = session
         self.board: Board = session.board(preemptor.task, preemptor.queue.metadata.name)
-        self._seen = len(session.ledger.log)
-        self._by_node: dict[int, list[Task]] = {}
+        self._seen = len(session.touched.log)
+        self._by_node: dict[int, list[TaskInfo]] = {}
         self._costs: dict[int, Cost] = {}
         self._raised: set[int] = set()
         columns = [(-column).tolist() for column in self.board.scores()]
@@ -109,7 +109,7 @@ class Bounds:
 
     # -- one by one --------------------------------------------------------------------------
 
-    def candidates(self, row: int) -> list[Task]:
+    def candidates(self, row: int) -> list[TaskInfo]:
         """Pods of a node that may still go, in no order."""
         return [task for task in self._by_node.get(row, ()) if task.row >= 0]
 
@@ -120,7 +120,7 @@ class Bounds:
         free = (allocatable - used + nodes.releasing[row] - nodes.pipelined[row]).tolist()
         return [need.amount - free[need.column] for need in self.board.pods.shape.needs]
 
-    def cost(self, row: int, victims: Iterable[Task], broken: int) -> Cost:
+    def cost(self, row: int, victims: Iterable[TaskInfo], broken: int) -> Cost:
         """What it costs to evict victims on a node."""
         jobs = self._session.state.jobs
         values = [importance(jobs[task.job], task) for task in victims]
@@ -161,7 +161,7 @@ class Bounds:
             self._refresh(row)
 
     def _sync(self) -> None:
-        log = self._session.ledger.log
+        log = self._session.touched.log
         if self._seen == len(log):
             return
         touched, self._seen = sorted(set(log[self._seen :])), len(log)

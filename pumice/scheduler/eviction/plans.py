@@ -13,18 +13,18 @@ import numpy as np
 from pumice.scheduler.eviction.bounds import Bounds, Cost
 from pumice.scheduler.eviction.rules import Rules, VictimOrder
 from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import Need
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 from pumice.scheduler.victims import allowed
 
-__all__ = ["Plan", "Planner", "fewest"]
+__all__ = ["EvictionPlan", "Planner", "fewest"]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvictionPlan:
     """A node and who goes there.
 
     Attributes:
@@ -36,7 +36,7 @@ class Plan:
 
     cost: Cost
     row: int
-    victims: tuple[Task, ...]
+    victims: tuple[TaskInfo, ...]
     broken: int
 
 
@@ -59,7 +59,7 @@ class Planner:
 
     def plans(
         self, preemptor: Preemptor, rows: Sequence[int], statement: Statement, *, tries: bool
-    ) -> Iterator[Plan]:
+    ) -> Iterator[EvictionPlan]:
         """Plans for those of the nodes on which the pod can fit."""
         bounds = self._bounds
         for row, candidates in self._allowed(preemptor, rows):
@@ -70,13 +70,13 @@ class Planner:
                 victims = fewest(candidates, bounds.missing(row), needs)
             if victims is not None:
                 broken = self._broken(victims)
-                yield Plan(bounds.cost(row, victims, broken), row, tuple(victims), broken)
+                yield EvictionPlan(bounds.cost(row, victims, broken), row, tuple(victims), broken)
 
     def _allowed(
         self, preemptor: Preemptor, rows: Sequence[int]
-    ) -> Iterator[tuple[int, list[Task]]]:
+    ) -> Iterator[tuple[int, list[TaskInfo]]]:
         """What plugins allow on each node, in order."""
-        tasks: list[Task] = []
+        tasks: list[TaskInfo] = []
         ends = []
         for row in rows:
             found = self._bounds.candidates(row)
@@ -91,7 +91,7 @@ class Planner:
             start = end
 
     def _masks(
-        self, preemptor: Preemptor, rows: Sequence[int], tasks: list[Task], ends: list[int]
+        self, preemptor: Preemptor, rows: Sequence[int], tasks: list[TaskInfo], ends: list[int]
     ) -> list[bool]:
         if not tasks:
             return []
@@ -109,13 +109,13 @@ class Planner:
         return found
 
     def _tried(
-        self, preemptor: Preemptor, row: int, candidates: Sequence[Task], statement: Statement
-    ) -> list[Task] | None:
+        self, preemptor: Preemptor, row: int, candidates: Sequence[TaskInfo], statement: Statement
+    ) -> list[TaskInfo] | None:
         """The same by evicting one after the other, and undoing it."""
         if not candidates and not self._bounds.board.fits_later()[row]:
             return None
         savepoint = statement.savepoint()
-        chosen: list[Task] = []
+        chosen: list[TaskInfo] = []
         if not self._fits(preemptor, row):
             for task in candidates:
                 statement.evict(task)
@@ -141,7 +141,7 @@ class Planner:
             return False
         return self._bounds.board.only(row, later=True) == row
 
-    def _broken(self, victims: Iterable[Task]) -> int:
+    def _broken(self, victims: Iterable[TaskInfo]) -> int:
         """Gangs that have their minimum and would not any more."""
         lost: dict[str, int] = {}
         for task in victims:
@@ -150,13 +150,13 @@ class Planner:
         return sum(_breaks(jobs[key], count) for key, count in lost.items())
 
 
-def _breaks(job: Job, lost: int) -> bool:
+def _breaks(job: JobInfo, lost: int) -> bool:
     return job.ready - lost < job.min_member <= job.ready
 
 
 def fewest(
-    candidates: Iterable[Task], missing: Sequence[int], needs: Sequence[Need]
-) -> list[Task] | None:
+    candidates: Iterable[TaskInfo], missing: Sequence[int], needs: Sequence[Need]
+) -> list[TaskInfo] | None:
     """Candidates that make up for what is missing, without those that are not needed; None if all do not.
 
     Args:
@@ -167,7 +167,7 @@ def fewest(
     lacks = list(missing)
     if max(lacks) <= 0:
         return []
-    chosen: list[tuple[Task, list[int]]] = []
+    chosen: list[tuple[TaskInfo, list[int]]] = []
     for task in candidates:
         vector = task.shape.vector
         gives = [int(vector[need.column]) for need in needs]

@@ -12,8 +12,8 @@ import numpy as np
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Preemptor, VictimCheck
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extension, SortKey
 from pumice.scheduler.session import Session
 
@@ -56,7 +56,7 @@ class Rules:
     inside: str = ""
     queue_key: Callable[[Queue], SortKey] | None = None
 
-    def accepts(self, other: Job) -> bool:
+    def accepts(self, other: JobInfo) -> bool:
         """Whether pods of a gang are candidates."""
         if self.inside:
             return other.key == self.inside
@@ -79,7 +79,7 @@ class Rules:
         return tuple([by(preemptor) for by in session.extensions.preemptor_classes])
 
 
-def between_jobs(session: Session, job: Job) -> Rules:
+def between_jobs(session: Session, job: JobInfo) -> Rules:
     """Pods of other gangs of the same queue."""
     own: Bools = np.zeros(len(session.view.shares.queues), dtype=np.bool_)
     own[job.row] = True
@@ -93,7 +93,7 @@ def between_jobs(session: Session, job: Job) -> Rules:
     )
 
 
-def inside_job(session: Session, job: Job) -> Rules:
+def inside_job(session: Session, job: JobInfo) -> Rules:
     """Other pods of the same gang."""
     return Rules(
         "inside",
@@ -119,7 +119,7 @@ def between_queues(session: Session, queue: Queue) -> Rules:
     )
 
 
-def importance(job: Job, task: Task) -> int:
+def importance(job: JobInfo, task: TaskInfo) -> int:
     """Priority of a victim: that of its gang, then its own, as one number."""
     own = min(max(task.priority, -HALF), HALF - 1)
     return (job.order_priority << 32) + own
@@ -141,20 +141,20 @@ class VictimOrder:
         self._jobs.clear()
         self._queues.clear()
 
-    def sort(self, tasks: list[Task]) -> None:
+    def sort(self, tasks: list[TaskInfo]) -> None:
         """Put the candidates of one node into order."""
         tasks.sort(key=self._key, reverse=True)
         if self._rules.queue_key is not None:
             tasks.sort(key=self._queue_key)
 
-    def _key(self, task: Task) -> SortKey:
+    def _key(self, task: TaskInfo) -> SortKey:
         key = self._jobs.get(task.job)
         if key is None:
             key = self._session.job_rank(self._session.state.jobs[task.job])
             self._jobs[task.job] = key
         return key, self._session.task_key(task), task.key
 
-    def _queue_key(self, task: Task) -> SortKey:
+    def _queue_key(self, task: TaskInfo) -> SortKey:
         name = self._session.state.jobs[task.job].queue
         key = self._queues.get(name)
         if key is None:

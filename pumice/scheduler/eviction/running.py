@@ -15,7 +15,7 @@ from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, 
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.running import RunningTable
 from pumice.scheduler.session import Session
-from pumice.scheduler.victims import Judgement, Spared, judge
+from pumice.scheduler.victims import EvictionFailure, VictimAnswers, judge
 
 __all__ = ["Survey", "survey"]
 
@@ -38,7 +38,7 @@ class Survey:
     rows: Ints
     is_open: Bools
     may: Bools
-    judgement: Judgement
+    judgement: VictimAnswers
     has_victims: bool
     nodes: Bools
 
@@ -58,11 +58,11 @@ class Survey:
         rows = self.rows[self.may]
         return rows[self._asked(rows, usable, rules)]
 
-    def spared(self, action: str, usable: Bools, rules: Rules) -> Spared:
+    def spared(self, action: str, usable: Bools, rules: Rules) -> EvictionFailure:
         """Count what speaks against evicting the pods that the action looked at; arguments as for `victims`."""
         asked = self._asked(self.rows, usable, rules)
         is_refused = asked[self.is_open] & ~self.judgement.may
-        return Spared(
+        return EvictionFailure(
             action=action,
             candidates=int(np.count_nonzero(asked)),
             allowed=int(np.count_nonzero(asked & self.may)),
@@ -125,7 +125,7 @@ def _looked_at(session: Session, preemptor: Preemptor, rules: Rules) -> Ints:
     return np.flatnonzero(mask)
 
 
-def _by_plugin(judgement: Judgement, refused: Bools) -> Mapping[str, int]:
+def _by_plugin(judgement: VictimAnswers, refused: Bools) -> Mapping[str, int]:
     """How many of the refused each plugin refuses; under an empty name where no plugin has an answer."""
     places = judgement.refused_by[refused]
     counts = {

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pumice.scheduler.eviction.bounds import Bounds
-from pumice.scheduler.eviction.plans import Plan, Planner
+from pumice.scheduler.eviction.plans import EvictionPlan, Planner
 from pumice.scheduler.eviction.rules import Rules, VictimOrder
 from pumice.scheduler.eviction.running import Survey, survey
 from pumice.scheduler.model.candidates import Preemptor
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
-from pumice.scheduler.victims import Spared
+from pumice.scheduler.victims import EvictionFailure
 
 __all__ = ["Search"]
 
@@ -32,7 +32,7 @@ class Search:
         self._tentative: list[Hashable] = []
         self._orders: list[VictimOrder] = []
         self._places: dict[Hashable, int] = {}
-        self._spared: dict[Hashable, Spared] = {}
+        self._spared: dict[Hashable, EvictionFailure] = {}
         self._surveys: dict[Hashable, Survey] = {}
         self._surveyed = 0
         self._gangs: dict[Hashable, str] = {}
@@ -56,7 +56,7 @@ class Search:
         self._forget_orders()
 
     @contextmanager
-    def turn(self, job: Job) -> Iterator[None]:
+    def turn(self, job: JobInfo) -> Iterator[None]:
         """The part of an action that concerns one gang; see `Session.turn`. What is held for it is free for it."""
         session = self._session
         with session.turn(job), session.nominations.lifted(job):
@@ -66,14 +66,16 @@ class Search:
             self._tentative.clear()
             self._orders.clear()
 
-    def place(self, preemptor: Preemptor, rules: Rules, statement: Statement) -> Plan | None:
+    def place(
+        self, preemptor: Preemptor, rules: Rules, statement: Statement
+    ) -> EvictionPlan | None:
         """Evict pods for a pod and promise it their place; None if that is not possible."""
         plan = self.find(preemptor, rules, statement)
         if plan is not None:
             self.apply(plan, preemptor, statement)
         return plan
 
-    def apply(self, plan: Plan, preemptor: Preemptor, statement: Statement) -> None:
+    def apply(self, plan: EvictionPlan, preemptor: Preemptor, statement: Statement) -> None:
         """Evict the pods of a plan, and promise their place to the one that asked."""
         for victim in plan.victims:
             statement.evict(victim)
@@ -121,7 +123,7 @@ class Search:
         return seen.reaches(usable, rules)
 
     def _survey(self, preemptor: Preemptor, rules: Rules) -> Survey:
-        moment = len(self._session.ledger.log)
+        moment = len(self._session.touched.log)
         if self._surveyed != moment:
             self._surveys.clear()
             self._surveyed = moment
@@ -131,12 +133,12 @@ class Search:
             found = self._surveys[key] = survey(self._session, preemptor, rules)
         return found
 
-    def find(self, preemptor: Preemptor, rules: Rules, statement: Statement) -> Plan | None:
+    def find(self, preemptor: Preemptor, rules: Rules, statement: Statement) -> EvictionPlan | None:
         """The best plan for a pod."""
         bounds, planner = self._class(preemptor, rules, statement)
         tries = planner.tries(preemptor)
-        examined: dict[int, Plan | None] = {}
-        best: Plan | None = None
+        examined: dict[int, EvictionPlan | None] = {}
+        best: EvictionPlan | None = None
         size = 1
         while True:
             rows: list[int] = []

@@ -12,12 +12,12 @@ from pumice.scheduler.eviction.rules import Rules
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.line import Line
 from pumice.scheduler.model.candidates import Preemptor
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Event
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
-from pumice.scheduler.victims import Spared
+from pumice.scheduler.victims import EvictionFailure
 
 __all__ = ["explain", "finish", "hungry_jobs", "seek", "waiting_tasks"]
 
@@ -26,8 +26,8 @@ INTERVAL = 1.0
 
 
 def hungry_jobs(
-    session: Session, search: Search, action: str, rules_for: Callable[[Job, Queue], Rules]
-) -> dict[str, Line[Job]]:
+    session: Session, search: Search, action: str, rules_for: Callable[[JobInfo, Queue], Rules]
+) -> dict[str, Line[JobInfo]]:
     """Gangs that are below what they need, by the open queue that they are in.
 
     Args:
@@ -36,10 +36,10 @@ def hungry_jobs(
         action: Name of the action.
         rules_for: What may be evicted for a gang; the same for gangs of a queue that hold nothing.
     """
-    lines: dict[str, Line[Job]] = {}
+    lines: dict[str, Line[JobInfo]] = {}
     rules: dict[str, Rules] = {}
     for job in _jobs(session, action):
-        if not job.counts[Status.PENDING]:
+        if not job.counts[SchedulingStatus.PENDING]:
             continue
         with session.turn(job):
             queue = session.state.queues.get(job.queue)
@@ -60,7 +60,7 @@ def hungry_jobs(
 
 
 def seek(
-    session: Session, search: Search, rules: Rules, queue: Queue, job: Job, *, reclaims: bool
+    session: Session, search: Search, rules: Rules, queue: Queue, job: JobInfo, *, reclaims: bool
 ) -> Statement:
     """Evict for one pod of a gang after the other, until it has what it needs or all pods were tried."""
     session.preemptions += 1
@@ -93,15 +93,15 @@ def _try(
     search: Search,
     rules: Rules,
     queue: Queue,
-    job: Job,
-    tasks: Sequence[Task],
+    job: JobInfo,
+    tasks: Sequence[TaskInfo],
     statement: Statement,
     *,
     reclaims: bool,
-) -> list[Task]:
+) -> list[TaskInfo]:
     """Evict for one pod after the other; those that found no place."""
     failed: set[Hashable] = set()
-    left: list[Task] = []
+    left: list[TaskInfo] = []
     for task in tasks:
         if not session.is_starving(job):
             break
@@ -117,11 +117,11 @@ def _try(
     return left
 
 
-def _needed(job: Job) -> int:
-    return job.min_member - job.ready - job.counts[Status.PIPELINED]
+def _needed(job: JobInfo) -> int:
+    return job.min_member - job.ready - job.counts[SchedulingStatus.PIPELINED]
 
 
-def _jobs(session: Session, action: str) -> list[Job]:
+def _jobs(session: Session, action: str) -> list[JobInfo]:
     state, now = session.state, session.now
     version, moment = state.sought.get(action, (-1, 0.0))
     if version == state.version:
@@ -133,19 +133,19 @@ def _jobs(session: Session, action: str) -> list[Job]:
     return [job for key, job in sorted(state.waiting.items()) if key not in state.quarantined]
 
 
-def waiting_tasks(session: Session, job: Job) -> list[Task]:
+def waiting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
     """Pods of a gang for which others may be evicted, in their order."""
     tasks = [task for task in _asking(job) if session.why_impossible(task.shape) is None]
     return sorted(tasks, key=session.task_key)
 
 
-def _asking(job: Job) -> Iterator[Task]:
+def _asking(job: JobInfo) -> Iterator[TaskInfo]:
     for task in job.tasks.values():
-        if task.status is Status.PENDING and not task.gates and not task.never_preempts:
+        if task.status is SchedulingStatus.PENDING and not task.gates and not task.never_preempts:
             yield task
 
 
-def _one_of_each(tasks: Iterable[Task]) -> Sequence[Task]:
+def _one_of_each(tasks: Iterable[TaskInfo]) -> Sequence[TaskInfo]:
     """One pod of each kind; for those of a kind, the same pods may be evicted."""
     kinds = {
         (task.shape.number, task.priority, task.role, task.is_preemptable): task for task in tasks
@@ -153,14 +153,14 @@ def _one_of_each(tasks: Iterable[Task]) -> Sequence[Task]:
     return tuple(kinds.values())
 
 
-def _kinds(job: Job) -> Sequence[Task]:
+def _kinds(job: JobInfo) -> Sequence[TaskInfo]:
     """One asking pod of each kind, kept until a pod of the gang changes."""
     if job.asking is None:
         job.asking = _one_of_each(_asking(job))
     return job.asking
 
 
-def _may_be_left_out(session: Session, queue: Queue, job: Job) -> bool:
+def _may_be_left_out(session: Session, queue: Queue, job: JobInfo) -> bool:
     """Whether nothing happens in an action to a gang for which no pod may go: nothing is told, and nothing waits behind it."""
     return (
         "allocate" in session.view.actions
@@ -171,7 +171,12 @@ def _may_be_left_out(session: Session, queue: Queue, job: Job) -> bool:
 
 
 def _may_help(
-    session: Session, search: Search, rules: Rules, queue: Queue, job: Job, asking: Sequence[Task]
+    session: Session,
+    search: Search,
+    rules: Rules,
+    queue: Queue,
+    job: JobInfo,
+    asking: Sequence[TaskInfo],
 ) -> bool:
     """Whether any pod may be evicted for a gang; if none may, what room there is belongs to `allocate`.
 
@@ -191,11 +196,11 @@ def _may_help(
     return False
 
 
-def explain(session: Session, search: Search, rules: Rules, job: Job, action: str) -> None:
+def explain(session: Session, search: Search, rules: Rules, job: JobInfo, action: str) -> None:
     """Note why evictions did not help a gang, for a pod like the one that the reason is about."""
     if not session.is_explained(job):
         return
-    tasks = [task for task in job.tasks.values() if task.status is Status.PENDING]
+    tasks = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
     outcome = session.outcomes.get(job.key)
     if outcome is not None and outcome.failed is not None:
         tasks = [task for task in tasks if task.shape is outcome.failed[0].shape]
@@ -207,11 +212,13 @@ def explain(session: Session, search: Search, rules: Rules, job: Job, action: st
     if refusal is None or first.never_preempts:
         search.note_spared(action, Preemptor(first, job, queue), rules)
     elif outcome is None or outcome.refused != refusal:
-        spared = Spared(action, refused=refusal.message)
+        spared = EvictionFailure(action, refused=refusal.message)
         session.spared.setdefault(job.key, {})[action] = spared
 
 
-def finish(session: Session, search: Search, statement: Statement, job: Job, reason: str) -> bool:
+def finish(
+    session: Session, search: Search, statement: Statement, job: JobInfo, reason: str
+) -> bool:
     """Commit what was found for a gang if that is enough for it; otherwise undo it.
 
     A gang that needs no victims is left to `allocate`, whether that comes before or after.

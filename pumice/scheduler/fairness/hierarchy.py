@@ -20,7 +20,7 @@ from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import weight_of
 from pumice.scheduler.view import SessionView
 
@@ -70,7 +70,7 @@ class _Node:
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.weight = weight
         self.children: dict[str, _Node] = {}
-        self.jobs: list[Job] = []
+        self.jobs: list[JobInfo] = []
         self.key: NodeKey = (False, 0.0)
 
     def open(self, columns: Ints) -> None:
@@ -251,9 +251,9 @@ class ShareTree:
     def has_less(
         self,
         queue: str,
-        job: Job,
+        job: JobInfo,
         request: Ints,
-        others: Sequence[tuple[str, Job, Ints]],
+        others: Sequence[tuple[str, JobInfo, Ints]],
     ) -> list[bool]:
         """Whether a queue would still have the smaller share if it got a pod and each of the others lost one.
 

@@ -13,9 +13,9 @@ from pumice.scheduler.deficits import Deficit, deficit_text, demand, refusal
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.fairness.guarantees import Guarantees
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import UNLIMITED
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 
 __all__ = ["PathLimits"]
@@ -39,7 +39,7 @@ class PathLimits:
     def __init__(
         self,
         names: Sequence[str],
-        jobs: Mapping[str, Job],
+        jobs: Mapping[str, JobInfo],
         rights: Entitlements,
         held: Ints,
         total: Ints,
@@ -64,7 +64,7 @@ class PathLimits:
 
     # -- questions ---------------------------------------------------------------------------
 
-    def why_not(self, row: int, task: Task) -> Reason | None:
+    def why_not(self, row: int, task: TaskInfo) -> Reason | None:
         """Why a queue cannot take a pod."""
         refused = self.why_over_capability(row, task)
         if refused is not None or not self.guarantees:
@@ -76,7 +76,7 @@ class PathLimits:
             row, task, kept.parent, kept.column, kept.used, kept.limit, kept.reserve
         )
 
-    def why_over_capability(self, row: int, task: Task, *, own: bool = False) -> Reason | None:
+    def why_over_capability(self, row: int, task: TaskInfo, *, own: bool = False) -> Reason | None:
         """Why a pod would take a queue, or one above it, over its capability.
 
         Args:
@@ -90,7 +90,7 @@ class PathLimits:
         used = self._held.item(limit.row, limit.column)
         return self._refusal(row, task, limit.row, limit.column, used, limit.amount, reserve=0)
 
-    def full_queue(self, row: int, task: Task) -> int | None:
+    def full_queue(self, row: int, task: TaskInfo) -> int | None:
         """Row of the first queue, from a queue upwards, that a pod would take over its capability."""
         limit = self._exceeded(row, task)
         return limit.row if limit is not None else None
@@ -107,7 +107,7 @@ class PathLimits:
             self.guarantees.narrow(row, room)
         return room
 
-    def _exceeded(self, row: int, task: Task) -> _Limit | None:
+    def _exceeded(self, row: int, task: TaskInfo) -> _Limit | None:
         limits = self._limits.get(row)
         if limits is None:
             limits = self._limits[row] = self._limits_of(row)
@@ -130,7 +130,7 @@ class PathLimits:
     # -- explaining --------------------------------------------------------------------------
 
     def _refusal(
-        self, row: int, task: Task, at: int, column: int, used: int, limit: int, reserve: int
+        self, row: int, task: TaskInfo, at: int, column: int, used: int, limit: int, reserve: int
     ) -> Reason:
         """The reason of a refusal; the same for all pods of a gang that are refused in the same state."""
         key = (task.job, at, column, used, reserve)

@@ -1,7 +1,7 @@
 """PodDisruptionBudgets, and which of them protect a pod."""
 
 from pumice.api.budgets import PodDisruptionBudget
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 
 __all__ = ["BudgetTable"]
 
@@ -33,7 +33,7 @@ class BudgetTable:
             self._budgets.pop(namespace, None)
         return known
 
-    def of(self, task: Task) -> list[PodDisruptionBudget]:
+    def of(self, task: TaskInfo) -> list[PodDisruptionBudget]:
         """Budgets that protect a pod, by name."""
         budgets = self._budgets.get(task.namespace)
         if budgets is None:

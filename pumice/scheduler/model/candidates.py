@@ -11,9 +11,9 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.running import RunningTable
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 
 __all__ = ["Candidates", "Preemptor", "VictimCheck", "any_preemptor", "gang_of"]
 
@@ -27,8 +27,8 @@ class Preemptor(NamedTuple):
         queue: The queue of the gang.
     """
 
-    task: Task
-    job: Job
+    task: TaskInfo
+    job: JobInfo
     queue: Queue
 
 
@@ -66,7 +66,7 @@ class Candidates:
         self,
         running: RunningTable,
         rows: Ints,
-        jobs: Sequence[Job],
+        jobs: Sequence[JobInfo],
         job: Ints,
         node: Ints | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class Candidates:
         """
         self._running = running
         self._rows = rows
-        self._tasks: Sequence[Task] | None = None
+        self._tasks: Sequence[TaskInfo] | None = None
         self._are_alone = node is None
         self.jobs = jobs
         self.node: Ints = np.arange(len(rows)) if node is None else node
@@ -92,7 +92,7 @@ class Candidates:
         return len(self._rows)
 
     @property
-    def tasks(self) -> Sequence[Task]:
+    def tasks(self) -> Sequence[TaskInfo]:
         """The pods; where a column says it, that is faster for many."""
         if self._tasks is None:
             found = map(self._running.tasks.__getitem__, self._rows.tolist())
@@ -117,13 +117,13 @@ class Candidates:
         found: Bools = self._running.critical[self._rows]
         return found
 
-    def of_jobs(self, value: Callable[[Job], int]) -> Ints:
+    def of_jobs(self, value: Callable[[JobInfo], int]) -> Ints:
         """A number for each candidate that follows from its gang."""
         numbers = np.array([value(job) for job in self.jobs], dtype=np.int64)
         found: Ints = numbers[self.job]
         return found
 
-    def of_tasks(self, value: Callable[[Task], int]) -> Ints:
+    def of_tasks(self, value: Callable[[TaskInfo], int]) -> Ints:
         """A number for each candidate."""
         return np.array([value(task) for task in self.tasks], dtype=np.int64)
 

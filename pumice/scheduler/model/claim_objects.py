@@ -9,7 +9,7 @@ https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode
 from pumice.api.meta import ObjectMeta
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler.model.attachments import Attached
-from pumice.scheduler.model.claims import EXCLUSIVE, ZONES, Wanted, Zone
+from pumice.scheduler.model.claims import EXCLUSIVE, ZONES, WantedVolume, Zone
 from pumice.scheduler.model.volume_pools import VolumeRecord
 
 __all__ = ["ClaimObjects"]
@@ -39,7 +39,7 @@ class ClaimObjects:
         self._owners: dict[str, str] = {}
         """Claims by the volume that they name."""
         self._waiting: set[str] = set()
-        self._wants: dict[str, Wanted] = {}
+        self._wants: dict[str, WantedVolume] = {}
         self._pods: dict[str, tuple[str, str]] = {}
         """Name and uid of the pods that claims of generic ephemeral volumes are for."""
         self.version = 0
@@ -247,11 +247,11 @@ class ClaimObjects:
         found = self._classes.get(claim.storage_class)
         return (found.provisioner, f"claim {key}") if found is not None else None
 
-    def _wanted(self, key: str) -> Wanted:
+    def _wanted(self, key: str) -> WantedVolume:
         found = self._wants.get(key)
         if found is None:
             claim = self._claims[key]
-            found = Wanted.of(claim, "")
+            found = WantedVolume.of(claim, "")
             reserved = [
                 name
                 for name, each in self._reserved.get(key, {}).items()

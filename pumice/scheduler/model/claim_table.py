@@ -8,12 +8,12 @@ import numpy as np
 from pumice.scheduler.model.attachments import Attached, More
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.claim_uses import ClaimUses
-from pumice.scheduler.model.claims import Wanted
+from pumice.scheduler.model.claims import WantedVolume
 from pumice.scheduler.model.volume_pools import VolumeRecord
 
 __all__ = ["ClaimTable", "Waiting"]
 
-Waiting = tuple[str | Wanted, ...]
+Waiting = tuple[str | WantedVolume, ...]
 """Claims of a pod that wait: what they ask for, or the name of one that another pod may decide about."""
 
 
@@ -102,7 +102,9 @@ class ClaimTable(ClaimUses):
 
     def scope(self, waiting: Waiting) -> str:
         """How far placing a pod changes where claims can be bound: as `Scope`."""
-        pools = [self._pool(each) for each in waiting if isinstance(each, Wanted) and not each.node]
+        pools = [
+            self._pool(each) for each in waiting if isinstance(each, WantedVolume) and not each.node
+        ]
         if any(isinstance(each, str) for each in waiting) or any(not x.is_narrow for x in pools):
             return "all"
         return "row" if any(pools) else "fixed"
@@ -116,7 +118,7 @@ class ClaimTable(ClaimUses):
         """
         rows = np.arange(self._reach.count)[index]
         found = np.ones(len(rows), dtype=np.bool_)
-        free: list[Wanted] = []
+        free: list[WantedVolume] = []
         for each in waiting:
             key = each if isinstance(each, str) else ""
             choice = self._choices.get(key)
@@ -136,7 +138,7 @@ class ClaimTable(ClaimUses):
             found &= self._provisions(storage_class, rows) | self._suffice(claims, rows)
         return found
 
-    def _suffice(self, claims: Sequence[Wanted], rows: Ints) -> Bools:
+    def _suffice(self, claims: Sequence[WantedVolume], rows: Ints) -> Bools:
         """Rows that reach enough free volumes for all claims of one class."""
         pools = [(self._pool(wanted), count) for wanted, count in Counter(claims).items()]
         enough = np.ones(len(rows), dtype=np.bool_)
@@ -149,7 +151,7 @@ class ClaimTable(ClaimUses):
                 enough[place] = self._fit_together(claims, int(rows[place]))
         return enough
 
-    def _fit_together(self, claims: Sequence[Wanted], row: int) -> bool:
+    def _fit_together(self, claims: Sequence[WantedVolume], row: int) -> bool:
         """Whether claims that share volumes each find one on a node, the smallest claim first."""
         chosen: set[str] = set()
         for wanted in sorted(claims, key=lambda each: each.size):

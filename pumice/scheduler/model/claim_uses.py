@@ -19,18 +19,18 @@ from pumice.scheduler.model.attachments import Attached, AttachmentTable
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.claim_objects import ClaimObjects
 from pumice.scheduler.model.claims import (
-    Wanted,
+    WantedVolume,
     ephemeral_claim_names,
 )
 from pumice.scheduler.model.reach import Reach
-from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
+from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
 from pumice.scheduler.model.volume_pools import Pool, suiting
 
-__all__ = ["Choice", "ClaimUses"]
+__all__ = ["ClaimUses", "VolumeChoice"]
 
 
 @dataclass(slots=True)
-class Choice:
+class VolumeChoice:
     """What a claim is to be bound to.
 
     Attributes:
@@ -78,10 +78,10 @@ class ClaimUses(ClaimObjects):
         self._uses: dict[str, _Use] = {}
         self._users: dict[str, dict[str, bool]] = {}
         """Pods on nodes that use a claim, and whether they are leaving."""
-        self._choices: dict[str, Choice] = {}
+        self._choices: dict[str, VolumeChoice] = {}
         self._taken: dict[str, str] = {}
         self._decided: set[str] = set()
-        self._pools: dict[Wanted, Pool] = {}
+        self._pools: dict[WantedVolume, Pool] = {}
         self._pooled: tuple[int, int] = (-1, -1)
         self.attachments = AttachmentTable()
         self.is_binding = True
@@ -101,9 +101,9 @@ class ClaimUses(ClaimObjects):
 
     # -- pods --------------------------------------------------------------------------------
 
-    def mention(self, task: Task, pod: Pod) -> None:
+    def mention(self, task: TaskInfo, pod: Pod) -> None:
         """Note that a pod names claims; one that has ended does not count."""
-        if task.status in (Status.SUCCEEDED, Status.FAILED):
+        if task.status in (SchedulingStatus.SUCCEEDED, SchedulingStatus.FAILED):
             return
         for key in task.shape.claims:
             named = self._mentions.setdefault(key, {})
@@ -113,7 +113,7 @@ class ClaimUses(ClaimObjects):
         for name in ephemeral_claim_names(task.name, pod.spec.volumes):
             self._pods[f"{task.namespace}/{name}"] = (task.name, task.uid)
 
-    def unmention(self, task: Task) -> None:
+    def unmention(self, task: TaskInfo) -> None:
         """Note that a pod that names claims is gone."""
         for key in task.shape.claims:
             named = self._mentions.get(key, {})
@@ -128,11 +128,11 @@ class ClaimUses(ClaimObjects):
         """Keys of the pods that name a claim and have not ended."""
         return list(self._mentions.get(key, ()))
 
-    def occupy(self, task: Task) -> None:
+    def occupy(self, task: TaskInfo) -> None:
         """Count a pod that has been put on a node; one that waits for volumes gets its choices."""
         status = task.status
-        if status in NEEDS_ROOM or status is Status.PIPELINED:
-            is_leaving = status is Status.RELEASING
+        if status in NEEDS_ROOM or status is SchedulingStatus.PIPELINED:
+            is_leaving = status is SchedulingStatus.RELEASING
             for key in task.shape.claims:
                 self._users.setdefault(key, {})[task.key] = is_leaving
             self._uses[task.key] = _Use(task.node, task.shape.claims, (), is_leaving)
@@ -140,7 +140,7 @@ class ClaimUses(ClaimObjects):
             if self._waiting and self.is_binding and status in _TENTATIVE:
                 self._choose(task)
 
-    def vacate(self, task: Task) -> None:
+    def vacate(self, task: TaskInfo) -> None:
         """Undo `occupy`; what a cycle has decided is kept until `undecide`."""
         use = self._uses.pop(task.key, None)
         if use is None:
@@ -154,19 +154,19 @@ class ClaimUses(ClaimObjects):
         if task.key not in self._decided:
             self._release(task.key, use.claims)
 
-    def decide(self, task: Task) -> None:
+    def decide(self, task: TaskInfo) -> None:
         """Keep the choices of a pod until its claims are bound or it is forgotten."""
         if any(task.key in choice.holders for _, choice in self._choices_of(task.shape.claims)):
             self._decided.add(task.key)
 
-    def undecide(self, task: Task) -> None:
+    def undecide(self, task: TaskInfo) -> None:
         """Give up the choices that were decided for a pod, unless it is still on its node."""
         if task.key in self._decided:
             self._decided.discard(task.key)
             if task.key not in self._uses:
                 self._release(task.key, task.shape.claims)
 
-    def choices(self, task: Task) -> dict[str, Choice]:
+    def choices(self, task: TaskInfo) -> dict[str, VolumeChoice]:
         """What claims of a pod are to be bound to, by `namespace/name`; nothing for those that are bound."""
         return dict(self._choices_of(task.shape.claims))
 
@@ -191,7 +191,7 @@ class ClaimUses(ClaimObjects):
         rows = self.reached_from(key)
         return rows is None or self._reach.row(node) in rows
 
-    def _choices_of(self, claims: Sequence[str]) -> list[tuple[str, Choice]]:
+    def _choices_of(self, claims: Sequence[str]) -> list[tuple[str, VolumeChoice]]:
         return [(key, self._choices[key]) for key in claims if key in self._choices]
 
     def _attach(self, pod: str) -> None:
@@ -210,7 +210,7 @@ class ClaimUses(ClaimObjects):
 
     # -- choices -----------------------------------------------------------------------------
 
-    def _choose(self, task: Task) -> None:
+    def _choose(self, task: TaskInfo) -> None:
         """Choose volumes for the claims of a pod that wait, the smallest claim first, as Kubernetes does."""
         waiting = [key for key in task.shape.claims if key in self._waiting]
         row = self._reach.row(task.node)
@@ -219,7 +219,7 @@ class ClaimUses(ClaimObjects):
             if choice is None:
                 wanted = self._wanted(key)
                 volume = "" if wanted.node else self._pool(wanted).smallest(row)
-                choice = self._choices[key] = Choice(volume, task.node)
+                choice = self._choices[key] = VolumeChoice(volume, task.node)
                 if volume:
                     self._take(volume, key)
             choice.holders.add(task.key)
@@ -249,7 +249,7 @@ class ClaimUses(ClaimObjects):
     def _are_pools_current(self) -> bool:
         return self._pooled == (self.version, self._reach.version)
 
-    def _pool(self, wanted: Wanted) -> Pool:
+    def _pool(self, wanted: WantedVolume) -> Pool:
         if not self._are_pools_current():
             self._pools.clear()
             self._pooled = (self.version, self._reach.version)
@@ -273,4 +273,4 @@ class ClaimUses(ClaimObjects):
         return (choices, dict(self._taken), users, self.attachments.snapshot())
 
 
-_TENTATIVE = (Status.ALLOCATED, Status.PIPELINED)
+_TENTATIVE = (SchedulingStatus.ALLOCATED, SchedulingStatus.PIPELINED)

@@ -12,7 +12,7 @@ from pumice.api.volumes import PersistentVolumeClaim
 __all__ = [
     "EXCLUSIVE",
     "ZONES",
-    "Wanted",
+    "WantedVolume",
     "Zone",
     "claim_names",
     "ephemeral_claim_names",
@@ -52,7 +52,7 @@ def ephemeral_claim_names(pod: str, volumes: Sequence[PodVolume] | None) -> Iter
             yield f"{pod}-{volume.name}"
 
 
-class Wanted(NamedTuple):
+class WantedVolume(NamedTuple):
     """What a claim asks for; volumes suit claims that ask for the same equally well.
 
     Attributes:
@@ -76,7 +76,7 @@ class Wanted(NamedTuple):
     node: str
 
     @classmethod
-    def of(cls, claim: PersistentVolumeClaim, reserved: str) -> "Wanted":
+    def of(cls, claim: PersistentVolumeClaim, reserved: str) -> "WantedVolume":
         """What a claim asks for.
 
         Args:

@@ -6,9 +6,9 @@ from weakref import ref
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.tasks import SchedulingStatus
 
-__all__ = ["Domains", "Tally", "Topology"]
+__all__ = ["DomainCounts", "Domains", "Topology"]
 
 
 class Topology:
@@ -33,7 +33,7 @@ class Topology:
         return self._order[self._starts[place] : self._starts[place + 1]]
 
 
-class Tally:
+class DomainCounts:
     """Counts by row of the node table: events and statements keep them, so that undoing is exact.
 
     Rows without a pod are not listed: most terms are about the few pods of one gang.
@@ -52,13 +52,13 @@ class Tally:
         self.promised: dict[int, int] = {}
         self._views: dict[Hashable, ref[Domains]] = {}
 
-    def add(self, row: int, status: Status, amount: int) -> None:
+    def add(self, row: int, status: SchedulingStatus, amount: int) -> None:
         """Count a pod on a node; a negative amount takes it back."""
-        if status is Status.PIPELINED:
+        if status is SchedulingStatus.PIPELINED:
             _add(self.promised, row, amount)
         else:
             _add(self.placed, row, amount)
-            if status is Status.RELEASING:
+            if status is SchedulingStatus.RELEASING:
                 _add(self.leaving, row, amount)
         for known in self._views.values():
             view = known()
@@ -138,7 +138,7 @@ class Domains:
         "touched",
     )
 
-    def __init__(self, tally: Tally, topology: Topology, mask: Bools | None) -> None:
+    def __init__(self, tally: DomainCounts, topology: Topology, mask: Bools | None) -> None:
         codes, size = topology.codes, topology.size
         self.topology = topology
         self.codes = codes
@@ -158,18 +158,18 @@ class Domains:
             sums[size] = 0
         return sums
 
-    def add(self, row: int, status: Status, amount: int) -> None:
+    def add(self, row: int, status: SchedulingStatus, amount: int) -> None:
         """Count a pod on a node; a negative amount takes it back."""
         place = int(self._counted[row])
         if place == len(self.exists):
             return
-        if status is Status.PIPELINED:
+        if status is SchedulingStatus.PIPELINED:
             if self.promised is None:
                 self.promised = np.zeros_like(self.placed)
             self.promised[place] += amount
         else:
             self.placed[place] += amount
-            if status is Status.RELEASING:
+            if status is SchedulingStatus.RELEASING:
                 if self.leaving is None:
                     self.leaving = np.zeros_like(self.placed)
                 self.leaving[place] += amount

@@ -11,18 +11,21 @@ from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.room import Shortage
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, Status, Task
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, SchedulingStatus, TaskInfo
 from pumice.scheduler.reports import Report
 from pumice.scheduler.results import Finding
 
-__all__ = ["Job"]
+__all__ = ["JobInfo"]
 
-_NO_COUNTS = [0] * len(Status)
-_READY = tuple(int(status in READY) for status in Status)
+_NO_COUNTS = [0] * len(SchedulingStatus)
+_READY = tuple(int(status in READY) for status in SchedulingStatus)
 _QUOTA_NAMES = ("count/", "requests.", "limits.")
 """Names that a quota counts under; what they stand for has a name of its own."""
 
-_HOLDS = tuple(int(status in ALLOCATED_LIKE or status is Status.PIPELINED) for status in Status)
+_HOLDS = tuple(
+    int(status in ALLOCATED_LIKE or status is SchedulingStatus.PIPELINED)
+    for status in SchedulingStatus
+)
 """Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
 _INITIAL_PHASES = ("", "Pending")
@@ -35,14 +38,14 @@ class Sums(Protocol):
     def width(self) -> int:
         """Columns of the sums."""
 
-    def hold(self, job: "Job", vector: Ints, step: int) -> None:
+    def hold(self, job: "JobInfo", vector: Ints, step: int) -> None:
         """Count what a pod of a job has come to hold (1), or holds no more (-1)."""
 
-    def wait(self, job: "Job", vector: Ints, step: int) -> None:
+    def wait(self, job: "JobInfo", vector: Ints, step: int) -> None:
         """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
 
 
-class Job:
+class JobInfo:
     """A PodGroup and its pods; one that pods name but that does not exist has no `group`.
 
     Attributes:
@@ -135,14 +138,14 @@ class Job:
         self.group: PodGroup | None = None
         self.queue = ""
         self.pod_priorities: dict[int, int] = {}
-        self.priority = 0
+        self._priority = self.order_priority = 0
         self.min_member = 0
         self.min_task: dict[str, int] = {}
         self.min_task_total = 0
         self.min_resources: Amounts = {}
         self.created = 0.0
         self.status = PodGroupStatus()
-        self.tasks: dict[str, Task] = {}
+        self.tasks: dict[str, TaskInfo] = {}
         self.counts = list(_NO_COUNTS)
         self.roles: dict[str, list[int]] = {}
         self.ready = 0
@@ -155,7 +158,7 @@ class Job:
         self.shortage: Shortage | None = None
         self.asks: Ints | None = None
         self.asked_at = 0.0
-        self.asking: Sequence[Task] | None = None
+        self.asking: Sequence[TaskInfo] | None = None
         self.finding: Finding | None = None
         self.report: Report | None = None
         self.pod_report: Report | None = None
@@ -184,7 +187,7 @@ class Job:
         self.created = parse_time(group.metadata.creation_timestamp) or 0.0 if group else 0.0
         self.status = group.status if group else PodGroupStatus()
 
-    def add(self, task: Task) -> None:
+    def add(self, task: TaskInfo) -> None:
         """Count a pod in."""
         self.tasks[task.key] = task
         task.job = self.key
@@ -194,7 +197,7 @@ class Job:
             self.pod_priorities[stated] = self.pod_priorities.get(stated, 0) + 1
             self.order_priority = min(self.order_priority, stated)
 
-    def discard(self, task: Task) -> None:
+    def discard(self, task: TaskInfo) -> None:
         """Count a pod out."""
         del self.tasks[task.key]
         self._count(task, task.status, -1)
@@ -207,7 +210,7 @@ class Job:
         if not any(task.counts):
             self.roles.pop(task.role, None)
 
-    def move(self, task: Task, status: Status) -> None:
+    def move(self, task: TaskInfo, status: SchedulingStatus) -> None:
         """Give a pod of this job another status."""
         old = task.status
         task.status = status
@@ -218,17 +221,17 @@ class Job:
         role[status] += 1
         self.ready += _READY[status] - _READY[old]
         holds = _HOLDS[status] - _HOLDS[old]
-        waits = (status is Status.PENDING) - (old is Status.PENDING)
+        waits = (status is SchedulingStatus.PENDING) - (old is SchedulingStatus.PENDING)
         if holds or waits:
             if task.shape.is_empty:
                 self.pending_empty += waits
             self._account(task.shape.vector, holds, waits)
 
-    def _count(self, task: Task, status: Status, step: int) -> None:
+    def _count(self, task: TaskInfo, status: SchedulingStatus, step: int) -> None:
         self.counts[status] += step
         task.counts[status] += step
         self.ready += step * _READY[status]
-        waits = step if status is Status.PENDING else 0
+        waits = step if status is SchedulingStatus.PENDING else 0
         if task.shape.is_empty:
             self.pending_empty += waits
         self._account(task.shape.vector, step * _HOLDS[status], waits)
@@ -276,25 +279,32 @@ class Job:
     @property
     def holding(self) -> int:
         """Pods that hold a place."""
-        return self.counted - self.counts[Status.PIPELINED]
+        return self.counted - self.counts[SchedulingStatus.PIPELINED]
 
     @property
     def is_waiting(self) -> bool:
         """Whether a cycle may have something to do for it."""
-        return self.counts[Status.PENDING] > 0 or (self.group is not None and self.is_pending)
+        return self.counts[SchedulingStatus.PENDING] > 0 or (
+            self.group is not None and self.is_pending
+        )
 
     @property
     def valid(self) -> int:
         """Pods that hold a place, are done, promised or waiting."""
-        return self.ready + self.counts[Status.PIPELINED] + self.counts[Status.PENDING]
+        return (
+            self.ready
+            + self.counts[SchedulingStatus.PIPELINED]
+            + self.counts[SchedulingStatus.PENDING]
+        )
 
     @property
     def releasing_placed(self) -> int:
         """Terminating pods that are still on a node."""
-        if not self.counts[Status.RELEASING]:
+        if not self.counts[SchedulingStatus.RELEASING]:
             return 0
         return sum(
-            task.status is Status.RELEASING and task.node != "" for task in self.tasks.values()
+            task.status is SchedulingStatus.RELEASING and task.node != ""
+            for task in self.tasks.values()
         )
 
     def least_asked(self, count: int) -> Ints | None:
@@ -302,14 +312,14 @@ class Job:
         vectors = [
             task.shape.vector
             for task in self.tasks.values()
-            if task.status is Status.PENDING and not task.gates
+            if task.status is SchedulingStatus.PENDING and not task.gates
         ]
         if not vectors:
             return None
         least: Ints = np.sort(np.array(vectors), axis=0)[:count].sum(axis=0)
         return least
 
-    def role_count(self, role: str, statuses: Iterable[Status]) -> int:
+    def role_count(self, role: str, statuses: Iterable[SchedulingStatus]) -> int:
         """Pods of a role that have one of the statuses."""
         counts = self.roles.get(role)
         return sum(counts[status] for status in statuses) if counts else 0

@@ -19,11 +19,11 @@ from pumice.scheduler.model.axis import (
     Axis,
     Ints,
 )
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running import VICTIMS, RunningTable
-from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
+from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
 
 __all__ = ["NodeRecord", "NodeTable", "says_the_same"]
 
@@ -51,7 +51,7 @@ class NodeRecord:
         self.name = name
         self.row = -1
         self.node: Node | None = None
-        self.tasks: dict[str, Task] = {}
+        self.tasks: dict[str, TaskInfo] = {}
 
     def __repr__(self) -> str:
         return f"<NodeRecord {self.name} row {self.row}: {len(self.tasks)} pods>"
@@ -92,7 +92,7 @@ class NodeTable:
         "running",
     )
 
-    def __init__(self, axis: Axis, jobs: Mapping[str, Job]) -> None:
+    def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
         """An empty table.
 
         Args:
@@ -110,7 +110,7 @@ class NodeTable:
         self.ports: Ports = {}
         self.leaving_ports: Ports = {}
         self.on_change: list[Callable[[int, Node | None, Node], None]] = []
-        self.on_claims: tuple[Callable[[Task], None], Callable[[Task], None]] | None = None
+        self.on_claims: tuple[Callable[[TaskInfo], None], Callable[[TaskInfo], None]] | None = None
         shape = (_FIRST_CAPACITY, len(axis))
         self._allocatable = np.zeros(shape, np.int64, order="F")
         self._used = np.zeros(shape, np.int64, order="F")
@@ -230,7 +230,7 @@ class NodeTable:
 
     # -- pods --------------------------------------------------------------------------------
 
-    def add(self, task: Task, record: NodeRecord) -> None:
+    def add(self, task: TaskInfo, record: NodeRecord) -> None:
         """Put a pod on a node and count it by its status."""
         task.node = record.name
         record.tasks[task.key] = task
@@ -240,7 +240,7 @@ class NodeTable:
         if task.shape.claims and self.on_claims is not None:
             self.on_claims[0](task)
 
-    def discard(self, task: Task) -> None:
+    def discard(self, task: TaskInfo) -> None:
         """Undo `add`; the pod must have the status it had then."""
         if not task.node:
             return
@@ -253,31 +253,33 @@ class NodeTable:
         if task.shape.claims and self.on_claims is not None:
             self.on_claims[1](task)
 
-    def _count(self, task: Task, record: NodeRecord, sign: int) -> None:
+    def _count(self, task: TaskInfo, record: NodeRecord, sign: int) -> None:
         status = task.status
-        if status not in NEEDS_ROOM and status is not Status.PIPELINED:
+        if status not in NEEDS_ROOM and status is not SchedulingStatus.PIPELINED:
             return
         for protocol, address, port in task.shape.host_ports:
             _count_port(self.ports, (protocol, port), record.name, address, sign)
-            if status is Status.RELEASING:
+            if status is SchedulingStatus.RELEASING:
                 _count_port(self.leaving_ports, (protocol, port), record.name, address, sign)
         self._count_amounts(task, record, sign)
 
-    def _count_amounts(self, task: Task, record: NodeRecord, sign: int) -> None:
+    def _count_amounts(self, task: TaskInfo, record: NodeRecord, sign: int) -> None:
         status = task.status
-        if record.row < 0 or (status not in NEEDS_ROOM and status is not Status.PIPELINED):
+        if record.row < 0 or (
+            status not in NEEDS_ROOM and status is not SchedulingStatus.PIPELINED
+        ):
             return
         if self.peers.is_live:
             self.peers.count(task, record.row, sign)
         vector = task.shape.vector if sign > 0 else -task.shape.vector
-        if status is Status.PIPELINED:
+        if status is SchedulingStatus.PIPELINED:
             self._pipelined[record.row] += vector
             return
         self._used[record.row] += vector
-        if status is Status.RELEASING:
+        if status is SchedulingStatus.RELEASING:
             self._releasing[record.row] += vector
 
-    def row_of(self, task: Task) -> int:
+    def row_of(self, task: TaskInfo) -> int:
         """Row of the node of a pod; -1 when there is none."""
         record = self.records.get(task.node)
         return record.row if record is not None else -1

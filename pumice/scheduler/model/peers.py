@@ -8,19 +8,19 @@ anything about other pods, nothing is kept.
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.domains import Tally
+from pumice.scheduler.model.domains import DomainCounts
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import NEEDS_ROOM, Status, Task
-from pumice.scheduler.model.terms import PeerRules, TermKey, Wish, holds
+from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.terms import PeerRequirement, PeerRules, TermKey, holds
 
-__all__ = ["Kind", "PeerTable", "Term"]
+__all__ = ["PeerClass", "PeerTable", "PeerTerm"]
 
 Labels = Mapping[str, str]
-Place = Callable[[Task], int]
+Place = Callable[[TaskInfo], int]
 """Row of the node of a pod; below 0 when there is none."""
 
 
-class Term:
+class PeerTerm:
     """Pods that terms of pods select.
 
     Attributes:
@@ -36,12 +36,12 @@ class Term:
         self.number = number
         self.key = key
         self.users = 0
-        self.tally = Tally()
-        self.repelling: dict[str, Tally] = {}
-        self.attracting: dict[str, Tally] = {}
-        self.kinds: dict[Kind, None] = {}
+        self.tally = DomainCounts()
+        self.repelling: dict[str, DomainCounts] = {}
+        self.attracting: dict[str, DomainCounts] = {}
+        self.kinds: dict[PeerClass, None] = {}
 
-    def tallies(self) -> Iterable[Tally]:
+    def tallies(self) -> Iterable[DomainCounts]:
         """Everything that is counted for it."""
         return (self.tally, *self.repelling.values(), *self.attracting.values())
 
@@ -49,7 +49,7 @@ class Term:
         return f"<Term {self.number}: {self.users} shapes>"
 
 
-class Kind:
+class PeerClass:
     """Pods of one namespace that no term tells apart.
 
     Attributes:
@@ -62,8 +62,8 @@ class Kind:
         self.key = key
         self.namespace = namespace
         self.labels = labels
-        self.tasks: dict[str, Task] = {}
-        self.terms: tuple[Term, ...] = ()
+        self.tasks: dict[str, TaskInfo] = {}
+        self.terms: tuple[PeerTerm, ...] = ()
 
 
 class _Rules:
@@ -71,7 +71,7 @@ class _Rules:
 
     __slots__ = ("counted", "held", "users")
 
-    def __init__(self, counted: list[Term], held: list[tuple[Tally, int]]) -> None:
+    def __init__(self, counted: list[PeerTerm], held: list[tuple[DomainCounts, int]]) -> None:
         self.users = 0
         self.counted = counted
         self.held = held
@@ -107,7 +107,7 @@ class PeerTable:
 
     def __init__(self) -> None:
         self.is_live = False
-        self.terms: dict[TermKey, Term] = {}
+        self.terms: dict[TermKey, PeerTerm] = {}
         self.epoch = 0
         self.namespaces: dict[str, dict[str, str]] = {}
         self._rules: dict[PeerRules, _Rules] = {}
@@ -117,12 +117,12 @@ class PeerTable:
     def _forget(self) -> None:
         self._keys: tuple[str, ...] | None = None
         self._known_namespaces = True
-        self._new: dict[Term, None] = {}
-        self._kinds: dict[Hashable, Kind] = {}
-        self._of: dict[str, Kind] = {}
-        self._by_pair: dict[tuple[str, str], dict[Term, None]] = {}
-        self._anywhere: dict[Term, None] = {}
-        self._kinds_by_pair: dict[tuple[str, str], dict[Kind, None]] = {}
+        self._new: dict[PeerTerm, None] = {}
+        self._kinds: dict[Hashable, PeerClass] = {}
+        self._of: dict[str, PeerClass] = {}
+        self._by_pair: dict[tuple[str, str], dict[PeerTerm, None]] = {}
+        self._anywhere: dict[PeerTerm, None] = {}
+        self._kinds_by_pair: dict[tuple[str, str], dict[PeerClass, None]] = {}
 
     # -- events --------------------------------------------------------------------------------
 
@@ -173,14 +173,14 @@ class PeerTable:
             self.is_live = False
             self._forget()
 
-    def join(self, task: Task) -> None:
+    def join(self, task: TaskInfo) -> None:
         """Note the kind of a pod that is not on a node yet."""
         if self._keys is not None:
             kind = self._kind_for(task)
             kind.tasks[task.key] = task
             self._of[task.key] = kind
 
-    def part(self, task: Task) -> None:
+    def part(self, task: TaskInfo) -> None:
         """Forget a pod that is not on a node any more."""
         kind = self._of.pop(task.key, None)
         if kind is None:
@@ -189,18 +189,18 @@ class PeerTable:
         if not kind.tasks:
             self._drop_kind(kind)
 
-    def is_alike(self, old: Task, new: Task) -> bool:
+    def is_alike(self, old: TaskInfo, new: TaskInfo) -> bool:
         """Whether no term tells two versions of a pod apart."""
         known = self._of.get(old.key)
         return known is None or known.key == self._key(new)
 
-    def matters(self, task: Task) -> bool:
+    def matters(self, task: TaskInfo) -> bool:
         """Whether terms depend on a pod, or the pod on terms."""
         return self.is_live and (task.shape.peers is not None or bool(self.terms_of(task)))
 
     # -- counting ------------------------------------------------------------------------------
 
-    def count(self, task: Task, row: int, sign: int) -> None:
+    def count(self, task: TaskInfo, row: int, sign: int) -> None:
         """Count a pod on a node, or take it back (-1), by its status."""
         status = task.status
         if task.shape.peers is not None:
@@ -223,18 +223,18 @@ class PeerTable:
             for tally in term.tallies():
                 tally.forget_views()
 
-    def terms_of(self, task: Task) -> tuple[Term, ...]:
+    def terms_of(self, task: TaskInfo) -> tuple[PeerTerm, ...]:
         """Terms that a pod matches."""
         kind = self._of.get(task.key)
         return kind.terms if kind is not None else ()
 
-    def signature(self, task: Task) -> tuple[int, ...]:
+    def signature(self, task: TaskInfo) -> tuple[int, ...]:
         """Equal for pods that match the same terms."""
         return tuple([term.number for term in self.terms_of(task)])
 
     # -- before a session ------------------------------------------------------------------------
 
-    def settle(self, tasks: Collection[Task], place: Place) -> None:
+    def settle(self, tasks: Collection[TaskInfo], place: Place) -> None:
         """Find the pods that new terms select; a cycle does this first.
 
         Args:
@@ -269,10 +269,12 @@ class PeerTable:
             for kind in term.kinds:
                 for task in kind.tasks.values():
                     row = place(task) if task.node else -1
-                    if row >= 0 and (task.status in NEEDS_ROOM or task.status is Status.PIPELINED):
+                    if row >= 0 and (
+                        task.status in NEEDS_ROOM or task.status is SchedulingStatus.PIPELINED
+                    ):
                         term.tally.add(row, task.status, 1)
 
-    def _project(self, keys: tuple[str, ...], tasks: Collection[Task]) -> None:
+    def _project(self, keys: tuple[str, ...], tasks: Collection[TaskInfo]) -> None:
         """Look at the labels of all pods anew."""
         self._keys = keys
         self._kinds.clear()
@@ -296,15 +298,15 @@ class PeerTable:
             term.users += 1
         return _Rules(counted, held)
 
-    def _term(self, key: TermKey) -> Term:
+    def _term(self, key: TermKey) -> PeerTerm:
         term = self.terms.get(key)
         if term is None:
-            term = self.terms[key] = Term(self._next, key)
+            term = self.terms[key] = PeerTerm(self._next, key)
             self._next += 1
             self._new[term] = None
         return term
 
-    def _end(self, term: Term) -> None:
+    def _end(self, term: PeerTerm) -> None:
         del self.terms[term.key]
         self._new.pop(term, None)
         for kind in term.kinds:
@@ -316,7 +318,7 @@ class PeerTable:
                 self._by_pair.pop(pair, None)
         self._anywhere.pop(term, None)
 
-    def _index(self, term: Term) -> None:
+    def _index(self, term: PeerTerm) -> None:
         pairs = _pairs(term.key)
         if pairs:
             for pair in pairs:
@@ -324,24 +326,24 @@ class PeerTable:
         elif all(part.selector is not None for part in term.key):
             self._anywhere[term] = None
 
-    def _candidates(self, term: Term) -> Iterable[Kind]:
+    def _candidates(self, term: PeerTerm) -> Iterable[PeerClass]:
         """Kinds that may match a term."""
         pairs = _pairs(term.key)
         if not pairs:
             return list(self._kinds.values())
         return dict.fromkeys(kind for pair in pairs for kind in self._kinds_by_pair.get(pair, ()))
 
-    def _key(self, task: Task) -> Hashable:
+    def _key(self, task: TaskInfo) -> Hashable:
         labels = task.labels or {}
         return task.namespace, tuple([labels.get(key) for key in self._keys or ()])
 
-    def _kind_for(self, task: Task) -> Kind:
+    def _kind_for(self, task: TaskInfo) -> PeerClass:
         key = self._key(task)
         kind = self._kinds.get(key)
         if kind is None:
             labels = task.labels or {}
             known = {name: labels[name] for name in self._keys or () if name in labels}
-            kind = self._kinds[key] = Kind(key, task.namespace, known)
+            kind = self._kinds[key] = PeerClass(key, task.namespace, known)
             terms = dict(self._anywhere)
             for pair in known.items():
                 self._kinds_by_pair.setdefault(pair, {})[kind] = None
@@ -349,7 +351,7 @@ class PeerTable:
             self._match(kind, terms)
         return kind
 
-    def _drop_kind(self, kind: Kind) -> None:
+    def _drop_kind(self, kind: PeerClass) -> None:
         if self._kinds.get(kind.key) is not kind:
             return
         del self._kinds[kind.key]
@@ -361,7 +363,7 @@ class PeerTable:
             if not index:
                 self._kinds_by_pair.pop(pair, None)
 
-    def _match(self, kind: Kind, terms: Iterable[Term]) -> None:
+    def _match(self, kind: PeerClass, terms: Iterable[PeerTerm]) -> None:
         found = [term for term in terms if self._selects(term.key, kind)]
         if found:
             for term in found:
@@ -369,7 +371,7 @@ class PeerTable:
             merged = dict.fromkeys((*kind.terms, *found))
             kind.terms = tuple(sorted(merged, key=lambda term: term.number))
 
-    def _selects(self, key: TermKey, kind: Kind) -> bool:
+    def _selects(self, key: TermKey, kind: PeerClass) -> bool:
         return all(
             holds(part.selector, kind.labels)
             and (
@@ -384,8 +386,8 @@ class PeerTable:
         )
 
 
-def _tally(tallies: dict[str, Tally], wish: Wish) -> Tally:
-    return tallies.setdefault(wish.key, Tally())
+def _tally(tallies: dict[str, DomainCounts], wish: PeerRequirement) -> DomainCounts:
+    return tallies.setdefault(wish.key, DomainCounts())
 
 
 def _keys_of(key: TermKey) -> Iterable[str]:

@@ -1,6 +1,6 @@
 """What queues take, ask for and reserve, in columns: a row a queue, kept by every event and every decision.
 
-The sums of jobs are kept by the jobs (`Job.allocated`, `Job.pending`); these are the sums over the jobs of a queue. They
+The sums of jobs are kept by the jobs (`JobInfo.allocated`, `JobInfo.pending`); these are the sums over the jobs of a queue. They
 follow each pod that is placed, promised a place or evicted, also tentatively. What follows from a job as a whole, what it
 reserves and what of it is elastic, is brought up to date for the jobs that changed when it is asked for.
 """
@@ -12,9 +12,9 @@ import numpy as np
 from pumice.api import keys
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis, Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import QueueAmounts, QueueLimits
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.tasks import SchedulingStatus
 
 __all__ = ["MAX_DEPTH", "QueueTable", "remainder"]
 
@@ -66,7 +66,7 @@ class QueueTable:
     def __init__(self, axis: Axis) -> None:
         self._axis = axis
         self._is_settled = False
-        self._late: dict[str, Job] = {}
+        self._late: dict[str, JobInfo] = {}
         self.amounts: dict[str, QueueAmounts] = {}
         self._clear({})
 
@@ -129,7 +129,7 @@ class QueueTable:
         """Note that a queue came, went, or changed; `settle` looks at them anew."""
         self._is_settled = False
 
-    def settle(self, queues: Mapping[str, Queue], jobs: Mapping[str, Job]) -> None:
+    def settle(self, queues: Mapping[str, Queue], jobs: Mapping[str, JobInfo]) -> None:
         """Take in queues that changed, and count all jobs anew if any did."""
         if self._is_settled:
             return
@@ -160,7 +160,7 @@ class QueueTable:
             for name, queue in zip(self.names, self.queues, strict=True)
         )
 
-    def place(self, job: Job) -> None:
+    def place(self, job: JobInfo) -> None:
         """Count a job to the queue that its PodGroup names now; a job without a PodGroup counts to none."""
         row = self.rows.get(job.queue, -1) if job.group is not None else -1
         self._late[job.key] = job
@@ -172,7 +172,7 @@ class QueueTable:
         if row >= 0:
             self._count(job, 1)
 
-    def _count(self, job: Job, sign: int) -> None:
+    def _count(self, job: JobInfo, sign: int) -> None:
         row = job.row
         self.jobs[row] += sign
         self.allocated[row] += sign * job.allocated
@@ -182,7 +182,7 @@ class QueueTable:
             self._reserved[row] += sign * job.reserved
             self._elastic[row] += sign * job.elastic
 
-    def hold(self, job: Job, vector: Ints, step: int) -> None:
+    def hold(self, job: JobInfo, vector: Ints, step: int) -> None:
         """Count what a pod of a job has come to hold (1), or holds no more (-1)."""
         self._late[job.key] = job
         row = job.row
@@ -195,18 +195,18 @@ class QueueTable:
                 held = tree[above]
                 change(held, vector, out=held)
 
-    def wait(self, job: Job, vector: Ints, step: int) -> None:
+    def wait(self, job: JobInfo, vector: Ints, step: int) -> None:
         """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
         self._late[job.key] = job
         if job.row >= 0:
             asked = self.pending[job.row]
             (np.add if step > 0 else np.subtract)(asked, vector, out=asked)
 
-    def outdate(self, job: Job) -> None:
+    def outdate(self, job: JobInfo) -> None:
         """Note that what a job reserves, or has beyond its minimum, is to be counted anew."""
         self._late[job.key] = job
 
-    def forget(self, job: Job) -> None:
+    def forget(self, job: JobInfo) -> None:
         """Count a job no more."""
         if job.row >= 0:
             self._count(job, -1)
@@ -269,7 +269,7 @@ class QueueTable:
             job.reserved, job.elastic = reserved, elastic
 
 
-def _reserved(job: Job) -> Ints:
+def _reserved(job: JobInfo) -> Ints:
     holds = job.min_resources and (
         job.status.phase == _INQUEUE
         or (job.status.phase == _RUNNING and job.holding >= job.min_member)
@@ -279,11 +279,11 @@ def _reserved(job: Job) -> Ints:
     return remainder(job)
 
 
-def remainder(job: Job) -> Ints:
+def remainder(job: JobInfo) -> Ints:
     """What a job may still take up to its `minResources`, without its pods that have scheduling gates."""
     rest = job.minimum - job.allocated
     for task in job.tasks.values():
-        if task.gates and task.status is Status.PENDING:
+        if task.gates and task.status is SchedulingStatus.PENDING:
             rest -= task.shape.vector
     found: Ints = np.maximum(rest, 0)
     return found

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from pumice.scheduler.model.axis import Axis, Bools, Ints
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
 __all__ = ["VICTIMS", "RunningTable"]
 
-VICTIMS = frozenset({Status.BOUND, Status.RUNNING})
+VICTIMS = frozenset({SchedulingStatus.BOUND, SchedulingStatus.RUNNING})
 """Pods that can be evicted."""
 
 _FIRST_CAPACITY = 64
@@ -54,11 +54,11 @@ class RunningTable:
         "vectors",
     )
 
-    def __init__(self, axis: Axis, jobs: Mapping[str, Job]) -> None:
+    def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
         self._axis = axis
         self._jobs = jobs
-        self.tasks: list[Task | None] = []
-        self.gangs: list[Job | None] = []
+        self.tasks: list[TaskInfo | None] = []
+        self.gangs: list[JobInfo | None] = []
         self._free: list[int] = []
         self._free_gangs: list[int] = []
         self._numbers: dict[str, int] = {}
@@ -75,7 +75,7 @@ class RunningTable:
     def __len__(self) -> int:
         return len(self.tasks) - len(self._free)
 
-    def add(self, task: Task, node: int) -> None:
+    def add(self, task: TaskInfo, node: int) -> None:
         """Take in a pod that runs or is bound on a node."""
         if self._free:
             row = self._free.pop()
@@ -92,10 +92,10 @@ class RunningTable:
         self.priority[row] = task.priority
         self.preemptable[row] = task.is_preemptable
         self.critical[row] = task.is_critical
-        self.runs[row] = task.status is Status.RUNNING
+        self.runs[row] = task.status is SchedulingStatus.RUNNING
         self.vectors[row] = task.shape.vector
 
-    def discard(self, task: Task) -> None:
+    def discard(self, task: TaskInfo) -> None:
         """Take out a pod."""
         row = task.row
         task.row = -1
@@ -104,7 +104,7 @@ class RunningTable:
         self._free.append(row)
         self._leave(task.job)
 
-    def move(self, task: Task, node: int) -> None:
+    def move(self, task: TaskInfo, node: int) -> None:
         """Note that the node of a pod has another row."""
         self.node[task.row] = node
 

@@ -21,13 +21,13 @@ __all__ = [
     "READY",
     "SCHEDULED",
     "TITLES",
-    "Status",
-    "Task",
+    "SchedulingStatus",
+    "TaskInfo",
     "status_of",
 ]
 
 
-class Status(IntEnum):
+class SchedulingStatus(IntEnum):
     """Where a pod stands; the number is the index of its counter."""
 
     PENDING = 0
@@ -42,44 +42,58 @@ class Status(IntEnum):
     UNKNOWN = 9
 
 
-TITLES = {status: status.name.capitalize() for status in Status}
+TITLES = {status: status.name.capitalize() for status in SchedulingStatus}
 """Statuses as messages show them, for example `Running`."""
 
-ALLOCATED_LIKE = frozenset({Status.BOUND, Status.BINDING, Status.RUNNING, Status.ALLOCATED})
+ALLOCATED_LIKE = frozenset(
+    {
+        SchedulingStatus.BOUND,
+        SchedulingStatus.BINDING,
+        SchedulingStatus.RUNNING,
+        SchedulingStatus.ALLOCATED,
+    }
+)
 """Pods that hold their place."""
 
-READY = ALLOCATED_LIKE | {Status.SUCCEEDED}
+READY = ALLOCATED_LIKE | {SchedulingStatus.SUCCEEDED}
 """Pods that count towards a gang's minimum."""
 
-SCHEDULED = frozenset({Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED})
+SCHEDULED = frozenset(
+    {
+        SchedulingStatus.RUNNING,
+        SchedulingStatus.BOUND,
+        SchedulingStatus.FAILED,
+        SchedulingStatus.SUCCEEDED,
+    }
+)
 """Pods whose placement the API server knows."""
 
 NEEDS_ROOM = frozenset(
     {
-        Status.ALLOCATED,
-        Status.BINDING,
-        Status.BOUND,
-        Status.RUNNING,
-        Status.RELEASING,
-        Status.UNKNOWN,
+        SchedulingStatus.ALLOCATED,
+        SchedulingStatus.BINDING,
+        SchedulingStatus.BOUND,
+        SchedulingStatus.RUNNING,
+        SchedulingStatus.RELEASING,
+        SchedulingStatus.UNKNOWN,
     }
 )
 """Pods that use up their node."""
 
-PLACED = frozenset({Status.BOUND, Status.RUNNING, Status.UNKNOWN})
+PLACED = frozenset({SchedulingStatus.BOUND, SchedulingStatus.RUNNING, SchedulingStatus.UNKNOWN})
 """Pods that the API server shows on a node, and neither terminating nor finished."""
 
 _PHASES = {
-    "Running": Status.RUNNING,
-    "Succeeded": Status.SUCCEEDED,
-    "Failed": Status.FAILED,
-    "Unknown": Status.UNKNOWN,
+    "Running": SchedulingStatus.RUNNING,
+    "Succeeded": SchedulingStatus.SUCCEEDED,
+    "Failed": SchedulingStatus.FAILED,
+    "Unknown": SchedulingStatus.UNKNOWN,
 }
 _DEFAULT_PRIORITY = 1
 _CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
-class Task:
+class TaskInfo:
     """One pod.
 
     Attributes:
@@ -183,16 +197,16 @@ class Task:
         return f"<Task {self.key} {TITLES[self.status]}{place}>"
 
 
-def status_of(pod: Pod) -> Status:
+def status_of(pod: Pod) -> SchedulingStatus:
     """Status that follows from what the API server says."""
     known = _PHASES.get(pod.status.phase)
-    if known is not None and known is not Status.RUNNING:
+    if known is not None and known is not SchedulingStatus.RUNNING:
         return known
     if pod.metadata.deletion_timestamp:
-        return Status.RELEASING
-    if known is Status.RUNNING:
+        return SchedulingStatus.RELEASING
+    if known is SchedulingStatus.RUNNING:
         return known
-    return Status.BOUND if pod.spec.node_name else Status.PENDING
+    return SchedulingStatus.BOUND if pod.spec.node_name else SchedulingStatus.PENDING
 
 
 def _standing(pod: Pod) -> PodVerdict | None:

@@ -21,12 +21,12 @@ from pumice.api.pods import (
 
 __all__ = [
     "NOTHING",
+    "PeerRequirement",
     "PeerRules",
     "Requirements",
     "Selection",
     "Spread",
     "TermKey",
-    "Wish",
     "holds",
     "peer_rules",
 ]
@@ -57,7 +57,7 @@ NOTHING: TermKey = (Selection((), None, None),)
 """Selects no pod."""
 
 
-class Wish(msgspec.Struct, frozen=True, cache_hash=True):
+class PeerRequirement(msgspec.Struct, frozen=True, cache_hash=True):
     """Nearness to some pods: in a domain with one of them, or not.
 
     Attributes:
@@ -106,9 +106,9 @@ class PeerRules(msgspec.Struct, frozen=True, cache_hash=True):
 
     affinity: TermKey | None
     affinity_keys: tuple[str, ...]
-    anti_affinity: tuple[Wish, ...]
-    attractions: tuple[Wish, ...]
-    wishes: tuple[Wish, ...]
+    anti_affinity: tuple[PeerRequirement, ...]
+    attractions: tuple[PeerRequirement, ...]
+    wishes: tuple[PeerRequirement, ...]
     spreads: tuple[Spread, ...]
     soft_spreads: tuple[Spread, ...]
 
@@ -192,7 +192,9 @@ def _preferred(affinity: PodAffinity | None) -> list[WeightedPodAffinityTerm]:
     return found or []
 
 
-def _wish(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str], weight: int) -> Wish:
+def _wish(
+    term: PodAffinityTerm, namespace: str, labels: Mapping[str, str], weight: int
+) -> PeerRequirement:
     names = tuple(sorted(set(term.namespaces or ())))
     if not names and term.namespace_selector is None:
         names = (namespace,)
@@ -201,7 +203,7 @@ def _wish(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str], weig
     selection = Selection(
         names, _requirements(term.namespace_selector), _requirements(term.label_selector, own)
     )
-    return Wish((selection,), term.topology_key, weight)
+    return PeerRequirement((selection,), term.topology_key, weight)
 
 
 def _spread(

@@ -14,7 +14,7 @@ from pumice.api.meta import LabelSelector
 from pumice.api.pods import NodeSelector
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.claims import Wanted, size_of
+from pumice.scheduler.model.claims import WantedVolume, size_of
 from pumice.scheduler.model.reach import Reach, affinity_key
 
 __all__ = ["Pool", "VolumeRecord", "suiting"]
@@ -54,7 +54,7 @@ class VolumeRecord:
             and owner.uid in ("", meta.uid)
         )
 
-    def is_large_enough(self, wanted: Wanted) -> bool:
+    def is_large_enough(self, wanted: WantedVolume) -> bool:
         """Whether it has what a claim asks for that even a volume reserved for it must have."""
         spec = self.volume.spec
         return (
@@ -65,7 +65,7 @@ class VolumeRecord:
         )
 
 
-def suiting(wanted: Wanted, volumes: Iterable[VolumeRecord]) -> list[VolumeRecord]:
+def suiting(wanted: WantedVolume, volumes: Iterable[VolumeRecord]) -> list[VolumeRecord]:
     """Those of the volumes of its class that a claim could be bound to, the smallest first.
 
     As in Kubernetes, a volume that is not `Available` is left out unless it is reserved for the claim. Manifests from files
@@ -89,7 +89,7 @@ def suiting(wanted: Wanted, volumes: Iterable[VolumeRecord]) -> list[VolumeRecor
     return sorted(found, key=lambda each: (each.size, each.name))
 
 
-class _Group:
+class _VolumeGroup:
     """Volumes of a pool that the same nodes reach.
 
     Attributes:
@@ -171,19 +171,19 @@ class Pool:
         self._reach = reach
         self.counts: Ints = np.zeros(reach.count, dtype=np.int64)
         self.everywhere = 0
-        self._groups: dict[bytes, _Group] = {}
+        self._groups: dict[bytes, _VolumeGroup] = {}
         self._of: dict[str, VolumeRecord] = {}
         for each in volumes:
             group = self._groups.get(each.key)
             if group is None:
                 rows = reach.rows(each.key, each.affinity)
-                group = self._groups[each.key] = _Group(rows)
+                group = self._groups[each.key] = _VolumeGroup(rows)
             group.add(each)
             self._of[each.name] = each
             if each.name not in taken:
                 self.take(each.name, -1)
-        self._by_row: dict[int, list[_Group]] = {}
-        self._wide: list[_Group] = []
+        self._by_row: dict[int, list[_VolumeGroup]] = {}
+        self._wide: list[_VolumeGroup] = []
         for group in self._groups.values():
             if group.rows is None or len(group.rows) > 1:
                 self._wide.append(group)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Bools, Floats
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass
@@ -84,10 +84,14 @@ SPEC = PluginSpec(
     summary="Prefers the node that is fuller already, so that whole nodes stay free.",
     build=Binpack,
     arguments=(
-        Argument("binpack.weight", 1, "Weight of the plugin; 0 turns it off."),
-        Argument("binpack.cpu", 1, "Weight of CPU."),
-        Argument("binpack.memory", 1, "Weight of memory."),
-        Argument("binpack.resources", "", "Other resources that count, separated by commas."),
-        Argument("binpack.resources.", 1, "Weight of one of the other resources.", is_prefix=True),
+        SchedulerArgument("binpack.weight", 1, "Weight of the plugin; 0 turns it off."),
+        SchedulerArgument("binpack.cpu", 1, "Weight of CPU."),
+        SchedulerArgument("binpack.memory", 1, "Weight of memory."),
+        SchedulerArgument(
+            "binpack.resources", "", "Other resources that count, separated by commas."
+        ),
+        SchedulerArgument(
+            "binpack.resources.", 1, "Weight of one of the other resources.", is_prefix=True
+        ),
     ),
 )

@@ -8,17 +8,17 @@ above it, whose limits hold as well, and gangs belong into queues without others
 import numpy as np
 
 from pumice.api.queues import Queue
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.deficits import Deficit, deficit_text, insufficient
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.fairness.limits import PathLimits
 from pumice.scheduler.fairness.reclaim import Asked, asked_by, over_deserved
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.queues import remainder
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -109,7 +109,7 @@ class Capacity:
 
     # -- taking ------------------------------------------------------------------------------
 
-    def _why_not_allocatable(self, queue: Queue, task: Task) -> Reason | None:
+    def _why_not_allocatable(self, queue: Queue, task: TaskInfo) -> Reason | None:
         row = self._table.rows[queue.metadata.name]
         if row in self._above:
             return self._why_not_leaf(queue.metadata.name)
@@ -118,7 +118,7 @@ class Capacity:
     def _room(self, queue: Queue) -> Ints:
         return self._limits.room(self._table.rows[queue.metadata.name])
 
-    def _note(self, task: Task, _: NodeRecord) -> None:
+    def _note(self, task: TaskInfo, _: NodeRecord) -> None:
         """Take in that a queue, and with it those above, hold more or less than before."""
         row = self._session.jobs[task.job].row if task.job else -1
         if row < 0:
@@ -132,7 +132,7 @@ class Capacity:
         message = f"queue {name} has queues below it; gangs belong into one of those"
         return Reason("QueueNotLeaf", message, {"queue": name}, (name,))
 
-    def _why_not_preemptive(self, queue: Queue, task: Task) -> Reason | None:
+    def _why_not_preemptive(self, queue: Queue, task: TaskInfo) -> Reason | None:
         """A queue may take back what it deserves, of at least one resource that the pod asks for."""
         name = queue.metadata.name
         if not queue.is_open:
@@ -176,7 +176,7 @@ class Capacity:
 
     # -- entering ----------------------------------------------------------------------------
 
-    def _vote(self, job: Job) -> Vote | Reason:
+    def _vote(self, job: JobInfo) -> Vote | Reason:
         """A gang may enter if its minimum fits beside what is held and reserved, in its queue and all above it.
 
         What `preempt` may evict for it does not count. Gangs that need the same of a queue get the same answer as long as nothing entered in between.
@@ -193,7 +193,7 @@ class Capacity:
             vote = self._votes[key] = self._judge(job, row, claims)
         return vote
 
-    def _judge(self, job: Job, row: int, claims: Ints) -> Vote | Reason:
+    def _judge(self, job: JobInfo, row: int, claims: Ints) -> Vote | Reason:
         path = self._rights.paths[row]
         limits = self._rights.real[path]
         exceeds = (claims + job.minimum > limits) & (job.minimum > 0)
@@ -217,7 +217,7 @@ class Capacity:
         start = f"queue resource quota insufficient: {insufficient(shortages)}; "
         return self._limits.reason(row, path[place], shortages, "used or reserved", start)
 
-    def _is_entitled(self, job: Job) -> bool:
+    def _is_entitled(self, job: JobInfo) -> bool:
         """Whether a queue, with what a gang needs at least, holds no more than it deserves of what it names."""
         row = job.row
         if row < 0:
@@ -226,7 +226,7 @@ class Capacity:
         holds = self._claimed()[row] + job.minimum
         return bool(asks.any() and not np.any(asks & (holds > self._rights.deserved[row])))
 
-    def _enter(self, job: Job) -> None:
+    def _enter(self, job: JobInfo) -> None:
         if job.row >= 0 and job.min_resources:
             self._claimed()[self._rights.paths[job.row]] += remainder(job)
 
@@ -245,19 +245,19 @@ SPEC = PluginSpec(
     summary="Queues have what they deserve and may use more while no other queue asks for it, up to their capability.",
     build=Capacity,
     arguments=(
-        Argument(
+        SchedulerArgument(
             "ancestorReclaimLevel",
             0,
             "On how many levels above its queue a pod's queues must hold more than they deserve before it is evicted for "
             "another queue.",
         ),
-        Argument(
+        SchedulerArgument(
             "capacity.DynamicResourceAllocationEnable",
             False,
             "Whether devices of ResourceClaims count.",
             is_absent=True,
         ),
-        Argument(
+        SchedulerArgument(
             "capacity.DRAConsumableCapacityEnable",
             False,
             "Whether consumable capacity of devices counts.",

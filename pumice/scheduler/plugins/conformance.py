@@ -6,7 +6,7 @@ Pods with priority class `system-cluster-critical` or `system-node-critical`, an
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -32,7 +32,7 @@ def _not_critical(_: Preemptor, candidates: Candidates) -> Bools:
     return found
 
 
-def _is_free(task: Task) -> bool:
+def _is_free(task: TaskInfo) -> bool:
     return not task.is_critical
 
 

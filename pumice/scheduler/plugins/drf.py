@@ -11,7 +11,7 @@ from pumice.scheduler.fairness.dominant import DominantShare
 from pumice.scheduler.fairness.hierarchy import ShareTree
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -47,7 +47,7 @@ class Drf:
         register.on_allocate(lambda task, _: tree.note(task.job))
         register.on_deallocate(lambda task, _: tree.note(task.job))
 
-    def _of_job(self, job: Job) -> float:
+    def _of_job(self, job: JobInfo) -> float:
         return self._share.of(job.allocated) if job.counted else 0.0
 
     def _starts_with(self, preemptor: Preemptor) -> float:
@@ -78,7 +78,7 @@ def hierarchical_victims(
     """Pods that may go because the preemptor's queue would still have the smaller share; each is looked at alone."""
     names = session.shares.names
     kinds: dict[tuple[int, bytes], int] = {}
-    others: list[tuple[str, Job, Ints]] = []
+    others: list[tuple[str, JobInfo, Ints]] = []
     places = np.zeros(len(candidates), dtype=np.int64)
     for place, (number, vector) in enumerate(
         zip(candidates.job.tolist(), candidates.vectors, strict=True)

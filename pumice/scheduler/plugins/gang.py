@@ -5,8 +5,8 @@ import numpy as np
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import READY, Status
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import READY, SchedulingStatus
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -15,8 +15,8 @@ from pumice.scheduler.view import SessionView
 
 __all__ = ["SPEC", "Gang", "is_pipelined", "is_ready", "is_starving", "may_lose", "why_invalid"]
 
-_VALID = (*READY, Status.PIPELINED, Status.PENDING)
-_PROMISED = (*READY, Status.PIPELINED)
+_VALID = (*READY, SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
+_PROMISED = (*READY, SchedulingStatus.PIPELINED)
 
 
 class Gang:
@@ -37,14 +37,14 @@ class Gang:
         register.preemptable(may_lose, by=any_preemptor)
         register.reclaimable(may_lose, by=any_preemptor)
 
-    def _is_ready(self, job: Job) -> bool:
+    def _is_ready(self, job: JobInfo) -> bool:
         return is_ready(job, backfilled=self._session.backfills)
 
-    def _vote(self, job: Job) -> Vote:
+    def _vote(self, job: JobInfo) -> Vote:
         return Vote.PERMIT if is_pipelined(job, backfilled=self._backfilled) else Vote.REJECT
 
 
-def why_invalid(job: Job) -> Reason | None:
+def why_invalid(job: JobInfo) -> Reason | None:
     """Why a job cannot reach its minimum with the pods that it has, whatever the nodes are."""
     if _counts_roles(job):
         lacking = {
@@ -72,7 +72,7 @@ def why_invalid(job: Job) -> Reason | None:
     return None
 
 
-def is_ready(job: Job, *, backfilled: bool = False) -> bool:
+def is_ready(job: JobInfo, *, backfilled: bool = False) -> bool:
     """Whether a job has its minimum.
 
     Args:
@@ -85,17 +85,17 @@ def is_ready(job: Job, *, backfilled: bool = False) -> bool:
     return not job.min_task or _has_roles(job, READY, backfilled=backfilled)
 
 
-def is_pipelined(job: Job, *, backfilled: bool = False) -> bool:
+def is_pipelined(job: JobInfo, *, backfilled: bool = False) -> bool:
     """Whether a job has its minimum once promised places are free."""
     waiting = job.pending_empty if backfilled else 0
-    if job.counts[Status.PIPELINED] + job.ready + waiting < job.min_member:
+    if job.counts[SchedulingStatus.PIPELINED] + job.ready + waiting < job.min_member:
         return False
     return not job.min_task or _has_roles(job, _PROMISED, backfilled=backfilled)
 
 
-def is_starving(job: Job) -> bool:
+def is_starving(job: JobInfo) -> bool:
     """Whether a job has less than its minimum, promised places included."""
-    return job.counts[Status.PIPELINED] + job.ready < job.min_member
+    return job.counts[SchedulingStatus.PIPELINED] + job.ready < job.min_member
 
 
 def may_lose(_: Preemptor, candidates: Candidates) -> Bools:
@@ -122,13 +122,16 @@ def _role_may_lose(candidates: Candidates) -> Bools:
     return found
 
 
-def _counts_roles(job: Job) -> bool:
+def _counts_roles(job: JobInfo) -> bool:
     """Minimums of roles that add up to more than the job's own are not looked at."""
     return bool(job.min_task) and job.min_member >= job.min_task_total
 
 
 def _has_roles(
-    job: Job, statuses: tuple[Status, ...] | frozenset[Status], *, backfilled: bool
+    job: JobInfo,
+    statuses: tuple[SchedulingStatus, ...] | frozenset[SchedulingStatus],
+    *,
+    backfilled: bool,
 ) -> bool:
     if not _counts_roles(job):
         return True
@@ -136,7 +139,9 @@ def _has_roles(
         count = job.role_count(role, statuses)
         if backfilled and count < minimum:
             count += sum(
-                task.role == role and task.is_best_effort and task.status is Status.PENDING
+                task.role == role
+                and task.is_best_effort
+                and task.status is SchedulingStatus.PENDING
                 for task in job.tasks.values()
             )
         if count < minimum:

@@ -22,12 +22,12 @@ import numpy as np
 from pumice.api import keys
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.api.queues import NodeGroupTerms, Queue, QueueAffinity
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Floats, Ints, in_units
 from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import Status, Task
-from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -151,7 +151,7 @@ class NodeGroup:
             name = (found.spec.parent if found else "") or keys.ROOT_QUEUE
         return None
 
-    def _judge(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def _judge(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         rules = self._rules(pods.queue)
         text = f"node(s) are in no node group that queue {pods.queue} may use"
         if rules is None:
@@ -160,10 +160,10 @@ class NodeGroup:
             refused = np.ones(len(self._session.node_names), dtype=np.int64)
             if not self._is_strict:
                 refused[self._session.facts.label(keys.NODE_GROUP).codes == ABSENT] = 0
-            return Verdict(refused[rows.index], (text,))
+            return FilterResult(refused[rows.index], (text,))
         allows = rules.allows_as_volcano if self._is_volcano else rules.allows
         codes = self._by_group(lambda group: float(not allows(group)), absent=1.0)
-        return Verdict(codes[rows.index].astype(np.int64), (text,))
+        return FilterResult(codes[rows.index].astype(np.int64), (text,))
 
     def _score(self, pods: PodClass, _rows: Rows) -> Floats | None:
         rules = self._rules(pods.queue)
@@ -190,9 +190,9 @@ class NodeGroup:
             number = running.number(job.key)
             if number >= 0:
                 queue_of[number] = names.index(job.queue)
-            if job.counts[Status.BINDING]:
+            if job.counts[SchedulingStatus.BINDING]:
                 for task in job.tasks.values():
-                    if task.status is Status.BINDING:
+                    if task.status is SchedulingStatus.BINDING:
                         self._note(task, task.node, 1)
         rows = np.flatnonzero(running.used & (running.node >= 0))
         queues, codes = queue_of[running.gang[rows]], groups.codes[running.node[rows]]
@@ -207,7 +207,7 @@ class NodeGroup:
         used = self._used.get((queue, group))
         self._used[queue, group] = vector if used is None else used + vector
 
-    def _note(self, task: Task, node: str, sign: int) -> None:
+    def _note(self, task: TaskInfo, node: str, sign: int) -> None:
         job = self._session.jobs.get(task.job)
         group = self._group_of(node)
         if job is None or job.queue not in self._limits or not group:
@@ -220,16 +220,16 @@ class NodeGroup:
         place = column.codes[row] if row >= 0 else ABSENT
         return column.values[place] if place != ABSENT else ""
 
-    def _judge_limits(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def _judge_limits(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         if pods.queue not in self._limits:
             return None
         limits = self._limits[pods.queue]
         if limits is None:
             text = f"node group limits of queue {pods.queue} cannot be read"
-            return Verdict(np.ones(len(rows), dtype=np.int64), (text,))
+            return FilterResult(np.ones(len(rows), dtype=np.int64), (text,))
         codes = self._by_group(lambda group: float(self._exceeds(pods, group, limits)))
         text = f"node group limits of queue {pods.queue} exceeded"
-        return Verdict(codes.astype(np.int64)[rows.index], (text,))
+        return FilterResult(codes.astype(np.int64)[rows.index], (text,))
 
     def _exceeds(self, pods: PodClass, group: str, limits: Limits) -> bool:
         used = self._used.get((pods.queue, group))
@@ -268,22 +268,22 @@ SPEC = PluginSpec(
     summary="Keeps the pods of a queue to the node groups that the queue names.",
     build=NodeGroup,
     arguments=(
-        Argument(
+        SchedulerArgument(
             "strict",
             True,
             "Whether nodes of no group are closed to queues that name none.",
         ),
-        Argument(
+        SchedulerArgument(
             "nodegroup.open",
             False,
             "Whether queues that name no groups may use every node; Pumice's own configuration says so.",
         ),
-        Argument(
+        SchedulerArgument(
             "enablePreferredOrder",
             False,
             "Whether earlier preferred groups are worth more than later ones.",
         ),
-        Argument(
+        SchedulerArgument(
             "nodegroup.mode",
             "design",
             "`design`: what the words say; `volcano`: what Volcano makes of them.",

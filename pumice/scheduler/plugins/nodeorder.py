@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Floats, Ints
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import tolerates
@@ -166,13 +166,17 @@ SPEC = PluginSpec(
     summary="Scores nodes as kube-scheduler does: load, balance, preferred affinity, preferred taints, topology spread.",
     build=NodeOrder,
     arguments=(
-        Argument("leastrequested.weight", 1, "Prefer nodes with more left."),
-        Argument("mostrequested.weight", 0, "Prefer fuller nodes."),
-        Argument("balancedresource.weight", 1, "Prefer nodes whose resources are used evenly."),
-        Argument("nodeaffinity.weight", 2, "Weight of preferred node affinity."),
-        Argument("tainttoleration.weight", 3, "Avoid nodes with PreferNoSchedule taints."),
-        Argument("podaffinity.weight", 2, "Weight of preferred affinity between pods."),
-        Argument("imagelocality.weight", 1, "Nodes that have the image.", is_absent=True),
-        Argument("podtopologyspread.weight", 2, "Weight of topology spread that schedules anyway."),
+        SchedulerArgument("leastrequested.weight", 1, "Prefer nodes with more left."),
+        SchedulerArgument("mostrequested.weight", 0, "Prefer fuller nodes."),
+        SchedulerArgument(
+            "balancedresource.weight", 1, "Prefer nodes whose resources are used evenly."
+        ),
+        SchedulerArgument("nodeaffinity.weight", 2, "Weight of preferred node affinity."),
+        SchedulerArgument("tainttoleration.weight", 3, "Avoid nodes with PreferNoSchedule taints."),
+        SchedulerArgument("podaffinity.weight", 2, "Weight of preferred affinity between pods."),
+        SchedulerArgument("imagelocality.weight", 1, "Nodes that have the image.", is_absent=True),
+        SchedulerArgument(
+            "podtopologyspread.weight", 2, "Weight of topology spread that schedules anyway."
+        ),
     ),
 )

@@ -6,10 +6,10 @@ Without it every gang would enter at once, and the pods of all of them would be 
 
 import numpy as np
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.deficits import deficit_text, insufficient, refusal, shortages
 from pumice.scheduler.model.axis import Floats, Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
@@ -48,7 +48,7 @@ class Overcommit:
             self._used: Ints = self._session.used() + self._session.shares.reserved.sum(axis=0)
         return self._limit
 
-    def _vote(self, job: Job) -> Vote | Reason:
+    def _vote(self, job: JobInfo) -> Vote | Reason:
         """The vote on a gang; what may be evicted for it counts as room."""
         refusal = self._refusal(job)
         if refusal is None or self._session.may_take_back(job):
@@ -56,14 +56,14 @@ class Overcommit:
         used = self._used + self._entered - self._session.yielding(job)
         return refusal if shortages(self._session, job, used, self._limits()) else Vote.PERMIT
 
-    def _refusal(self, job: Job) -> Reason | None:
+    def _refusal(self, job: JobInfo) -> Reason | None:
         """Why a gang may not enter; gangs that need the same get the same until one of them enters."""
         key = job.minimum.tobytes()
         if key not in self._refusals:
             self._refusals[key] = self._judge(job)
         return self._refusals[key]
 
-    def _judge(self, job: Job) -> Reason | None:
+    def _judge(self, job: JobInfo) -> Reason | None:
         limits = self._limits()
         found = shortages(self._session, job, self._used + self._entered, limits)
         if not found:
@@ -73,7 +73,7 @@ class Overcommit:
         plain = f"the cluster, counted {self._factor:g} times: {numbers}"
         return refusal(f"resource in cluster is overused: {names}; {plain}", found, plain)
 
-    def _enter(self, job: Job) -> None:
+    def _enter(self, job: JobInfo) -> None:
         if job.min_resources:
             self._refusals.clear()
             self._entered += remainder(job)
@@ -84,7 +84,7 @@ SPEC = PluginSpec(
     summary="Gangs enter their queues only as far as the cluster, overbooked by a factor, has room for their minimum.",
     build=Overcommit,
     arguments=(
-        Argument(
+        SchedulerArgument(
             _FACTOR,
             _DEFAULT,
             "How many times the cluster may be booked; a value below 1 counts as 1.2.",

@@ -12,7 +12,7 @@ from pumice.scheduler.model.budgets import BudgetTable
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.running import VICTIMS
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -40,7 +40,7 @@ class Pdb:
         register.on_deallocate(self._deallocated)
         register.on_allocate(self._allocated)
 
-    def _names(self, task: Task) -> tuple[str, ...]:
+    def _names(self, task: TaskInfo) -> tuple[str, ...]:
         """Budgets that protect a pod; notes what they allow."""
         names = self._of.get(task.key)
         if names is None:
@@ -52,7 +52,7 @@ class Pdb:
             names = self._of[task.key] = tuple(found)
         return names
 
-    def _count(self, task: Task, evicted: int) -> None:
+    def _count(self, task: TaskInfo, evicted: int) -> None:
         for name in self._names(task):
             self._left[name] -= evicted
 
@@ -65,14 +65,14 @@ class Pdb:
             may &= ~members | (before < self._left[name])
         return may
 
-    def _has_left(self, task: Task) -> bool:
+    def _has_left(self, task: TaskInfo) -> bool:
         return all(self._left[name] > 0 for name in self._names(task))
 
-    def _deallocated(self, task: Task, _: NodeRecord) -> None:
-        if task.status is Status.RELEASING:
+    def _deallocated(self, task: TaskInfo, _: NodeRecord) -> None:
+        if task.status is SchedulingStatus.RELEASING:
             self._count(task, 1)
 
-    def _allocated(self, task: Task, _: NodeRecord) -> None:
+    def _allocated(self, task: TaskInfo, _: NodeRecord) -> None:
         if task.status in VICTIMS:  # an eviction was undone
             self._count(task, -1)
 

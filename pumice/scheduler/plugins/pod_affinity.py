@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.domains import Domains, Tally, Topology
+from pumice.scheduler.model.domains import DomainCounts, Domains, Topology
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.view import SessionView
 
 __all__ = ["AffinityFilter", "AffinityScore", "affinity_filter", "affinity_score", "topology_of"]
@@ -36,7 +36,7 @@ def topology_of(session: SessionView, key: str) -> Topology:
     return session.facts.cached(("topology", key), compute)
 
 
-def domains_of(session: SessionView, tally: Tally, key: str) -> Domains:
+def domains_of(session: SessionView, tally: DomainCounts, key: str) -> Domains:
     """Counts of a tally by the domains of a topology key, on all nodes."""
     return tally.domains(key, topology_of(session, key))
 
@@ -118,7 +118,7 @@ class AffinityFilter:
                     values[:] = -np.inf
             self._column[rows] = values
 
-    def judge(self, rows: Rows) -> Verdict | None:
+    def judge(self, rows: Rows) -> FilterResult | None:
         """Judge rows as they are."""
         index, later = rows.index, rows.is_later
         codes: Ints = np.zeros(len(rows), dtype=np.int64)
@@ -129,7 +129,7 @@ class AffinityFilter:
             for domains in group:
                 found = domains.near(later=later)[-1].take(domains.codes[index]) > 0
                 codes[found & (codes == 0)] = code
-        return Verdict(codes, _TEXTS) if codes.any() else None
+        return FilterResult(codes, _TEXTS) if codes.any() else None
 
     def starting(self) -> Sequence[Topology]:
         """The topology keys of the affinity, if no pod is there yet that the pods want to be near to, other than themselves."""

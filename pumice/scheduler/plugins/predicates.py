@@ -15,16 +15,16 @@ import numpy as np
 
 from pumice.api.nodes import Taint
 from pumice.api.pods import NodeSelector
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.plugins.pod_affinity import affinity_filter
 from pumice.scheduler.plugins.topology_spread import spread_filter
 from pumice.scheduler.plugins.volume_filters import VOLUME_ARGUMENTS, VolumeFilters, bind_timeout
-from pumice.scheduler.points import DomainFilter, PodClass, Verdict
+from pumice.scheduler.points import DomainFilter, FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -110,13 +110,13 @@ class Predicates:
     def _by_spread(self, pods: PodClass) -> DomainFilter | None:
         return spread_filter(self._session, pods)
 
-    def _unschedulable(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def _unschedulable(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         cordoned = self._session.facts.unschedulable[rows.index]
         if not cordoned.any() or tolerates(pods.shape.tolerations, _CORDON):
             return None
-        return Verdict(cordoned.astype(np.int64), ("node(s) were unschedulable",))
+        return FilterResult(cordoned.astype(np.int64), ("node(s) were unschedulable",))
 
-    def _node_affinity(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def _node_affinity(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         shape = pods.shape
         if not shape.node_selector and _required(shape) is None:
             return None
@@ -125,9 +125,9 @@ class Predicates:
             lambda: self._session.matcher.required(shape.node_selector, shape.node_affinity),
         )
         codes: Ints = (~matches[rows.index]).astype(np.int64)
-        return Verdict(codes, ("node(s) didn't match Pod's node affinity/selector",))
+        return FilterResult(codes, ("node(s) didn't match Pod's node affinity/selector",))
 
-    def _untolerated(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def _untolerated(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         facts = self._session.facts
         texts: list[str] = []
         answers = np.zeros(len(facts.taint_sets), dtype=np.int64)
@@ -146,9 +146,9 @@ class Predicates:
             if text not in texts:
                 texts.append(text)
             answers[place] = 1 + texts.index(text)
-        return Verdict(answers[facts.taint_codes[rows.index]], tuple(texts)) if texts else None
+        return FilterResult(answers[facts.taint_codes[rows.index]], tuple(texts)) if texts else None
 
-    def _port_conflicts(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def _port_conflicts(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         wanted = pods.shape.host_ports
         if not wanted:
             return None
@@ -171,7 +171,7 @@ class Predicates:
                     node = names[row]
                     if node in users and _is_taken(users[node], leaving.get(node), address):
                         taken[place] = 1
-        return Verdict(taken, ("node(s) didn't have free ports for the requested pod ports",))
+        return FilterResult(taken, ("node(s) didn't have free ports for the requested pod ports",))
 
 
 def _required(shape: PodShape) -> NodeSelector | None:
@@ -195,7 +195,7 @@ def _is_taken(users: Mapping[str, int], leaving: Mapping[str, int] | None, addre
     )
 
 
-def _why_not_near(job: Job) -> Reason | None:
+def _why_not_near(job: JobInfo) -> Reason | None:
     """A gang whose pods must be near to each other in the network; it could be placed anywhere else."""
     spec = job.group.spec if job.group is not None else None
     if spec is None:
@@ -219,31 +219,33 @@ SPEC = PluginSpec(
     build=Predicates,
     bind_timeout=bind_timeout,
     arguments=(
-        Argument("predicate.NodeAffinityEnable", True, "Look at node selector and node affinity."),
-        Argument("predicate.NodePortsEnable", True, "Look at host ports."),
-        Argument("predicate.TaintTolerationEnable", True, "Look at taints."),
-        Argument(
+        SchedulerArgument(
+            "predicate.NodeAffinityEnable", True, "Look at node selector and node affinity."
+        ),
+        SchedulerArgument("predicate.NodePortsEnable", True, "Look at host ports."),
+        SchedulerArgument("predicate.TaintTolerationEnable", True, "Look at taints."),
+        SchedulerArgument(
             "predicate.PodAffinityEnable",
             True,
             "Look at required pod affinity and anti-affinity, of the pod and of those on nodes.",
         ),
         *VOLUME_ARGUMENTS,
-        Argument(
+        SchedulerArgument(
             "predicate.PodTopologySpreadEnable",
             True,
             "Look at topology spread constraints that say DoNotSchedule.",
         ),
-        Argument(
+        SchedulerArgument(
             "predicate.DynamicResourceAllocationEnable",
             True,
             "Do not place pods with claims to devices, which are not supported.",
         ),
-        Argument(
+        SchedulerArgument(
             "predicate.NetworkTopologyEnable",
             True,
             "Do not place gangs with `networkTopology` of mode hard, which is not supported.",
         ),
-        Argument(
+        SchedulerArgument(
             "predicate.CacheEnable",
             False,
             "Volcano's cache by template; answers are always kept by shape here.",

@@ -8,11 +8,11 @@ from operator import attrgetter
 
 import numpy as np
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -38,7 +38,7 @@ class Priority:
             by=lambda preemptor: (self._of(preemptor.job), preemptor.task.priority),
         )
 
-    def _of(self, job: Job) -> int:
+    def _of(self, job: JobInfo) -> int:
         return job.priority if self._strict else job.order_priority
 
     def _less_important(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
@@ -53,9 +53,9 @@ class Priority:
         return less
 
 
-def is_starving(job: Job) -> bool:
+def is_starving(job: JobInfo) -> bool:
     """Whether any pod of a job has no place yet."""
-    return job.ready + job.counts[Status.PIPELINED] < len(job.tasks)
+    return job.ready + job.counts[SchedulingStatus.PIPELINED] < len(job.tasks)
 
 
 SPEC = PluginSpec(
@@ -63,7 +63,7 @@ SPEC = PluginSpec(
     summary="Jobs and pods of higher priority go first.",
     build=Priority,
     arguments=(
-        Argument(
+        SchedulerArgument(
             _STRICT,
             False,
             "Order a gang by the priority class of its PodGroup alone, whatever priority its pods have.",

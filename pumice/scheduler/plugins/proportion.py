@@ -22,10 +22,10 @@ from pumice.scheduler.deficits import (
 from pumice.scheduler.fair_shares import fair_shares
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.limits import UNLIMITED
 from pumice.scheduler.model.queues import remainder
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -115,7 +115,7 @@ class Proportion:
 
     # -- pods --------------------------------------------------------------------------------
 
-    def _why_not(self, queue: Queue, task: Task) -> Reason | None:
+    def _why_not(self, queue: Queue, task: TaskInfo) -> Reason | None:
         """Why a queue may not hold a pod besides what it holds."""
         shares = self._session.shares
         row = shares.rows[queue.metadata.name]
@@ -132,7 +132,7 @@ class Proportion:
         room[PODS] = UNLIMITED
         return room
 
-    def _refuse(self, queue: Queue, row: int, task: Task) -> Reason:
+    def _refuse(self, queue: Queue, row: int, task: TaskInfo) -> Reason:
         """The refusal of a gang; the first one of a turn stands for the others of that turn."""
         job = self._session.jobs[task.job]
         is_short = job.ready < job.min_member
@@ -162,7 +162,7 @@ class Proportion:
 
     # -- gangs -------------------------------------------------------------------------------
 
-    def _vote(self, job: Job) -> Vote | Reason:
+    def _vote(self, job: JobInfo) -> Vote | Reason:
         """The vote on a gang; gangs that need the same of a queue get the same until the queue holds or reserves more."""
         held = self._session.shares.allocated[job.row].tobytes()
         votes = self._votes.setdefault(job.row, {})
@@ -171,7 +171,7 @@ class Proportion:
             votes[key] = self._judge(job)
         return votes[key]
 
-    def _judge(self, job: Job) -> Vote | Reason:
+    def _judge(self, job: JobInfo) -> Vote | Reason:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
         shares, row = self._session.shares, job.row
         used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
@@ -189,13 +189,13 @@ class Proportion:
         message = f"queue resource quota insufficient: {insufficient(found)}; {plain}"
         return refusal(message, found, plain, queue=job.queue)
 
-    def _is_entitled(self, job: Job) -> bool:
+    def _is_entitled(self, job: JobInfo) -> bool:
         """Whether a queue, with what a gang needs at least, holds no more than its part by weight or what it deserves."""
         row, shares = job.row, self._session.shares
         used = shares.allocated[row] + shares.reserved[row] + self._entered[row]
         return not shortages(self._session, job, used, self._rights[row])
 
-    def _enter(self, job: Job) -> None:
+    def _enter(self, job: JobInfo) -> None:
         if job.min_resources:
             self._votes.pop(job.row, None)
             self._entered[job.row] += remainder(job)

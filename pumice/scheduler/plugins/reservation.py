@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import SCORED_MEMORY, Bools
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import Task
-from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.reservation import WAITING, lack
 from pumice.scheduler.specs import PluginSpec
@@ -42,15 +42,15 @@ class ReservationPlugin:
         register.alike_queues()
         register.node_filter(self._judge, by_rules=True)
 
-    def _target(self, jobs: Sequence[Job]) -> Job:
+    def _target(self, jobs: Sequence[JobInfo]) -> JobInfo:
         return min(jobs, key=lambda job: (-job.order_priority, job.created, job.key))
 
-    def _judge(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def _judge(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         reservation = self._session.reservation
         if reservation is None or not reservation.nodes or pods.gang == reservation.gang:
             return None
         text = f"node(s) are reserved for gang {reservation.gang}"
-        return Verdict(self._reserved()[rows.index].astype(np.int64), (text,))
+        return FilterResult(self._reserved()[rows.index].astype(np.int64), (text,))
 
     def _reserved(self) -> Bools:
         reservation = self._session.reservation
@@ -63,7 +63,7 @@ class ReservationPlugin:
 
     # -- which node next ---------------------------------------------------------------------
 
-    def _next_node(self, job: Job, usable: Callable[[Task], Bools]) -> str | None:
+    def _next_node(self, job: JobInfo, usable: Callable[[TaskInfo], Bools]) -> str | None:
         """The node that a gang needs next; None when those reserved could hold its pods, or no other would help."""
         reserved, rows = self._reserved(), self._session.rows
         lacking = lack(job, rows, reserved, usable)
@@ -95,7 +95,7 @@ SPEC = PluginSpec(
     summary="Keeps nodes free for one gang that waits, so that smaller ones do not starve it.",
     build=ReservationPlugin,
     arguments=(
-        Argument(
+        SchedulerArgument(
             _SELECTION,
             "specification",
             "Which nodes are reserved first: the largest, or those with the most room.",

@@ -13,7 +13,7 @@ from pumice.api.requests import Amounts, add
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.deficits import Deficit, deficit_text, refusal
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -35,7 +35,7 @@ class ResourceQuotas:
         register.job_enqueueable(self._vote)
         register.job_enqueued(self._enter)
 
-    def _vote(self, job: Job) -> Vote | Reason:
+    def _vote(self, job: JobInfo) -> Vote | Reason:
         for _, quota in sorted(self._session.quotas.get(job.namespace, {}).items()):
             shortages = list(self._shortages(quota, job))
             if shortages:
@@ -46,7 +46,7 @@ class ResourceQuotas:
                 return refusal(message, shortages, plain, quota=name)
         return Vote.PERMIT
 
-    def _shortages(self, quota: ResourceQuota, job: Job) -> Iterator[Deficit]:
+    def _shortages(self, quota: ResourceQuota, job: JobInfo) -> Iterator[Deficit]:
         if quota.spec.scopes or quota.spec.scope_selector:
             return
         hard = _amounts(quota.status.hard or quota.spec.hard)
@@ -68,17 +68,17 @@ class ResourceQuotas:
                     self._reserve(job)
         return self._entered.get(namespace, {})
 
-    def _enter(self, job: Job) -> None:
+    def _enter(self, job: JobInfo) -> None:
         if job.namespace in self._session.quotas and self._entered is not None:
             self._reserve(job)
 
-    def _reserve(self, job: Job) -> None:
+    def _reserve(self, job: JobInfo) -> None:
         assert self._entered is not None
         if not job.tasks:
             add(self._entered.setdefault(job.namespace, {}), _needs(job))
 
 
-def _needs(job: Job) -> Amounts:
+def _needs(job: JobInfo) -> Amounts:
     """What a gang needs at least, by all names under which quotas count it."""
     named = _amounts(job.group.spec.min_resources if job.group else None)
     needs = {"pods": job.min_member * MILLI, "count/pods": job.min_member * MILLI}

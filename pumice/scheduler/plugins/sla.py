@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from pumice.api import keys
 from pumice.api.durations import parse_nanoseconds
-from pumice.scheduler.arguments import Argument, Arguments
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.points import SortKey, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -41,13 +41,13 @@ class Sla:
             else:
                 session.try_again(job)
 
-    def _ends(self, session: SessionView) -> Iterator[tuple[Job, float]]:
+    def _ends(self, session: SessionView) -> Iterator[tuple[JobInfo, float]]:
         for job in session.unplaced:
             end = self._end(job)
             if end is not None:
                 yield job, end
 
-    def _end(self, job: Job) -> float | None:
+    def _end(self, job: JobInfo) -> float | None:
         """When the waiting time of a gang ends, UNIX seconds; None when it has none."""
         if job.group is None:
             return None
@@ -59,11 +59,11 @@ class Sla:
                 break
         return None if waiting is None else job.created + waiting
 
-    def _key(self, job: Job) -> SortKey:
+    def _key(self, job: JobInfo) -> SortKey:
         end = self._end(job)
         return (0, end) if end is not None else (1, 0.0)
 
-    def _vote(self, job: Job) -> Vote:
+    def _vote(self, job: JobInfo) -> Vote:
         end = self._end(job)
         return Vote.PERMIT if end is not None and end <= self._now else Vote.ABSTAIN
 
@@ -79,7 +79,7 @@ SPEC = PluginSpec(
     summary="Gangs that have waited longer than a given time are let in and keep the places that they find.",
     build=Sla,
     arguments=(
-        Argument(
+        SchedulerArgument(
             _ARGUMENT,
             "",
             "How long gangs wait at most, such as `1h30m`; the annotation `sla-waiting-time` of a PodGroup goes before it.",

@@ -11,12 +11,12 @@ Mode `volcano` is what Volcano ships: the fullest bucket first, anew after each 
 
 import numpy as np
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Floats, Ints
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.points import SortKey
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -25,7 +25,7 @@ from pumice.scheduler.topology.rules import TopologyError, check_rules, read_rul
 from pumice.scheduler.topology.stacks import Stacks
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "TaskTopology", "role_in"]
+__all__ = ["SPEC", "TaskTopologyPlugin", "role_in"]
 
 _WEIGHT = "task-topology.weight"
 _MODE = "task-topology.mode"
@@ -35,7 +35,7 @@ _COLUMNS = 64
 _OUTSIDE = (1, 0, 0, 0, 0)
 
 
-class TaskTopology:
+class TaskTopologyPlugin:
     """Orders pods by bucket and scores nodes by how much of a bucket they can hold."""
 
     def __init__(self, arguments: Arguments) -> None:
@@ -51,7 +51,7 @@ class TaskTopology:
         """Build the buckets of the jobs that ask for it."""
         self._session = session
         for job in session.waiting:
-            if job.group is None or not job.counts[Status.PENDING]:
+            if job.group is None or not job.counts[SchedulingStatus.PENDING]:
                 continue
             try:
                 buckets = self._read(job)
@@ -71,7 +71,7 @@ class TaskTopology:
         register.on_allocate(self._on_allocate)
         register.on_deallocate(self._on_deallocate)
 
-    def _read(self, job: Job) -> Buckets | None:
+    def _read(self, job: JobInfo) -> Buckets | None:
         annotations = job.group.metadata.annotations if job.group else None
         rules = read_rules(annotations, job.key) if annotations else None
         if rules is None:
@@ -89,7 +89,7 @@ class TaskTopology:
 
     # -- order -------------------------------------------------------------------------------
 
-    def task_key(self, task: Task) -> SortKey:
+    def task_key(self, task: TaskInfo) -> SortKey:
         """Pods of one bucket follow each other, those in no bucket come last."""
         buckets = self._jobs.get(task.job)
         bucket = buckets.of(task) if buckets else None
@@ -103,7 +103,7 @@ class TaskTopology:
 
     # -- scores ------------------------------------------------------------------------------
 
-    def score(self, task: Task, rows: Rows) -> Floats | None:
+    def score(self, task: TaskInfo, rows: Rows) -> Floats | None:
         """How much of the pod's bucket each node can hold."""
         buckets = self._jobs.get(task.job)
         bucket = buckets.of(task) if buckets else None
@@ -114,7 +114,7 @@ class TaskTopology:
             return counts
         return counts * (self._weight * _FULL / buckets.largest)
 
-    def counts(self, task: Task, buckets: Buckets, bucket: Bucket, rows: Rows) -> Floats:
+    def counts(self, task: TaskInfo, buckets: Buckets, bucket: Bucket, rows: Rows) -> Floats:
         """Pods of the bucket that are or fit on each node, as the mode counts them."""
         others = buckets.others(task, bucket)
         stack = self._stacks.of(task, others, buckets.role_of)
@@ -132,7 +132,7 @@ class TaskTopology:
         counts[fitting == 0] = 0
         return counts
 
-    def _repelling(self, task: Task, buckets: Buckets, bucket: Bucket) -> Ints | None:
+    def _repelling(self, task: TaskInfo, buckets: Buckets, bucket: Bucket) -> Ints | None:
         """Pods of the job on each node that a pod should not be with; None where there are none at all.
 
         As designed, the pods of its own bucket do not count: it was put into the bucket although they repel it.
@@ -166,26 +166,26 @@ class TaskTopology:
 
     # -- placements --------------------------------------------------------------------------
 
-    def _on_allocate(self, task: Task, record: NodeRecord) -> None:
+    def _on_allocate(self, task: TaskInfo, record: NodeRecord) -> None:
         buckets = self._jobs.get(task.job)
         if buckets is not None:
             buckets.place(task, record.name)
             self._count_repelled(task, buckets, record.row, 1)
 
-    def _on_deallocate(self, task: Task, record: NodeRecord) -> None:
+    def _on_deallocate(self, task: TaskInfo, record: NodeRecord) -> None:
         buckets = self._jobs.get(task.job)
         if buckets is not None:
             buckets.take_back(task, record.name)
             self._count_repelled(task, buckets, record.row, -1)
 
-    def _count_repelled(self, task: Task, buckets: Buckets, row: int, step: int) -> None:
+    def _count_repelled(self, task: TaskInfo, buckets: Buckets, row: int, step: int) -> None:
         other = buckets.role_of(task)
         for role, column in self._repelled.get(task.job, {}).items():
             if row >= 0 and buckets.repels(role, other):
                 column[row] += step
 
 
-def role_in(task: Task, known: set[str]) -> str:
+def role_in(task: TaskInfo, known: set[str]) -> str:
     """Task of a pod: what it says, or else the longest known one that its name ends with.
 
     `tf-ps-0` of a job without labels is a `ps`, as in Volcano 1.9.
@@ -200,14 +200,14 @@ def role_in(task: Task, known: set[str]) -> str:
 SPEC = PluginSpec(
     name="task-topology",
     summary="Keeps the pods of a job together or apart as the job's annotations ask.",
-    build=TaskTopology,
+    build=TaskTopologyPlugin,
     arguments=(
-        Argument(
+        SchedulerArgument(
             _WEIGHT,
             1,
             "Weight in the sum of scores; left out, buckets come before all other scores.",
         ),
-        Argument(
+        SchedulerArgument(
             _MODE,
             "bucket",
             "`bucket`: bucket by bucket, as designed; `volcano`: order and scores as Volcano has them.",

@@ -15,14 +15,14 @@ from pumice.api import keys
 from pumice.api.booleans import parse_bool
 from pumice.api.durations import parse_seconds
 from pumice.api.time_zones import time_zone_problem
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.plugins.gang import is_pipelined
-from pumice.scheduler.points import PodClass, Verdict, Vote
+from pumice.scheduler.points import FilterResult, PodClass, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -87,7 +87,7 @@ class Tdm:
         by_row: Floats = answers[column.codes]
         return by_row
 
-    def _judge(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def _judge(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         def code(zone: str) -> int:
             if zone not in self._is_open:
                 return _UNKNOWN
@@ -96,7 +96,7 @@ class Tdm:
             return 0 if pods.shape.is_revocable else _NOT_ASKED
 
         codes: Ints = self._by_zone(code)[rows.index].astype(np.int64)
-        return Verdict(codes, _TEXTS) if codes.any() else None
+        return FilterResult(codes, _TEXTS) if codes.any() else None
 
     def _score(self, pods: PodClass, rows: Rows) -> Floats | None:
         if not pods.shape.is_revocable:
@@ -114,7 +114,7 @@ class Tdm:
         rows = {name: self._session.row_of(name) for name in {t.node for t in candidates.tasks}}
         may: Bools = candidates.of_tasks(
             lambda task: (
-                task.status is Status.RUNNING
+                task.status is SchedulingStatus.RUNNING
                 and task.is_preemptable
                 and not in_zone[rows[task.node]]
             )
@@ -123,7 +123,7 @@ class Tdm:
         may &= before < candidates.of_jobs(budget)
         return may
 
-    def _leaving(self) -> Iterator[Task]:
+    def _leaving(self) -> Iterator[TaskInfo]:
         """Running pods on nodes of zones that are closed, as many of a gang as may go at once: the last ones first."""
         closed = self._by_zone(lambda zone: not self._is_open.get(zone, True)).astype(np.bool_)
         running = self._session.running
@@ -131,10 +131,10 @@ class Tdm:
         node = running.node[:count]
         mask: Bools = running.used[:count] & running.preemptable[:count] & (node >= 0)
         mask[mask] = closed[node[mask]]
-        gangs: dict[str, list[Task]] = {}
+        gangs: dict[str, list[TaskInfo]] = {}
         for row in np.flatnonzero(mask).tolist():
             task = running.tasks[row]
-            if task is not None and task.status is Status.RUNNING:
+            if task is not None and task.status is SchedulingStatus.RUNNING:
                 gangs.setdefault(task.job, []).append(task)
         for key in sorted(gangs):
             job = self._session.jobs[key]
@@ -144,7 +144,7 @@ class Tdm:
             tasks.sort(key=lambda task: task.priority)
             yield from tasks[: budget(job)]
 
-    def _warn_about_budget(self, job: Job) -> None:
+    def _warn_about_budget(self, job: JobInfo) -> None:
         for key, text in _said(job):
             if _NUMBER.fullmatch(text) is None:
                 message = (
@@ -155,7 +155,7 @@ class Tdm:
 
     # -- gangs -------------------------------------------------------------------------------
 
-    def _vote(self, job: Job) -> Vote:
+    def _vote(self, job: JobInfo) -> Vote:
         return Vote.PERMIT if is_pipelined(job, backfilled=self._backfilled) else Vote.REJECT
 
 
@@ -163,7 +163,7 @@ def _may_use_zones(preemptor: Preemptor) -> bool:
     return preemptor.task.is_preemptable or preemptor.task.shape.is_revocable
 
 
-def _is_preemptable(job: Job) -> bool:
+def _is_preemptable(job: JobInfo) -> bool:
     """Whether the PodGroup itself says that its pods may be evicted; gangs that do come last."""
     if job.group is None:
         return False
@@ -172,12 +172,12 @@ def _is_preemptable(job: Job) -> bool:
     return next((each for each in said if each is not None), False)
 
 
-def _is_starving(job: Job) -> bool:
+def _is_starving(job: JobInfo) -> bool:
     """Whether a gang that is not to be evicted has pods that wait."""
-    return not _is_preemptable(job) and job.counts[Status.PENDING] > 0
+    return not _is_preemptable(job) and job.counts[SchedulingStatus.PENDING] > 0
 
 
-def _said(job: Job) -> Iterator[tuple[str, str]]:
+def _said(job: JobInfo) -> Iterator[tuple[str, str]]:
     """What the PodGroup says about how many of its pods may go."""
     if job.group is not None:
         for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE):
@@ -186,13 +186,13 @@ def _said(job: Job) -> Iterator[tuple[str, str]]:
                 yield key, text
 
 
-def budget(job: Job) -> int:
+def budget(job: JobInfo) -> int:
     """How many running pods of a gang may go at once: what its first annotation that can be read leaves, otherwise one.
 
     Percentages are of all pods of the gang, rounded up.
     """
-    total, running = len(job.tasks), job.counts[Status.RUNNING]
-    done = job.counts[Status.SUCCEEDED] + job.counts[Status.FAILED]
+    total, running = len(job.tasks), job.counts[SchedulingStatus.RUNNING]
+    done = job.counts[SchedulingStatus.SUCCEEDED] + job.counts[SchedulingStatus.FAILED]
     for key, text in _said(job):
         match = _NUMBER.fullmatch(text)
         if match is None:
@@ -220,20 +220,20 @@ SPEC = PluginSpec(
     summary="Opens nodes of revocable zones at certain times of day to pods that may lose them, and evicts those pods afterwards.",
     build=Tdm,
     arguments=(
-        Argument(
+        SchedulerArgument(
             _ZONE,
             "",
             "When nodes of a revocable zone may be used, such as `22:00-6:00`; the name of the zone follows.",
             is_prefix=True,
             problem=window_problem,
         ),
-        Argument(
+        SchedulerArgument(
             _TIME_ZONE,
             "UTC",
             "Time zone of these times of day, such as `Europe/Oslo`.",
             problem=_time_zone_problem,
         ),
-        Argument(
+        SchedulerArgument(
             _PERIOD,
             "1m",
             "Time between two evictions from zones that have closed.",

@@ -12,7 +12,7 @@ from pumice.scheduler.model.selectors import tolerates
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.terms import Spread
 from pumice.scheduler.plugins.pod_affinity import topology_of
-from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.view import SessionView
 
 __all__ = ["SpreadFilter", "SpreadScore", "spread_filter", "spread_score"]
@@ -96,14 +96,14 @@ class SpreadFilter:
         """None: two pods may be in one domain if all others have pods too."""
         return ()
 
-    def judge(self, rows: Rows) -> Verdict | None:
+    def judge(self, rows: Rows) -> FilterResult | None:
         """Judge rows as they are: the first constraint that is not fulfilled gives the reason."""
         codes: Ints = np.zeros(len(rows), dtype=np.int64)
         for each in self._constraints:
             answers = each.skewed(later=rows.is_later).astype(np.int64)
             answers[-1] = 2
             codes = np.where(codes == 0, answers.take(each.domains.codes[rows.index]), codes)
-        return Verdict(codes, _TEXTS) if codes.any() else None
+        return FilterResult(codes, _TEXTS) if codes.any() else None
 
 
 def spread_filter(session: SessionView, pods: PodClass) -> SpreadFilter | None:

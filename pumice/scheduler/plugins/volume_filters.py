@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from pumice.scheduler.arguments import Argument, Arguments
+from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.claim_table import Waiting
 from pumice.scheduler.model.claims import ZONES
 from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.points import PodClass, Scope, Verdict
+from pumice.scheduler.points import FilterResult, PodClass, Scope
 from pumice.scheduler.results import Reason
 from pumice.scheduler.view import SessionView
 
@@ -50,7 +50,7 @@ class VolumeFilters:
                 return Reason("VolumeNotBound", problem, {"claim": key})
         return None
 
-    def out_of_reach(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def out_of_reach(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         """Nodes from which the volume of a bound claim cannot be reached."""
         reached = [
             rows_of
@@ -64,7 +64,7 @@ class VolumeFilters:
             times[rows_of] += 1
         return _verdict(times[rows.index] == len(reached), _OUT_OF_REACH)
 
-    def other_zones(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def other_zones(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         """Nodes in another zone or region than the volume of a bound claim."""
         zones = [zone for key in pods.shape.claims for zone in self._claims.zones(key)]
         if not zones:
@@ -86,19 +86,19 @@ class VolumeFilters:
         """Whether placing a pod may change for other nodes what claims can be bound to, or who may use one."""
         return self._claims.has_wide_claims()
 
-    def unprovisionable(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def unprovisionable(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         """Nodes for which no volume would be provisioned, for claims that no volume suits that exists."""
         return self._unbindable(pods, rows, "fixed")
 
-    def unbindable_here(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def unbindable_here(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         """Nodes that reach no free volume, for claims whose volumes are reached from one node each."""
         return self._unbindable(pods, rows, "row")
 
-    def unbindable(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def unbindable(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         """Nodes on which other claims that wait cannot be bound."""
         return self._unbindable(pods, rows, "all")
 
-    def _unbindable(self, pods: PodClass, rows: Rows, scope: Scope) -> Verdict | None:
+    def _unbindable(self, pods: PodClass, rows: Rows, scope: Scope) -> FilterResult | None:
         if not pods.shape.claims:
             return None
         waiting = _once(self._waiting, pods, lambda: self._claims.waiting(pods.shape.claims))
@@ -108,7 +108,7 @@ class VolumeFilters:
 
     # -- use -----------------------------------------------------------------------------------
 
-    def in_use(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def in_use(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         """All nodes, while another pod uses a claim that one pod at a time may use."""
         exclusive = self._claims.exclusive(pods.shape.claims)
         if not exclusive:
@@ -116,7 +116,7 @@ class VolumeFilters:
         used = any(self._claims.is_in_use(key, is_later=rows.is_later) for key in exclusive)
         return _verdict(np.full(len(rows), not used, dtype=np.bool_), _IN_USE)
 
-    def too_many(self, pods: PodClass, rows: Rows) -> Verdict | None:
+    def too_many(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         """Nodes that cannot attach the volumes of a pod besides those in use."""
         if not pods.shape.claims:
             return None
@@ -136,9 +136,9 @@ def _once(known: dict[PodClass, T], pods: PodClass, compute: Callable[[], T]) ->
     return found
 
 
-def _verdict(allowed: Bools, text: str) -> Verdict:
+def _verdict(allowed: Bools, text: str) -> FilterResult:
     codes: Ints = (~allowed).astype(np.int64)
-    return Verdict(codes, (text,))
+    return FilterResult(codes, (text,))
 
 
 def bind_timeout(arguments: Arguments) -> float | None:
@@ -149,23 +149,23 @@ def bind_timeout(arguments: Arguments) -> float | None:
 
 
 VOLUME_ARGUMENTS = (
-    Argument(
+    SchedulerArgument(
         "predicate.NodeVolumeLimitsEnable", True, "Look at how many volumes a node can attach."
     ),
-    Argument(
+    SchedulerArgument(
         "predicate.VolumeZoneEnable", True, "Look at the zones of the volumes of bound claims."
     ),
-    Argument(
+    SchedulerArgument(
         "predicate.VolumeBindingEnable",
         True,
         "Place pods where their claims are bound or can be bound, and bind those that wait.",
     ),
-    Argument(
+    SchedulerArgument(
         "volumebinding.bindTimeoutSeconds",
         600,
         "How long the claims of a gang may take to be bound before its pods wait again.",
     ),
-    Argument(
+    SchedulerArgument(
         "volumebinding.weight",
         1,
         "Weight of nodes by the capacity of volumes, which kube-scheduler does not use by default.",

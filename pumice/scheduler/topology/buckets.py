@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pumice.api.quantities import MILLI
 from pumice.scheduler.model.axis import CPU, MEMORY, PODS
 from pumice.scheduler.model.order import Natural
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.topology.rules import NONE, TopologyRules
 
 __all__ = ["Bucket", "Buckets", "weight_of"]
@@ -36,8 +36,8 @@ class Bucket:
 
     index: int
     roles: Counter[str] = field(default_factory=Counter)
-    members: list[Task] = field(default_factory=list)
-    pending: dict[str, Task] = field(default_factory=dict)
+    members: list[TaskInfo] = field(default_factory=list)
+    pending: dict[str, TaskInfo] = field(default_factory=dict)
     placed: dict[str, Counter[str]] = field(default_factory=dict)
     weight: float = 0.0
     size: int = 0
@@ -60,8 +60,8 @@ class Buckets:
     def __init__(
         self,
         rules: TopologyRules,
-        tasks: Iterable[Task],
-        role_of: Callable[[Task], str],
+        tasks: Iterable[TaskInfo],
+        role_of: Callable[[TaskInfo], str],
         *,
         outside: Iterable[str] = (),
         as_volcano: bool = False,
@@ -91,8 +91,8 @@ class Buckets:
         self._build(tasks, as_volcano=as_volcano)
         self.largest = max((bucket.size for bucket in self.all), default=0)
 
-    def _build(self, tasks: Iterable[Task], *, as_volcano: bool) -> None:
-        def by_name(task: Task) -> Natural:
+    def _build(self, tasks: Iterable[TaskInfo], *, as_volcano: bool) -> None:
+        def by_name(task: TaskInfo) -> Natural:
             return (task.name,) if as_volcano else task.order[2]
 
         counted = [task for task in tasks if task.status in _COUNTED]
@@ -163,15 +163,15 @@ class Buckets:
 
     # -- questions ---------------------------------------------------------------------------
 
-    def of(self, task: Task) -> Bucket | None:
+    def of(self, task: TaskInfo) -> Bucket | None:
         """The bucket of a pod; None for one that is in none."""
         return self._bucket_of.get(task.key)
 
-    def rank(self, task: Task) -> int:
+    def rank(self, task: TaskInfo) -> int:
         """Place of a pod's task in the order that the user gave; unlisted ones come last."""
         return self._ranks.get(self.role_of(task), self._unranked)
 
-    def type(self, task: Task) -> int:
+    def type(self, task: TaskInfo) -> int:
         """Type of a pod's task, the stronger the higher."""
         return self._types.get(self.role_of(task), NONE)
 
@@ -187,14 +187,14 @@ class Buckets:
         """How many of these pods, by task, a pod of a task should not be with."""
         return self._attraction.repulsion(role, placed)
 
-    def others(self, task: Task, bucket: Bucket) -> list[Task]:
+    def others(self, task: TaskInfo, bucket: Bucket) -> list[TaskInfo]:
         """Pods of a bucket that wait beside a pod, in the order of placing."""
         pending = bucket.pending
         return [each for each in bucket.members if each.key in pending and each is not task]
 
     # -- placements --------------------------------------------------------------------------
 
-    def place(self, task: Task, node: str) -> None:
+    def place(self, task: TaskInfo, node: str) -> None:
         """Count a pod as placed on a node."""
         role = self.role_of(task)
         _note(self.placed, node, role, 1)
@@ -205,7 +205,7 @@ class Buckets:
             bucket.weight -= weight_of(task)
         _note(bucket.placed, node, role, 1)
 
-    def take_back(self, task: Task, node: str) -> None:
+    def take_back(self, task: TaskInfo, node: str) -> None:
         """Undo `place`; also for a pod that leaves its node for good."""
         role = self.role_of(task)
         _note(self.placed, node, role, -1)
@@ -213,7 +213,7 @@ class Buckets:
         if bucket is None:
             return
         _note(bucket.placed, node, role, -1)
-        if task.status is Status.PENDING:
+        if task.status is SchedulingStatus.PENDING:
             bucket.pending[task.key] = task
             bucket.weight += weight_of(task)
 
@@ -227,18 +227,18 @@ def _note(placed: dict[str, Counter[str]], node: str, role: str, step: int) -> N
 
 _COUNTED = frozenset(
     {
-        Status.PENDING,
-        Status.ALLOCATED,
-        Status.PIPELINED,
-        Status.BINDING,
-        Status.BOUND,
-        Status.RUNNING,
+        SchedulingStatus.PENDING,
+        SchedulingStatus.ALLOCATED,
+        SchedulingStatus.PIPELINED,
+        SchedulingStatus.BINDING,
+        SchedulingStatus.BOUND,
+        SchedulingStatus.RUNNING,
     }
 )
 """Pods that are, or will be, on a node; the terminating and the finished are not waited for."""
 
 
-def weight_of(task: Task) -> float:
+def weight_of(task: TaskInfo) -> float:
     """Size of a pod: milli-CPU, memory in MiB, one for the pod, and milli-units of everything else."""
     total = 0.0
     for need in task.shape.needs:

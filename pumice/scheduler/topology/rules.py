@@ -67,13 +67,13 @@ class TopologyRules:
         both = _pairs(self.affinity) & _pairs(self.anti_affinity)
         return {task for pair in both for task in pair}
 
-    def attraction(self) -> "Attraction":
+    def attraction(self) -> "TopologyPairs":
         """How tasks attract and repel each other."""
-        return Attraction(_pairs(self.affinity), _pairs(self.anti_affinity))
+        return TopologyPairs(_pairs(self.affinity), _pairs(self.anti_affinity))
 
 
 @dataclass(frozen=True, slots=True)
-class Attraction:
+class TopologyPairs:
     """Pairs that belong together and pairs that belong apart."""
 
     together: set[tuple[str, str]]

@@ -11,7 +11,7 @@ import numpy as np
 
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 
 __all__ = ["Stack", "Stacks", "balanced"]
 
@@ -114,7 +114,9 @@ class Stacks:
             del self._kept[oldest]
         return stack.follow(rows, touched)
 
-    def of(self, task: Task, others: Sequence[Task], role_of: Callable[[Task], str]) -> Stack:
+    def of(
+        self, task: TaskInfo, others: Sequence[TaskInfo], role_of: Callable[[TaskInfo], str]
+    ) -> Stack:
         """The stack of a pod.
 
         Args:
@@ -132,7 +134,9 @@ class Stacks:
         return stack
 
 
-def balanced(tasks: Sequence[Task], role_of: Callable[[Task], str], kept_role: str) -> list[Task]:
+def balanced(
+    tasks: Sequence[TaskInfo], role_of: Callable[[TaskInfo], str], kept_role: str
+) -> list[TaskInfo]:
     """Pods in the order in which they are kept when a bucket does not fit on a node.
 
     One is left out after the other, from the task that has most of them left, so that what remains is as mixed
@@ -143,11 +147,11 @@ def balanced(tasks: Sequence[Task], role_of: Callable[[Task], str], kept_role: s
         role_of: Task of a pod.
         kept_role: Task of the pod that is kept in any case.
     """
-    left: dict[str, list[Task]] = {}
+    left: dict[str, list[TaskInfo]] = {}
     for task in tasks:
         left.setdefault(role_of(task), []).append(task)
     places = {role: place for place, role in enumerate(left)}
-    dropped: list[Task] = []
+    dropped: list[TaskInfo] = []
     while left:
         role = max(left, key=lambda role: (len(left[role]) + (role == kept_role), places[role]))
         dropped.append(left[role].pop())

@@ -28,8 +28,8 @@ from pumice.cluster.events import Reference
 from pumice.cluster.store import Change, Subscriber
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import Reason
-from pumice.scheduler.model.claim_uses import Choice
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.claim_uses import VolumeChoice
+from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter, is_for
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
@@ -63,7 +63,7 @@ class _Batch:
     gang: str
     binds: dict[str, str]
     uids: dict[str, str]
-    claims: dict[str, Choice]
+    claims: dict[str, VolumeChoice]
     claim_uids: dict[str, str]
     due: float
     written: dict[str, str] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class ClaimBinder:
         gang: str,
         binds: dict[str, str],
         uids: dict[str, str],
-        claims: dict[str, Choice],
+        claims: dict[str, VolumeChoice],
         whole: int,
     ) -> None:
         known = {key: found for key in claims if (found := self._claim(key)) is not None}
@@ -219,7 +219,7 @@ class ClaimBinder:
         tasks = self._context.state.tasks
         for key, number in self._of_pod.items():
             task = tasks.get(key)
-            if task is None or task.status is not Status.BINDING:
+            if task is None or task.status is not SchedulingStatus.BINDING:
                 self._queue.add(number)
 
     def _wake(self, numbers: Iterable[int]) -> None:
@@ -321,7 +321,7 @@ class ClaimBinder:
                 self._check(batch, claim, key)
         return bound
 
-    def _is_reached(self, key: str, claim: PersistentVolumeClaim, choice: Choice) -> bool:
+    def _is_reached(self, key: str, claim: PersistentVolumeClaim, choice: VolumeChoice) -> bool:
         """Whether the volume of a bound claim is known, and reached by the node."""
         volume = claim.spec.volume_name
         if self._context.caches.volumes.get(volume) is None:

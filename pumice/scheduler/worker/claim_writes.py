@@ -14,7 +14,7 @@ from pumice.api.volumes import (
     PersistentVolumeClaim,
 )
 from pumice.cluster.errors import Conflict, NotFound
-from pumice.scheduler.model.claim_uses import Choice
+from pumice.scheduler.model.claim_uses import VolumeChoice
 from pumice.scheduler.worker.context import TermContext
 
 __all__ = ["BindingError", "ClaimWriter", "is_for"]
@@ -32,7 +32,7 @@ class ClaimWriter:
     def __init__(self, context: TermContext) -> None:
         self._context = context
 
-    async def write(self, key: str, choice: Choice, written: dict[str, str]) -> None:
+    async def write(self, key: str, choice: VolumeChoice, written: dict[str, str]) -> None:
         """Write what a claim is to be bound to.
 
         Args:
@@ -92,7 +92,7 @@ class ClaimWriter:
         written[key] = str(answer["metadata"].get("resourceVersion", ""))
         context.metrics.writes.labels(kind.kind.lower(), "written").inc()
 
-    async def take_back(self, key: str, choice: Choice, uid: str) -> None:
+    async def take_back(self, key: str, choice: VolumeChoice, uid: str) -> None:
         """Take back what has been written for a claim, unless it is bound.
 
         Args:

@@ -8,7 +8,7 @@ from pumice.cluster.clock import Clock
 from pumice.cluster.events import EventRecorder
 from pumice.cluster.sent import SentRequests
 from pumice.scheduler import ClusterState
-from pumice.scheduler.worker.feeds import Caches
+from pumice.scheduler.worker.feeds import SchedulerCaches
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
 __all__ = ["NOT_LEADING_SECONDS", "TermContext"]
@@ -35,7 +35,7 @@ class TermContext:
 
     client: Client
     state: ClusterState
-    caches: Caches
+    caches: SchedulerCaches
     recorder: EventRecorder
     metrics: SchedulerMetrics
     clock: Clock

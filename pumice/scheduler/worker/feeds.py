@@ -23,20 +23,20 @@ from pumice.cluster.clock import Clock
 from pumice.cluster.store import Change, Subscriber
 from pumice.scheduler import ClusterState
 
-__all__ = ["Caches"]
+__all__ = ["SchedulerCaches"]
 
 logger = logging.getLogger(__name__)
 
 
-class _Object(Protocol):
+class _WatchedObject(Protocol):
     @property
     def metadata(self) -> ObjectMeta: ...
 
 
-T = TypeVar("T", bound=_Object)
+T = TypeVar("T", bound=_WatchedObject)
 
 
-class Caches:
+class SchedulerCaches:
     """What the scheduler watches.
 
     Attributes:

@@ -14,7 +14,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.elected import Check, ElectedWorker
 from pumice.cluster.events import Reference
-from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.lifecycle import SupervisedTask
 from pumice.scheduler import ClusterState, Config, CycleResult, Event, run_cycle
 from pumice.scheduler.worker.bindings import Binder
 from pumice.scheduler.worker.claim_bindings import ClaimBinder
@@ -22,7 +22,7 @@ from pumice.scheduler.worker.conditions import PodConditions
 from pumice.scheduler.worker.configuration import ConfigInForce
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.evictions import Evictor
-from pumice.scheduler.worker.feeds import Caches
+from pumice.scheduler.worker.feeds import SchedulerCaches
 from pumice.scheduler.worker.gates import GateOpener
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.quarantine import Quarantine
@@ -75,7 +75,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         metrics = metrics or SchedulerMetrics()
         self.config = ConfigInForce(config, config_file, metrics, text=config_text, clock=clock)
         self._term: _Term | None = None
-        self.caches = Caches(client, clock)
+        self.caches = SchedulerCaches(client, clock)
         super().__init__(
             client,
             settings or WorkerSettings(),
@@ -89,10 +89,10 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         """What is wrong with the configuration."""
         return {"configuration": lambda: self.config.problem}
 
-    def tasks(self) -> tuple[Eternal, ...]:
+    def tasks(self) -> tuple[SupervisedTask, ...]:
         """Everything that must run, for `run_until_stopped`."""
         file = self.config.file
-        follows = (Eternal("configuration", file.run),) if file is not None else ()
+        follows = (SupervisedTask("configuration", file.run),) if file is not None else ()
         return (*follows, *super().tasks())
 
     @property

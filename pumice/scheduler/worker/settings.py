@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pumice.api import keys
-from pumice.cluster.elected import Candidacy
+from pumice.cluster.elected import ElectionSettings
 from pumice.scheduler.reports import Pace
 
 __all__ = ["PACE", "WorkerSettings"]
@@ -13,7 +13,7 @@ PACE = Pace(cause=1.0, pods=5.0, numbers=30.0, arrival=5.0, counts=5.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSettings(Candidacy):
+class WorkerSettings(ElectionSettings):
     """How the worker works.
 
     Attributes:

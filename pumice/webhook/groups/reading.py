@@ -12,7 +12,7 @@ import msgspec
 from pumice.api.documents import written
 from pumice.api.fields import did_you_mean
 from pumice.api.scalars import ScalarError
-from pumice.api.yaml_values import Written
+from pumice.api.yaml_values import WrittenScalar
 
 __all__ = ["Place", "Problem", "Reader", "compose"]
 
@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def is_null(self) -> bool:
         """Whether nothing stands there."""
-        return isinstance(self.found, Written) and self.found.is_null
+        return isinstance(self.found, WrittenScalar) and self.found.is_null
 
     @property
     def is_mapping(self) -> bool:
@@ -61,10 +61,10 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def is_text(self) -> bool:
         """Whether a scalar stands there that is not null."""
-        return isinstance(self.found, Written) and not self.found.is_null
+        return isinstance(self.found, WrittenScalar) and not self.found.is_null
 
     def __str__(self) -> str:
-        if not isinstance(self.found, Written):
+        if not isinstance(self.found, WrittenScalar):
             return "a mapping" if self.is_mapping else "a list"
         return f'"{self.found[:40]}…"' if len(self.found) > 40 else f'"{self.found}"'
 
@@ -168,7 +168,7 @@ class Reader:
 
     def _plain(self, place: Place) -> Any:
         found = place.found
-        if isinstance(found, Written):
+        if isinstance(found, WrittenScalar):
             return found.value()
         if isinstance(found, dict):
             return {

@@ -32,7 +32,7 @@ from pumice.webhook.rules.within import Within
 __all__ = ["Moved", "judge", "judge_update", "leaves_spec"]
 
 
-class _Object(Protocol):
+class _UpdatedObject(Protocol):
     @property
     def metadata(self) -> ObjectMeta: ...
 
@@ -41,7 +41,7 @@ class _Object(Protocol):
 
 
 T = TypeVar("T")
-AnObject = TypeVar("AnObject", bound=_Object)
+AnObject = TypeVar("AnObject", bound=_UpdatedObject)
 
 _NUMBER = re.compile(r"\[\d+\]")
 """The position of an item, in a message."""
@@ -62,7 +62,7 @@ def judge(
         judge_update(case, checks, new, old, standing=standing)
 
 
-def leaves_spec(new: _Object, old: _Object) -> bool:
+def leaves_spec(new: _UpdatedObject, old: _UpdatedObject) -> bool:
     """True if an update is not judged: the object is being deleted, or its spec does not change.
 
     Finalizers must go and annotations come, whatever rules there are by now.

@@ -15,7 +15,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.store import Change
 from pumice.plugins.native import OWNERS, Owner
-from pumice.webhook.view import READ_AS, AdmissionView, GangSighting
+from pumice.webhook.view import READ_AS, AdmissionView, PodGroupSummary
 
 __all__ = ["CachedView"]
 
@@ -76,7 +76,9 @@ class CachedView(AdmissionView):
         """How many PodGroups of a queue are not completed."""
         return self._active[queue]
 
-    def _count(self, change: Change, old: GangSighting | None, new: GangSighting | None) -> None:
+    def _count(
+        self, change: Change, old: PodGroupSummary | None, new: PodGroupSummary | None
+    ) -> None:
         del change
         before = old.active_in if old is not None else None
         after = new.active_in if new is not None else None

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pumice.certs.reload import FileReloader, ServingCertificate
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.lifecycle import SupervisedTask
 
 if TYPE_CHECKING:  # late: serving files, or no TLS, does not need what makes certificates
     from pumice.certs.injection import Injector
-    from pumice.certs.keeper import Keeper
+    from pumice.certs.keeper import CertificateManager
 
 __all__ = ["Certificates", "FileCertificates", "KeptCertificates"]
 
@@ -39,7 +39,7 @@ class Certificates(ABC):
         """Why the API server would not accept what is served, or None when it would."""
 
     @abstractmethod
-    def tasks(self) -> list[Eternal]:
+    def tasks(self) -> list[SupervisedTask]:
         """What keeps it fresh."""
 
 
@@ -86,18 +86,18 @@ class FileCertificates(Certificates):
         found = self._reloader.problem
         return f"the certificate read before stays: {found}" if found else None
 
-    def tasks(self) -> list[Eternal]:
+    def tasks(self) -> list[SupervisedTask]:
         """What reads the files and the webhook configurations again."""
-        following = [Eternal("certificate files", self._reloader.run)]
+        following = [SupervisedTask("certificate files", self._reloader.run)]
         if self._injector is not None:
-            following.append(Eternal("watch of webhook configurations", self._injector.run))
+            following.append(SupervisedTask("watch of webhook configurations", self._injector.run))
         return following
 
 
 class KeptCertificates(Certificates):
     """Certificates that Pumice makes itself and has the API server trust."""
 
-    def __init__(self, keeper: "Keeper") -> None:
+    def __init__(self, keeper: "CertificateManager") -> None:
         """Serve what a keeper keeps."""
         super().__init__(keeper.serving)
         self._keeper = keeper
@@ -107,9 +107,9 @@ class KeptCertificates(Certificates):
         """Why the API server would not accept what is served, or None when it would."""
         return self._keeper.problem
 
-    def tasks(self) -> list[Eternal]:
+    def tasks(self) -> list[SupervisedTask]:
         """What makes, renews and injects."""
         return [
-            Eternal("watch of webhook configurations", self._keeper.injector.run),
-            Eternal("certificates", self._keeper.run),
+            SupervisedTask("watch of webhook configurations", self._keeper.injector.run),
+            SupervisedTask("certificates", self._keeper.run),
         ]

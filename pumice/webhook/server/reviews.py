@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 
 from pumice.api.durations import parse_nanoseconds
 from pumice.serving.errors import JSON, HttpError
-from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
@@ -186,7 +186,7 @@ class Reviews:
         self._metrics.crashes.labels(code).inc()
         if (place := f"{path} {type(error).__name__}") not in self._logged:
             self._logged.add(place)
-            log_crash(Crash(path, uid, code, error))
+            log_crash(RuleFailure(path, uid, code, error))
         problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
         return msgspec.structs.replace(malformed(uid, 500, problem, "InternalError"), malformed=0)
 
@@ -242,7 +242,7 @@ def _log(path: str, answer: Answer, seconds: float) -> None:
     )
 
 
-def log_crash(crash: Crash) -> None:
+def log_crash(crash: RuleFailure) -> None:
     """Log a rule that raised; admission reports each place once."""
     log.error(
         "a rule raised; reviews that meet it are refused",

@@ -9,11 +9,11 @@ from typing import Any
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.lifecycle import Eternal
+from pumice.cluster.lifecycle import SupervisedTask
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 from pumice.serving.probes import Check, Probes
-from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.server.cached_view import CachedView
 from pumice.webhook.server.certificates import Certificates, FileCertificates
@@ -134,16 +134,22 @@ class WebhookWorker:
         """Whether reviews can be judged and the API server would accept the certificate."""
         return not self._probes.problems
 
-    def _crashed(self, crash: Crash) -> None:
+    def _crashed(self, crash: RuleFailure) -> None:
         self.metrics.crashes.labels(crash.code).inc()
         log_crash(crash)
 
-    def tasks(self) -> list[Eternal]:
+    def tasks(self) -> list[SupervisedTask]:
         """What to run; the ports come last, so that they are the first to end."""
-        watches = [Eternal(f"watch of {each.kind.plural}", each.run) for each in self.source.caches]
+        watches = [
+            SupervisedTask(f"watch of {each.kind.plural}", each.run) for each in self.source.caches
+        ]
         certificates = self._certificates.tasks() if self._certificates is not None else []
-        groups = [Eternal("resource groups", self._groups.run)] if self._groups is not None else []
-        port = Eternal("reviews", self.listener.run, grace=self.listener.grace)
+        groups = (
+            [SupervisedTask("resource groups", self._groups.run)]
+            if self._groups is not None
+            else []
+        )
+        port = SupervisedTask("reviews", self.listener.run, grace=self.listener.grace)
         return [*watches, *certificates, *groups, port]
 
 

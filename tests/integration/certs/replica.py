@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
@@ -53,7 +53,9 @@ prepare = web.StreamResponse.prepare
 
 async def main(orders: Orders) -> None:
     async with Client.connect(Path(orders.kubeconfig)) as client:
-        certificates = KeptCertificates(Keeper(client, CertSettings(**orders.certificates)))
+        certificates = KeptCertificates(
+            CertificateManager(client, CertSettings(**orders.certificates))
+        )
         listening = ServerSettings(
             port=orders.port, metrics_port=orders.metrics_port, drain_seconds=0.0
         )

@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from pumice.api.kinds import JOB, MUTATING_WEBHOOKS, QUEUE, SECRET, VALIDATING_WEBHOOKS, Kind
-from pumice.certs.bundle import Reading, read
+from pumice.certs.bundle import BundleReading, read
 from pumice.cluster.client import Client, Object
 from pumice.webhook.registrations import configurations
 from pumice.webhook.settings import AdmissionSettings
@@ -115,7 +115,7 @@ class Site:
 
     # The Secret
 
-    async def reading(self, api: Client) -> Reading:
+    async def reading(self, api: Client) -> BundleReading:
         """What the Secret holds."""
         return read((await api.get(SECRET, SECRET_NAME, self.namespace)).get("data"))
 

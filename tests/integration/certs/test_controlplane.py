@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from pumice.api.kinds import CONFIG_MAP, SECRET, VALIDATING_WEBHOOKS
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import Forbidden
@@ -103,7 +103,7 @@ async def allow(request: web.BaseRequest) -> web.Response:
 
 
 @asynccontextmanager
-async def working(keeper: Keeper) -> AsyncIterator[int]:
+async def working(keeper: CertificateManager) -> AsyncIterator[int]:
     """The keeper at work, and on this port a webhook with its certificate."""
     async with serving(allow, keeper.serving.context) as port:
         tasks = [asyncio.create_task(part.run()) for part in (keeper, keeper.injector)]
@@ -144,7 +144,7 @@ async def test_the_api_server_calls_through_rotation_and_reset(
         Client.connect(kubeconfig) as client,
         Client.connect(controlplane.kubeconfig) as admin,
     ):
-        keeper = Keeper(client, settings)
+        keeper = CertificateManager(client, settings)
         reviews = Reviews(admin, namespace)
         async with working(keeper) as port:
             await admin.create(VALIDATING_WEBHOOKS, configuration(name, namespace, port))

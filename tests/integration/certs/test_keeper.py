@@ -8,7 +8,7 @@ import pytest
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS
 from pumice.certs.injection import Injector
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import DAY
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
@@ -39,7 +39,7 @@ async def pair(client: Client, clock: ManualClock) -> AsyncIterator[tuple[Replic
 
 
 @asynccontextmanager
-async def running(*keepers: Keeper) -> AsyncIterator[None]:
+async def running(*keepers: CertificateManager) -> AsyncIterator[None]:
     """Let keepers and their injectors run by themselves."""
     tasks = [asyncio.create_task(part.run()) for each in keepers for part in (each, each.injector)]
     try:
@@ -270,7 +270,7 @@ async def test_without_the_api_server_the_certificate_goes_on_being_served(
 
 
 @asynccontextmanager
-async def without_the_secret(keeper: Keeper, clock: ManualClock) -> AsyncIterator[None]:
+async def without_the_secret(keeper: CertificateManager, clock: ManualClock) -> AsyncIterator[None]:
     """A keeper that cannot read or write its Secret, but can inject."""
     kept = keeper._client
     async with Client.connect(server="http://127.0.0.1:1", clock=clock) as nowhere:
@@ -279,7 +279,7 @@ async def without_the_secret(keeper: Keeper, clock: ManualClock) -> AsyncIterato
     keeper._client = kept
 
 
-async def look_in_vain(keeper: Keeper, clock: ManualClock) -> None:
+async def look_in_vain(keeper: CertificateManager, clock: ManualClock) -> None:
     looking = asyncio.create_task(keeper.look())
     async with asyncio.timeout(60):
         while not looking.done():

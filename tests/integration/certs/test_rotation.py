@@ -10,7 +10,7 @@ from cryptography import x509
 from pumice.api.kinds import SECRET
 from pumice.certs.authority import same
 from pumice.certs.injection import Injector
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import DAY
 from pumice.cluster.client import Client
 from tests.integration.certs.webhooks import (
@@ -42,7 +42,7 @@ async def test_ten_rotations_under_load_fail_no_call(client: Client, clock: Manu
     # The CA of 100 days signs for 67 of them, a leaf of 30 days is served for 20.
     brisk = replace(SETTINGS, ca_duration=100 * DAY)
     await create_configurations(client)
-    keepers = [Keeper(client, brisk, clock=clock) for _ in range(2)]
+    keepers = [CertificateManager(client, brisk, clock=clock) for _ in range(2)]
     async with replica(client, clock, keepers[0]) as a, replica(client, clock, keepers[1]) as b:
         await a.keeper.look()
         await b.keeper.look()
@@ -101,7 +101,7 @@ async def test_a_leaf_of_a_ca_that_is_not_trusted_yet_is_not_served(
 ) -> None:
     """Both authorities are lost and made anew; what is served stays until the new ones are trusted."""
     await create_configurations(client)
-    keeper = Keeper(client, SETTINGS, clock=clock, injector=injector)
+    keeper = CertificateManager(client, SETTINGS, clock=clock, injector=injector)
     async with replica(client, clock, keeper) as a:
         await keeper.look()
         before = keeper.serving.chain
@@ -127,7 +127,7 @@ async def test_a_leaf_that_would_expire_is_replaced_even_so(
     client: Client, clock: ManualClock, injector: HeldInjector
 ) -> None:
     await create_configurations(client)
-    keeper = Keeper(client, SETTINGS, clock=clock, injector=injector)
+    keeper = CertificateManager(client, SETTINGS, clock=clock, injector=injector)
     await keeper.look()
     injector.held = True
     await client.delete(SECRET, SETTINGS.secret, "default")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pumice.api.kinds import SECRET
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import CertSettings
 from pumice.certs.verification import refusal
 from pumice.cluster.client import Client
@@ -33,7 +33,7 @@ async def test_replicas_that_start_at_once_agree(
         await api.create(SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
     settings = CertSettings(**site.certificates())
     async with Client.connect(site.kubeconfig) as client:
-        keepers = [Keeper(client, settings) for _ in range(count)]
+        keepers = [CertificateManager(client, settings) for _ in range(count)]
         await asyncio.gather(*(each.look() for each in keepers))
         # Whoever looked first may have injected before the last one did; a second look is the next poll.
         await asyncio.gather(*(each.look() for each in keepers))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS, Kind
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import CertSettings
 from pumice.certs.verification import problem_with
 from pumice.cluster.client import Client, Object
@@ -80,7 +80,7 @@ async def reset_bundles(client: Client) -> None:
 class Replica:
     """One webhook process: a keeper, and a TLS server on its certificate."""
 
-    keeper: Keeper
+    keeper: CertificateManager
     port: int
 
     async def call(self, client: Client, clock: ManualClock) -> None:
@@ -113,10 +113,10 @@ async def handshake(port: int, bundle: bytes) -> bytes:
 
 @asynccontextmanager
 async def replica(
-    client: Client, clock: ManualClock, keeper: Keeper | None = None
+    client: Client, clock: ManualClock, keeper: CertificateManager | None = None
 ) -> AsyncIterator[Replica]:
     """Start a replica; its keeper looks only when the test says so."""
-    keeper = keeper or Keeper(client, SETTINGS, clock=clock)
+    keeper = keeper or CertificateManager(client, SETTINGS, clock=clock)
 
     async def review(_: web.BaseRequest) -> web.Response:
         return web.Response()

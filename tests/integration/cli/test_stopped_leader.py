@@ -17,7 +17,7 @@ import pytest
 from pumice.api.kinds import JOB, LEASE, POD, POD_GROUP, PRIORITY_CLASS
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
-from pumice.embedded.storage import Change
+from pumice.embedded.storage import StoredWrite
 from pumice.scheduler.worker import WorkerSettings
 from tests.integration.cli.running import Running, running
 from tests.integration.scheduler.stage import SchedulerStage
@@ -55,10 +55,10 @@ class Candidates:
         holder = str((lease.get("spec") or {}).get("holderIdentity", ""))
         return holder.endswith(f"_{process.process.pid}")
 
-    def stop_at(self, write: Callable[[Change], bool]) -> None:
+    def stop_at(self, write: Callable[[StoredWrite], bool]) -> None:
         """Stop the leader as soon as the API server has taken a write of it."""
 
-        def note(change: Change) -> None:
+        def note(change: StoredWrite) -> None:
             if not self.stopped and write(change):
                 os.kill(self.first.process.pid, signal.SIGSTOP)
                 self.stopped = True
@@ -125,7 +125,7 @@ async def test_a_scheduler_binds_nothing_after_its_lease(
         assert bound("usual") <= 2 * under_way, "the node is overcommitted"
 
 
-def _is_bound(change: Change) -> bool:
+def _is_bound(change: StoredWrite) -> bool:
     return change.resource[1] == "pods" and bool(change.new.obj["spec"].get("nodeName"))
 
 

@@ -11,7 +11,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.events import EventRecorder
 from pumice.controller.loop.execution import Executor
 from pumice.controller.loop.metrics import ControllerMetrics
-from pumice.controller.loop.steps import Outcome
+from pumice.controller.loop.steps import PlanOutcome
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -45,7 +45,7 @@ class Hands:
         self.recorder = EventRecorder(client, "test")
         self._executor = Executor(client, self.recorder, ControllerMetrics(), concurrent=4)
 
-    async def do(self, *stages: list[Step]) -> Outcome:
+    async def do(self, *stages: list[Step]) -> PlanOutcome:
         return await self._executor.carry_out(Plan.of(*stages), self.job)
 
 

@@ -24,7 +24,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.loop import ControllerWorker
 from pumice.embedded import EmbeddedCluster
-from pumice.embedded.storage import Change
+from pumice.embedded.storage import StoredWrite
 from pumice.plugins import JobPlugin, PodEdits, Registry, Values, builtin
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
@@ -128,7 +128,7 @@ async def test_a_job_of_20_pods_is_noted_by_no_write_of_its_own(
     stage = ControllerStage(cluster, client)
     statuses: list[Raw] = []
 
-    def listen(change: Change) -> None:
+    def listen(change: StoredWrite) -> None:
         if change.new.obj["kind"] == JOB.kind and change.new.obj.get("status"):
             statuses.append(change.new.obj["status"])
 

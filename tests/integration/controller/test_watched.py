@@ -7,7 +7,7 @@ import pytest
 from pumice.api.kinds import JOB, POD, POD_GROUP
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
-from pumice.embedded.storage import Change
+from pumice.embedded.storage import StoredWrite
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
 from tests.kit.tables import table
@@ -25,7 +25,7 @@ class Watcher:
         self.seen: list[list[Any]] = []
         stage.store.storage.listen(self._note)
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: StoredWrite) -> None:
         obj = change.new.obj
         if obj["kind"] != JOB.kind:
             return

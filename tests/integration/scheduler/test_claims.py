@@ -9,7 +9,7 @@ import pytest
 from pumice.api.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import Unavailable
-from pumice.embedded.storage import Change
+from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import load_config
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.unit.scheduler.scenes import config_text
@@ -106,7 +106,7 @@ def _watch_order(stage: SchedulerStage) -> list[str]:
     """What happens, in order: claims that become bound and pods that get a node."""
     story: list[str] = []
 
-    def note(change: Change) -> None:
+    def note(change: StoredWrite) -> None:
         new, old = change.new.obj, change.old.obj if change.old else {}
         if change.resource == ("", "persistentvolumeclaims"):
             before = (old.get("status") or {}).get("phase")

@@ -14,9 +14,9 @@ from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests, Unavailable
 from pumice.cluster.leader import LeaderElection
 from pumice.embedded import EmbeddedCluster
-from pumice.embedded.storage import Change
+from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import CycleResult, run_cycle
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.worker import SchedulerWorker, loop
 from tests.integration.scheduler.stage import SchedulerStage
 
@@ -95,7 +95,7 @@ async def test_a_late_status_does_not_undo_a_reset(stage: SchedulerStage, hooked
     stage.gang("train", 1)
     phases: list[str] = []
 
-    def note(change: Change) -> None:
+    def note(change: StoredWrite) -> None:
         if change.resource[1] == "podgroups":
             phases.append((change.new.obj.get("status") or {}).get("phase", ""))
 
@@ -230,7 +230,7 @@ async def test_the_lease_is_given_up_after_the_bindings_under_way(
         holds.set()
         await asyncio.sleep(0.2)
 
-    def note(change: Change) -> None:
+    def note(change: StoredWrite) -> None:
         if change.resource[1] == "pods" and change.new.obj["spec"].get("nodeName"):
             order.append("bound")
         if change.resource[1] == "leases" and not change.new.obj["spec"].get("holderIdentity"):
@@ -259,7 +259,7 @@ def evict_once(monkeypatch: pytest.MonkeyPatch, *keys: str) -> None:
             task = state.tasks[key]
             record = state.nodes.records[task.node]
             state.nodes.discard(task)
-            state.jobs[task.job].move(task, Status.RELEASING)
+            state.jobs[task.job].move(task, SchedulingStatus.RELEASING)
             state.nodes.add(task, record)
         state.assume_pods(wanted)
         result.evicted.extend(wanted)
@@ -317,7 +317,9 @@ async def test_a_refused_eviction_is_taken_back_and_not_asked_again_before_its_d
             begun[0]._news.set()
             cycles = state.cycles
             await stage.until(lambda before=cycles: state.cycles > before)  # type: ignore[misc]
-            await stage.until(lambda: state.tasks["default/victim-0"].status is Status.RUNNING)
+            await stage.until(
+                lambda: state.tasks["default/victim-0"].status is SchedulingStatus.RUNNING
+            )
         assert hooked.evictions == ["victim-0"]
         uid = state.tasks["default/victim-0"].uid
         assert state.spared["default/victim-0"][0] == uid
@@ -354,7 +356,9 @@ async def test_a_status_event_does_not_end_an_eviction(
                 and seen.metadata.resource_version == version
             )
         )
-        assert begun[0]._context.state.tasks["default/victim-0"].status is Status.RELEASING
+        assert (
+            begun[0]._context.state.tasks["default/victim-0"].status is SchedulingStatus.RELEASING
+        )
         goes_on.set()
         await stage.until(lambda: not stage.names(POD))
 

@@ -27,7 +27,7 @@ from pumice.api.kinds import (
     Kind,
     of_object,
 )
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import JSON_PATCH, Client
 from pumice.cluster.errors import ApiError, NotFound
@@ -230,7 +230,7 @@ async def judging(
             builtin(),
             settings,
             QUICK,
-            KeptCertificates(Keeper(api, certificates)),
+            KeptCertificates(CertificateManager(api, certificates)),
             conf=file,
         )
         cluster = JudgedCluster(api, ensure)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, VOLCANO
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
@@ -99,7 +99,7 @@ async def answering(
             builtin(),
             settings,
             replace(QUICK, port=port),
-            KeptCertificates(Keeper(api, certificates)),
+            KeptCertificates(CertificateManager(api, certificates)),
         )
         async with running(worker) as address:
             manifests = _bounded(

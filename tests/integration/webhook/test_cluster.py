@@ -18,7 +18,7 @@ from pumice.api.kinds import (
     QUEUE,
     VALIDATING_WEBHOOKS,
 )
-from pumice.certs.keeper import Keeper
+from pumice.certs.keeper import CertificateManager
 from pumice.certs.settings import CertSettings
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
@@ -257,7 +257,7 @@ async def test_certificates_of_our_own_are_trusted_before_it_is_ready(api: Clien
         validating=tuple(names["ValidatingWebhookConfiguration"]),
         extra_addresses=("127.0.0.1",),
     )
-    keeper = Keeper(api, settings)
+    keeper = CertificateManager(api, settings)
     worker = WebhookWorker(
         StateSource.of_cluster(api),
         builtin(),

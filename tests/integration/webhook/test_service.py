@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from pumice.api.queues import Queue
-from pumice.cluster.lifecycle import Eternal, run_until_stopped
+from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
 from pumice.plugins import builtin
 from pumice.serving.probes import Probes
 from pumice.webhook.admission import Admission
@@ -167,7 +167,7 @@ async def test_whatever_else_raises_refuses_too_and_is_told_once(
     listener = Listener(reviews, probes, ("/jobs/validate",), QUICK, metrics)
     stop = asyncio.Event()
     ending = asyncio.create_task(
-        run_until_stopped([Eternal("port", listener.run)], stop=stop, signals=())
+        run_until_stopped([SupervisedTask("port", listener.run)], stop=stop, signals=())
     )
     await listener.started.wait()
     for _ in range(2):

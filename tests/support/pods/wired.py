@@ -6,7 +6,7 @@ from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.kinds import NATIVE, of_object
-from pumice.cli.court import Court, read_settings, registry
+from pumice.cli.checking import ManifestChecker, read_settings, registry
 from pumice.cli.manifests import Manifest, Source
 from pumice.controller.jobs.subject import read
 from pumice.controller.loop.key_pairs import make_keys, with_keys
@@ -52,8 +52,8 @@ async def wired(manifest: Raw, *others: Raw) -> Wired:
     Raises:
         AssertionError: Admission refuses it.
     """
-    court = Court(read_settings(()), ())
-    found = court.judge(Manifest(manifest, Source("test")))
+    checker = ManifestChecker(read_settings(()), ())
+    found = checker.judge(Manifest(manifest, Source("test")))
     assert found.allowed, found.errors
     job = found.patched
     kind = of_object(job)

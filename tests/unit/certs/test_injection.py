@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from pumice.certs.injection import Entry, bundles_of, entries_of, patch_for
+from pumice.certs.injection import WebhookEntry, bundles_of, entries_of, patch_for
 
 TRUST = b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
 
@@ -80,4 +80,4 @@ def test_missing_and_unreadable_bundles_count_as_empty(bundle: str | None) -> No
 )
 def test_the_host_is_the_one_that_the_api_server_calls(client: object, host: str) -> None:
     found = {"metadata": {"name": "c"}, "webhooks": [{"name": "a", "clientConfig": client}]}
-    assert entries_of(found) == [Entry(host, b"")]
+    assert entries_of(found) == [WebhookEntry(host, b"")]

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import structlog
 
-from pumice.cli import court, main
+from pumice.cli import checking, main
 from tests.support.installed import install
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -72,6 +72,6 @@ def pumice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 def example_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The example plugin is installed, as its README says."""
     install(EXAMPLES / "job-plugin", tmp_path, monkeypatch)
-    court.registry.cache_clear()
+    checking.registry.cache_clear()
     yield
-    court.registry.cache_clear()
+    checking.registry.cache_clear()

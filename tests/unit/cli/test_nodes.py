@@ -3,24 +3,30 @@
 import pytest
 
 from pumice.cli.exits import UserError
-from pumice.cli.nodes import NodeSpec, read_nodes
+from pumice.cli.nodes import SimulatedNode, read_nodes
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("2,1,4", [NodeSpec("node1", "2"), NodeSpec("node2", "1"), NodeSpec("node3", "4")]),
-        ("2x8/64Gi", [NodeSpec("node1", "8", "64Gi"), NodeSpec("node2", "8", "64Gi")]),
-        ("500m", [NodeSpec("node1", "500m")]),
+        (
+            "2,1,4",
+            [SimulatedNode("node1", "2"), SimulatedNode("node2", "1"), SimulatedNode("node3", "4")],
+        ),
+        ("2x8/64Gi", [SimulatedNode("node1", "8", "64Gi"), SimulatedNode("node2", "8", "64Gi")]),
+        ("500m", [SimulatedNode("node1", "500m")]),
         (
             "1x8/64Gi/nvidia.com/gpu=4/hugepages-2Mi=1Gi",
-            [NodeSpec("node1", "8", "64Gi", {"nvidia.com/gpu": "4", "hugepages-2Mi": "1Gi"})],
+            [SimulatedNode("node1", "8", "64Gi", {"nvidia.com/gpu": "4", "hugepages-2Mi": "1Gi"})],
         ),
-        ("8/nvidia.com/gpu=4", [NodeSpec("node1", "8", "32Gi", {"nvidia.com/gpu": "4"})]),
-        ("2, 2x1", [NodeSpec("node1", "2"), NodeSpec("node2", "1"), NodeSpec("node3", "1")]),
+        ("8/nvidia.com/gpu=4", [SimulatedNode("node1", "8", "32Gi", {"nvidia.com/gpu": "4"})]),
+        (
+            "2, 2x1",
+            [SimulatedNode("node1", "2"), SimulatedNode("node2", "1"), SimulatedNode("node3", "1")],
+        ),
     ],
 )
-def test_nodes(text: str, expected: list[NodeSpec]) -> None:
+def test_nodes(text: str, expected: list[SimulatedNode]) -> None:
     assert read_nodes(text) == expected
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.cli import court
+from pumice.cli import checking
 from pumice.cli.render import REDACTED, _redacted
 from pumice.plugins import JobPlugin, builtin
 from tests.kit.builders import job, queue, task
@@ -207,7 +207,7 @@ def test_a_plugin_that_breaks_is_one_line_with_its_name(
     members = {"name": "mine", "summary": "Breaks.", method: lambda *_: answer}
     plugin: JobPlugin = type("Mine", (JobPlugin,), members)()
     registry = builtin().with_plugin(plugin, "pumice-mine (mine:Mine)")
-    monkeypatch.setattr(court, "registry", lambda: registry)
+    monkeypatch.setattr(checking, "registry", lambda: registry)
     ran = pumice("render", "-", stdin=json.dumps(job(plugins={"mine": []})))
     assert (ran.code, ran.out) == (1, "")
     [line] = ran.err.splitlines()

@@ -10,7 +10,7 @@ from pumice.api.kinds import POD
 from pumice.api.pods import Pod
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
-from pumice.cluster.elected import Candidacy, ElectedWorker, run_elected
+from pumice.cluster.elected import ElectedWorker, ElectionSettings, run_elected
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.cluster.transport import CONNECTIONS
 from tests.kit.clocks import ManualClock
@@ -26,18 +26,18 @@ class Metrics:
         self.leading = Gauge("leading", "1 while this process works.", registry=self.registry)
 
 
-class Part(ElectedWorker[Candidacy, Metrics]):
+class Part(ElectedWorker[ElectionSettings, Metrics]):
     component = "pumice-part"
 
     def __init__(self, client: Client, name: str = "a", *, elect: bool = True) -> None:
-        candidacy = Candidacy(
+        election_settings = ElectionSettings(
             lease_name="part", lease_namespace="ns", identity=name, leader_elect=elect
         )
         self.terms = 0
         self.seen: set[str] = set()
         self.time = ManualClock()
         self.cache = WatchCache(client, POD, Pod, clock=self.time)
-        super().__init__(client, candidacy, Metrics(), [self.cache], clock=self.time)
+        super().__init__(client, election_settings, Metrics(), [self.cache], clock=self.time)
 
     @property
     def leading(self) -> float | None:
@@ -155,9 +155,11 @@ async def test_the_lease_has_a_connection_of_its_own(client: Client, api: TinyAp
     async def work() -> None:
         leads.set()
 
-    candidacy = Candidacy(lease_name="part", lease_namespace="ns", identity="a", leader_elect=True)
+    election_settings = ElectionSettings(
+        lease_name="part", lease_namespace="ns", identity="a", leader_elect=True
+    )
     async with asyncio.timeout(60):
-        await run_elected(client, candidacy, work)
+        await run_elected(client, election_settings, work)
     assert leads.is_set()
     for task in busy:
         task.cancel()

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from pumice.cluster.lifecycle import Eternal, TaskEndedError, run_until_stopped
+from pumice.cluster.lifecycle import SupervisedTask, TaskEndedError, run_until_stopped
 
 
 class Part:
@@ -31,7 +31,7 @@ async def test_parts_stop_in_the_reverse_order() -> None:
     stop = asyncio.Event()
     parts = [Part("cache", log), Part("server", log, drain=0.02)]
     asyncio.get_running_loop().call_later(0.02, stop.set)
-    await run_until_stopped([Eternal(part.name, part.run) for part in parts], stop=stop)
+    await run_until_stopped([SupervisedTask(part.name, part.run) for part in parts], stop=stop)
     assert log == ["cache runs", "server runs", "server ended", "cache ended"]
 
 
@@ -40,7 +40,7 @@ async def test_signals_stop(number: signal.Signals) -> None:
     log: list[str] = []
     asyncio.get_running_loop().call_later(0.02, os.kill, os.getpid(), number)
     async with asyncio.timeout(60):
-        await run_until_stopped([Eternal("part", Part("part", log).run)])
+        await run_until_stopped([SupervisedTask("part", Part("part", log).run)])
     assert log == ["part runs", "part ended"]
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
@@ -53,7 +53,7 @@ async def test_a_part_that_ends_is_a_fault(caplog: pytest.LogCaptureFixture) -> 
 
     with pytest.raises(TaskEndedError, match="watcher ended, which it never should"):
         await run_until_stopped(
-            [Eternal("other", Part("other", log).run), Eternal("watcher", short)]
+            [SupervisedTask("other", Part("other", log).run), SupervisedTask("watcher", short)]
         )
     assert log[-1] == "other ended"
     assert "watcher ended" in caplog.text
@@ -69,7 +69,7 @@ async def test_a_part_that_fails_takes_the_process_along(
 
     with pytest.raises(LookupError, match="no such thing"):
         await run_until_stopped(
-            [Eternal("other", Part("other", log).run), Eternal("broken", broken)]
+            [SupervisedTask("other", Part("other", log).run), SupervisedTask("broken", broken)]
         )
     assert log[-1] == "other ended"
     assert "broken failed; stopping" in caplog.text
@@ -89,7 +89,7 @@ async def test_a_part_that_does_not_end_is_left_after_its_grace(
 
     asyncio.get_running_loop().call_later(0.01, stop.set)
     async with asyncio.timeout(60):
-        await run_until_stopped([Eternal("stubborn", stubborn, grace=0.05)], stop=stop)
+        await run_until_stopped([SupervisedTask("stubborn", stubborn, grace=0.05)], stop=stop)
     assert "stubborn did not end within 0 s" in caplog.text
     held.set()
     await asyncio.sleep(0.01)
@@ -107,5 +107,5 @@ async def test_a_part_that_fails_while_stopping_is_logged(
             raise OSError("cannot close")
 
     asyncio.get_running_loop().call_later(0.01, stop.set)
-    await run_until_stopped([Eternal("clumsy", clumsy)], stop=stop)
+    await run_until_stopped([SupervisedTask("clumsy", clumsy)], stop=stop)
     assert "clumsy failed while stopping" in caplog.text

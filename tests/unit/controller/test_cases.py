@@ -7,8 +7,8 @@ import pytest
 from pumice.api.kinds import JOB
 from pumice.api.meta import format_time
 from pumice.controller.jobs.observed import Observed
-from pumice.controller.jobs.phases import Verdict
-from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs.phases import PhaseResult
+from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.restarts import restart_for
 from pumice.controller.jobs.situation import Limits
@@ -27,7 +27,7 @@ NOW = 1_800_000_000.0
 @pytest.mark.parametrize("case", table("controller/restarts"), ids=lambda case: case["id"])
 def test_what_a_restart_replaces(case: Raw) -> None:
     restart = restart_for(case["action"], **case["about"])
-    names = Names(read(a_job({"tasks": {"task1": 3, "task2": 1}})))
+    names = PodNames(read(a_job({"tasks": {"task1": 3, "task2": 1}})))
     assert (restart and restart.note(names)) == case["note"]
     if restart is not None:
         assert [each.metadata.name for each in restart.remaining(pods(case))] == case["goes"]
@@ -40,7 +40,7 @@ def test_conditions(case: Raw) -> None:
     status = compose(
         {"conditions": had} | state,
         count(()),
-        Verdict(case["enters"]),
+        PhaseResult(case["enters"]),
         minimum=1,
         now=NOW,
         version=0,

@@ -32,7 +32,7 @@ def test_events(case: Raw) -> None:
         job=job, pods=pods(case), group=_group(case["group"]) if "group" in case else None
     )
     known = situation(observed, builtin(), 0.0, DEFAULT)
-    found = list(happenings(known.job, known.pods, known.roster, observed.group))
+    found = list(happenings(known.job, known.pods, known.job_pods, observed.group))
     wanted = case["events"]
     assert [each.event for each in found] == [each["event"] for each in wanted]
     for request, fields in zip(found, wanted, strict=True):

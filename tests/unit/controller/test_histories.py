@@ -22,9 +22,9 @@ from pumice.api import keys
 from pumice.api.jobs import ACTIONS, PHASES
 from pumice.api.kinds import POD
 from pumice.api.pods import Pod
-from pumice.controller.jobs import podsets, roster
+from pumice.controller.jobs import job_pods, podsets
 from pumice.controller.jobs.phases import FINISHED
-from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.subject import read
 from pumice.controller.owners import controls
 from pumice.controller.plan import CreateObject, PatchStatus, Plan
@@ -102,14 +102,14 @@ class History(RuleBasedStateMachine):
         """Every pod that exists, and each that succeeded and is gone, is counted once."""
         world = self.world
         subject = read(world.job)
-        names = Names(subject)
+        names = PodNames(subject)
         own = [
             pod
             for pod in (msgspec.convert(each, Pod) for each in world.pods.values())
             if controls(subject.metadata, pod.metadata)
         ]
         noted = status.get("controlledResources", {})
-        done = podsets.read(noted.get(roster.SUCCEEDED, ""), names)
+        done = podsets.read(noted.get(job_pods.SUCCEEDED, ""), names)
         lost = done - {pod.metadata.name for pod in own}
         killed = {pod.metadata.name for pod in own if pod.metadata.uid in self.killed}
         assert not killed & done, "a pod that was being removed counts as succeeded"
@@ -231,8 +231,8 @@ class Incidents(RuleBasedStateMachine):
     def pick(self, number: int, *phases: str) -> str | None:
         """A pod that the controller has seen and is not about to remove."""
         world = self.world
-        noted = world.status.get("controlledResources", {}).get(roster.PODS, "")
-        names = Names(read(world.job))
+        noted = world.status.get("controlledResources", {}).get(job_pods.PODS, "")
+        names = PodNames(read(world.job))
         known = podsets.read(noted, names)
         found = [
             name

@@ -6,21 +6,25 @@ from typing import Any
 
 import pytest
 
-from pumice.controller.jobs import podsets, restarts, retries, roster
-from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs import job_pods, podsets, restarts, retries
+from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
 from tests.unit.controller.scenes import policy, running
 
 SIZE = 1000
-NAMES = Names(read(job("train", [task("worker", SIZE)])))
+NAMES = PodNames(read(job("train", [task("worker", SIZE)])))
 
 
 def _moments(text: str) -> Any:
     made = read(
-        job("train", [task("worker", SIZE)], status={"controlledResources": {roster.EVICTED: text}})
+        job(
+            "train",
+            [task("worker", SIZE)],
+            status={"controlledResources": {job_pods.EVICTED: text}},
+        )
     )
-    return roster.read(made, (), 2e9).waiting
+    return job_pods.read(made, (), 2e9).waiting
 
 
 READERS: dict[str, tuple[str, str, Callable[[str], Any]]] = {

@@ -9,7 +9,7 @@ from pumice.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from pumice.api.pods import Pod
 from pumice.controller.loop.memory import FIND_SECONDS, Memory
 from pumice.controller.loop.own_writes import WRITE_SECONDS, CacheOf, OwnWrites
-from pumice.controller.loop.steps import Written
+from pumice.controller.loop.steps import OwnWrite
 from pumice.controller.plan import PatchStatus
 from tests.kit.builders import pod
 from tests.unit.controller.rows import a_pod
@@ -17,9 +17,9 @@ from tests.unit.controller.rows import a_pod
 Raw = dict[str, Any]
 
 
-def _write(kind: Kind, version: str) -> Written:
+def _write(kind: Kind, version: str) -> OwnWrite:
     made = {"metadata": {"resourceVersion": version}} if version else None
-    return Written(kind, "default", "x", "u1", made)
+    return OwnWrite(kind, "default", "x", "u1", made)
 
 
 class Picture:

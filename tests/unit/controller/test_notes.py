@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.controller.jobs import podsets, retries, roster
-from pumice.controller.jobs.podsets import Names, PodKey
+from pumice.controller.jobs import job_pods, podsets, retries
+from pumice.controller.jobs.podsets import PodKey, PodNames
 from pumice.controller.jobs.restarts import Restart, parse
-from pumice.controller.jobs.retries import Tally, Unit
+from pumice.controller.jobs.retries import RestartCount, Unit
 from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
 
-NAMES = Names(read(job(tasks=[task("ps", 3), task("ps-1", 4), task("worker", 300)])))
-SMALL = Names(read(job(tasks=[task("ps", 1), task("ps-1", 4), task("worker", 150)])))
-HUGE = Names(read(job(tasks=[task("worker", 100_000)])))
+NAMES = PodNames(read(job(tasks=[task("ps", 3), task("ps-1", 4), task("worker", 300)])))
+SMALL = PodNames(read(job(tasks=[task("ps", 1), task("ps-1", 4), task("worker", 150)])))
+HUGE = PodNames(read(job(tasks=[task("worker", 100_000)])))
 
 KEYS: st.SearchStrategy[tuple[str, int]] = st.one_of(
     st.tuples(st.just("ps"), st.integers(0, 2)),
@@ -58,15 +58,15 @@ def test_a_restart_reads_as_it_was_written(pods: set[str]) -> None:
     assert parse(restart.note(NAMES), NAMES) == restart
 
 
-@given(st.dictionaries(UNITS, st.builds(Tally, st.integers(1, 99), st.integers(0, 6))))
-def test_tallies_read_as_they_were_written(tallies: dict[Unit, Tally]) -> None:
+@given(st.dictionaries(UNITS, st.builds(RestartCount, st.integers(1, 99), st.integers(0, 6))))
+def test_tallies_read_as_they_were_written(tallies: dict[Unit, RestartCount]) -> None:
     assert retries.read(retries.write(tallies), NAMES) == tallies
 
 
-def _tallies(most: int, kind: str = "pod", pods: int = 100_000) -> dict[Unit, Tally]:
+def _tallies(most: int, kind: str = "pod", pods: int = 100_000) -> dict[Unit, RestartCount]:
     chosen = random.Random(most)
     return {
-        (kind, "worker", str(at)): Tally(chosen.randint(1, most), chosen.randint(0, 6))
+        (kind, "worker", str(at)): RestartCount(chosen.randint(1, most), chosen.randint(0, 6))
         for at in range(pods)
     }
 
@@ -87,7 +87,13 @@ def test_tallies_of_many_are_short_and_never_lower(most: int, kind: str, pods: i
 
 
 def test_as_many_tallies_as_the_usual_budget_has_are_exact() -> None:
-    levels = [Tally(1, 0), Tally(1, 1), Tally(2, 0), Tally(2, 1), Tally(2, 2)]
+    levels = [
+        RestartCount(1, 0),
+        RestartCount(1, 1),
+        RestartCount(2, 0),
+        RestartCount(2, 1),
+        RestartCount(2, 2),
+    ]
     chosen = random.Random(1)
     tallies = {("pod", "worker", str(at)): chosen.choice(levels) for at in range(100_000)}
     assert retries.read(retries.write(tallies), HUGE) == tallies
@@ -95,9 +101,9 @@ def test_as_many_tallies_as_the_usual_budget_has_are_exact() -> None:
 
 def test_the_highest_tallies_stay_exact() -> None:
     tallies = _tallies(30)
-    tallies["pod", "worker", "7"] = Tally(31, 2)
+    tallies["pod", "worker", "7"] = RestartCount(31, 2)
     found = retries.read(retries.write(tallies), HUGE)
-    assert found["pod", "worker", "7"] == Tally(31, 2)
+    assert found["pod", "worker", "7"] == RestartCount(31, 2)
     raised = [unit for unit, tally in tallies.items() if found[unit] != tally]
     kept = [tally for unit, tally in tallies.items() if found[unit] == tally]
     assert max(tallies[unit] for unit in raised) <= min(kept)
@@ -170,8 +176,8 @@ def test_a_name_tells_task_and_index(name: str, key: PodKey | None) -> None:
 def test_many_moments_of_evictions_are_told_apart_up_to_a_bound() -> None:
     made = read(job(tasks=[task("worker", 300)]))
     moments = {NAMES.name("worker", at): 1e9 + at for at in range(300)}
-    noted = roster.read(made, (), 2e9).living((), moments)
-    again = roster.read(_with(noted), (), 2e9)
+    noted = job_pods.read(made, (), 2e9).living((), moments)
+    again = job_pods.read(_with(noted), (), 2e9)
     assert again.waiting["train-worker-99"] == 1e9 + 99
     assert {again.waiting[f"train-worker-{at}"] for at in range(100, 300)} == {1e9 + 299}
 
@@ -180,8 +186,8 @@ def test_many_moments_of_many_evictions_are_short() -> None:
     made = read(job(tasks=[task("worker", 100_000)]))
     chosen = random.Random(1)
     moments = {f"train-worker-{at}": 1e9 + chosen.randint(0, 99) for at in range(100_000)}
-    text = roster.read(made, (), 2e9).living((), moments)[roster.EVICTED]
-    assert len(text) <= roster.LONGEST
+    text = job_pods.read(made, (), 2e9).living((), moments)[job_pods.EVICTED]
+    assert len(text) <= job_pods.LONGEST
     assert text.count("@") > 1
 
 

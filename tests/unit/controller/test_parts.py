@@ -12,18 +12,18 @@ from pumice.api.meta import ObjectMeta
 from pumice.controller import objects
 from pumice.controller.commands import targets
 from pumice.controller.jobs.orders import next_order
-from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.restarts import RESUME, WHOLE, Restart, parse
 from pumice.controller.jobs.subject import UnusableError, min_available, read
 from pumice.controller.jobs.volumes import wanted_claims
-from pumice.controller.objects import Conflict, UnknownKindError, owned, settle
+from pumice.controller.objects import NameConflict, UnknownKindError, owned, settle
 from pumice.controller.patches import contains, difference
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RequeueAfter
 from tests.kit.builders import job, task
 
 Raw = dict[str, Any]
 META = ObjectMeta(name="train", namespace="default", uid="u1")
-X = Names(read(job("x", [task("a", 10), task("a-2", 1)])))
+X = PodNames(read(job("x", [task("a", 10), task("a-2", 1)])))
 
 
 # Merge patches
@@ -109,7 +109,7 @@ def test_an_object_of_somebody_else_is_reported_and_never_touched(owner: str | N
     found = settle(META, wanted, present)
     assert (found.creates, found.updates) == ((), ())
     assert found.conflicts == (
-        Conflict("ConfigMap", "train-svc", "Job train" if owner else "no controller"),
+        NameConflict("ConfigMap", "train-svc", "Job train" if owner else "no controller"),
     )
     assert "ConfigMap train-svc exists" in found.conflicts[0].message
     assert objects.remove(META, wanted, present) == []

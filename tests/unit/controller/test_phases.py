@@ -12,7 +12,7 @@ from pumice.controller.jobs.phases import (
     TABLE,
     TARGETED,
     Facts,
-    Rule,
+    NextPhase,
     TaskFacts,
     Work,
     judge,
@@ -48,7 +48,7 @@ def test_only_actions_that_users_may_name_have_rows() -> None:
 
 def test_a_row_leads_somewhere_at_once_or_by_a_rule_never_both() -> None:
     for each in TABLE.values():
-        assert not (each.to and each.rule is not Rule.STAY)
+        assert not (each.to and each.rule is not NextPhase.STAY)
 
 
 def test_a_retry_is_paid_exactly_on_the_way_into_a_restart_of_the_whole_job() -> None:
@@ -77,5 +77,9 @@ def test_restarting_a_job_keeps_no_pod(phase: str) -> None:
 
 def test_three_retries_are_three_runs() -> None:
     """The third failure ends the Job: the first run and two restarts."""
-    assert judge(Rule.RESTART, "Restarting", Facts(retry_count=2, max_retry=3)).phase == "Pending"
-    assert judge(Rule.RESTART, "Restarting", Facts(retry_count=3, max_retry=3)).phase == "Failed"
+    assert (
+        judge(NextPhase.RESTART, "Restarting", Facts(retry_count=2, max_retry=3)).phase == "Pending"
+    )
+    assert (
+        judge(NextPhase.RESTART, "Restarting", Facts(retry_count=3, max_retry=3)).phase == "Failed"
+    )

@@ -14,11 +14,11 @@ from pumice.api.kinds import COMMAND, JOB, POD, POD_GROUP
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.workqueue import WorkQueue
-from pumice.controller.jobs import roster
+from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas
 from pumice.controller.jobs.restarts import restart_for
 from pumice.controller.jobs.subject import read
-from pumice.controller.loop.caches import BY_JOB, Caches, JobKey
+from pumice.controller.loop.caches import BY_JOB, ControllerCaches, JobKey
 from pumice.controller.loop.watches import Watches
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.kit.builders import job, pod_group, task
@@ -35,7 +35,7 @@ POLICY = {"totalPartitions": 1, "partitionSize": 2, "networkTopology": TOPOLOGY}
 class Picture:
     """A server, what is known of it, and which Jobs are to be looked at."""
 
-    def __init__(self, cluster: EmbeddedCluster, caches: Caches) -> None:
+    def __init__(self, cluster: EmbeddedCluster, caches: ControllerCaches) -> None:
         self.store = cluster.store
         self.caches = caches
         self.jobs: WorkQueue[JobKey] = WorkQueue("jobs")
@@ -149,7 +149,7 @@ def _version(stored: Any) -> str:
 @pytest.fixture
 async def picture() -> AsyncIterator[Picture]:
     async with EmbeddedCluster(all_crds()) as cluster, Client.connect(server=cluster.url) as client:
-        caches = Caches(Watches(client))
+        caches = ControllerCaches(Watches(client))
         watching = [asyncio.create_task(cache.run()) for cache in caches.all]
         await wait_synced(*caches.all)
         picture = Picture(cluster, caches)
@@ -177,7 +177,7 @@ async def test_what_is_known(case: Raw, picture: Picture) -> None:
         assert [each.metadata.name for each in pods if partition.replaces(each)] == names
     if "missing" in case:
         wanted = read(_known(picture))
-        absent = Replicas(wanted, roster.read(wanted, pods, 0.0)).window(100)
+        absent = Replicas(wanted, job_pods.read(wanted, pods, 0.0)).window(100)
         assert [each.name for each in absent] == case["missing"]
     if "reads" in case:
         _reads(_known(picture), case["reads"])

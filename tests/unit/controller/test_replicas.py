@@ -8,7 +8,7 @@ import pytest
 
 from pumice.api.jobs import Job
 from pumice.api.pods import Pod
-from pumice.controller.jobs import roster
+from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas, leaving
 from pumice.controller.jobs.subject import UnusableError, read
 from tests.kit.builders import job, pod, task
@@ -22,7 +22,7 @@ def _job(**sizes: int) -> Job:
 
 
 def _replicas(wanted: Job, pods: Sequence[Pod]) -> Replicas:
-    return Replicas(wanted, roster.read(wanted, pods, 0.0))
+    return Replicas(wanted, job_pods.read(wanted, pods, 0.0))
 
 
 def _lacking(wanted: Job, replicas: Replicas) -> list[str]:

@@ -8,7 +8,7 @@ from pumice.api.jobs import Job, Task
 from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
 from pumice.api.meta import format_time
 from pumice.api.queues import Queue
-from pumice.controller.jobs.observed import Trouble
+from pumice.controller.jobs.observed import PlanFailure
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.plugins import JobPlugin, PodEdits, Values, builtin
 from tests.kit.builders import queue, task
@@ -105,7 +105,7 @@ def test_a_pod_of_an_earlier_job_that_is_leaving_is_waited_for() -> None:
 def test_what_the_api_server_refuses_stands_in_the_status() -> None:
     world = World(a_job())
     world.settle()
-    world.trouble = Trouble("FailedCreate", "pods are forbidden: exceeded quota")
+    world.trouble = PlanFailure("FailedCreate", "pods are forbidden: exceeded quota")
     world.settle()
     assert world.reason == ("FailedCreate", "pods are forbidden: exceeded quota")
     assert words(world) == ["FailedCreate"]

@@ -12,7 +12,7 @@ from pumice.api.meta import OwnerReference
 from pumice.api.pods import Pod
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, UpdateObject
 from pumice.controller.podgroups import COPIED
-from pumice.controller.workloads import Picture, Workload, plan_group, unit_of
+from pumice.controller.workloads import ObservedGroup, Workload, plan_group, unit_of
 from tests.kit.tables import table
 from tests.unit.controller.world import merge
 
@@ -67,7 +67,7 @@ def workload(case: Raw) -> Workload | None:
     return msgspec.convert({"metadata": metadata, "spec": owner}, Workload)
 
 
-def picture(case: Raw, group: Raw | None) -> Picture:
+def picture(case: Raw, group: Raw | None) -> ObservedGroup:
     pods = list(pods_of(case))
     if "owner" in case:
         refers = msgspec.convert(reference(case["owner"]), OwnerReference)
@@ -76,8 +76,8 @@ def picture(case: Raw, group: Raw | None) -> Picture:
             msgspec.structs.replace(some, namespace="default", owner_references=[refers])
         )
         owner = workload(case) if unit.is_watched else None
-        return Picture(unit, pods, owner, group)
-    return Picture(unit_of(pods[0].metadata), pods, None, group)
+        return ObservedGroup(unit, pods, owner, group)
+    return ObservedGroup(unit_of(pods[0].metadata), pods, None, group)
 
 
 def planned(case: Raw, group: Raw | None) -> Plan:

@@ -16,7 +16,7 @@ from pumice.api.meta import ObjectMeta, format_time
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.controller.jobs.observed import Observed, Trouble
+from pumice.controller.jobs.observed import Observed, PlanFailure
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS
 from pumice.controller.loop.key_pairs import with_keys
@@ -55,7 +55,7 @@ class World:
         self.objects: dict[tuple[Kind, str], Raw] = {}
         self.events: list[RecordEvent] = []
         self.requeues: list[float] = []
-        self.trouble: Trouble | None = None
+        self.trouble: PlanFailure | None = None
         self.priorities: dict[str, int] = {}
         self.queue: Queue | None = None
         self.succeeded: list[Raw] = []
@@ -228,7 +228,7 @@ class World:
         plan = self.plan()
         for step in plan.steps:
             if isinstance(step, RequireObject) and (step.kind, step.name) not in self.objects:
-                self.trouble = Trouble(step.reason, step.message)
+                self.trouble = PlanFailure(step.reason, step.message)
                 return plan
             self.carry_out(step)
         if self.trouble is not None and any(isinstance(s, RequireObject) for s in plan.steps):

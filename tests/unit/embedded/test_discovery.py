@@ -7,22 +7,22 @@ import pytest
 from pumice.embedded import discovery, openapi
 from pumice.embedded.builtin import builtin_resources
 from pumice.embedded.crds import resource_of
-from pumice.embedded.media import Form, decode, wanted_form
-from pumice.embedded.resources import Registry
+from pumice.embedded.media import MediaForm, decode, wanted_form
+from pumice.embedded.resources import ResourceRegistry
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.targets import locate
 from tests.unit.embedded.support import widgets
 
 
 @pytest.fixture
-def registry() -> Registry:
+def registry() -> ResourceRegistry:
     spec = {"type": "object", "properties": {"n": {"type": "integer", "description": "Number."}}}
     schema = {"type": "object", "properties": {"spec": spec}}
     crd = widgets(schema, subresources={"status": {}})
-    return Registry([*builtin_resources(), *resource_of(crd)])
+    return ResourceRegistry([*builtin_resources(), *resource_of(crd)])
 
 
-def test_groups_list_their_versions_the_preferred_first(registry: Registry) -> None:
+def test_groups_list_their_versions_the_preferred_first(registry: ResourceRegistry) -> None:
     extra = widgets()
     for name in ("v1beta1", "v2", "v1alpha1", "odd", "v10"):
         version = {**extra["spec"]["versions"][0], "name": name}
@@ -38,7 +38,7 @@ def test_groups_list_their_versions_the_preferred_first(registry: Registry) -> N
     assert discovery.api_groups(registry, "nobody.example.com") is None
 
 
-def test_resources_list_their_subresources(registry: Registry) -> None:
+def test_resources_list_their_subresources(registry: ResourceRegistry) -> None:
     found = discovery.resource_list(registry, "", "v1")
 
     assert found is not None
@@ -50,7 +50,7 @@ def test_resources_list_their_subresources(registry: Registry) -> None:
     assert discovery.resource_list(registry, "apps", "v9") is None
 
 
-def test_aggregated_discovery_says_the_same(registry: Registry) -> None:
+def test_aggregated_discovery_says_the_same(registry: ResourceRegistry) -> None:
     groups = ["", *registry.groups()]
 
     found = discovery.discovery_list(registry, groups, "apidiscovery.k8s.io/v2")
@@ -73,7 +73,7 @@ def test_aggregated_discovery_says_the_same(registry: Registry) -> None:
             assert names == [row["name"] for row in plain["resources"]]
 
 
-def test_every_group_version_has_an_openapi_document(registry: Registry) -> None:
+def test_every_group_version_has_an_openapi_document(registry: ResourceRegistry) -> None:
     index = openapi.document(registry, ["v3"])
 
     assert index is not None
@@ -86,7 +86,9 @@ def test_every_group_version_has_an_openapi_document(registry: Registry) -> None
     assert openapi.document(registry, ["v2"]) is None
 
 
-def test_openapi_documents_describe_crds_and_what_patches_can_do(registry: Registry) -> None:
+def test_openapi_documents_describe_crds_and_what_patches_can_do(
+    registry: ResourceRegistry,
+) -> None:
     found = openapi.document(registry, ["v3", "apis", "example.com", "v1"])
 
     assert found is not None
@@ -125,7 +127,7 @@ def test_openapi_documents_describe_crds_and_what_patches_can_do(registry: Regis
         ("api/v1/watch", None),
     ],
 )
-def test_paths(registry: Registry, path: str, expected: tuple[str, ...] | None) -> None:
+def test_paths(registry: ResourceRegistry, path: str, expected: tuple[str, ...] | None) -> None:
     target = locate(registry, path.split("/"))
 
     found = target and (
@@ -143,23 +145,23 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 @pytest.mark.parametrize(
     ("accept", "form"),
     [
-        ("", Form()),
-        ("application/json", Form()),
-        ("*/*", Form()),
-        ("application/vnd.kubernetes.protobuf,application/json", Form()),
-        (f"{TABLE},application/json", Form("Table", "meta.k8s.io/v1")),
+        ("", MediaForm()),
+        ("application/json", MediaForm()),
+        ("*/*", MediaForm()),
+        ("application/vnd.kubernetes.protobuf,application/json", MediaForm()),
+        (f"{TABLE},application/json", MediaForm("Table", "meta.k8s.io/v1")),
         (
             "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
-            Form("discovery", "apidiscovery.k8s.io/v2"),
+            MediaForm("discovery", "apidiscovery.k8s.io/v2"),
         ),
         (
             "application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList,application/json",
-            Form(),
+            MediaForm(),
         ),
-        ("application/json;as=Unheard,application/json", Form()),
+        ("application/json;as=Unheard,application/json", MediaForm()),
     ],
 )
-def test_the_first_form_that_can_be_given_is_given(accept: str, form: Form) -> None:
+def test_the_first_form_that_can_be_given_is_given(accept: str, form: MediaForm) -> None:
     assert wanted_form(accept) == form
 
 

@@ -10,7 +10,7 @@ from pumice.api import keys
 from pumice.api.kinds import NODE, POD
 from pumice.embedded import EmbeddedCluster, NodeTimings
 from pumice.embedded.nodes import parse_duration
-from pumice.embedded.storage import Change
+from pumice.embedded.storage import StoredWrite
 from tests.kit.waiting import until
 from tests.unit.embedded.support import pod
 
@@ -194,7 +194,7 @@ async def test_pods_bound_before_their_node_is_added_run(cluster: EmbeddedCluste
 async def test_a_pod_made_anew_under_the_same_name_is_another_one(cluster: EmbeddedCluster) -> None:
     running = asyncio.Event()
 
-    def note(change: Change) -> None:
+    def note(change: StoredWrite) -> None:
         if change.new.obj["kind"] == "Pod" and change.new.obj["status"]["phase"] == "Running":
             running.set()
 

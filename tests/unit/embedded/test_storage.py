@@ -3,7 +3,7 @@
 import pytest
 
 from pumice.embedded.statuses import ApiStatusError
-from pumice.embedded.storage import Change, Storage
+from pumice.embedded.storage import Storage, StoredWrite
 
 KEY = ("", "things")
 
@@ -112,7 +112,7 @@ def test_watchers_and_listeners_are_told() -> None:
     seen: list[str] = []
     wakes: list[int] = []
 
-    def listener(change: Change) -> None:
+    def listener(change: StoredWrite) -> None:
         seen.append(f"{change.type} {change.key[1]}")
 
     def wake() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.plugins import BOOLEAN, INTEGER, PORT, TEXT, Argument, ArgumentSpec, Kind
+from pumice.plugins import BOOLEAN, INTEGER, PORT, TEXT, Argument, ArgumentSpec, ValueType
 from pumice.plugins.arguments import between, parse, shown
 from pumice.plugins.upstream_arguments import parse_upstream
 from tests.unit.plugins.support import rows
@@ -153,7 +153,7 @@ def test_a_kind_of_ones_own_says_what_it_expected() -> None:
             raise ValueError("expected red or blue")
         return word
 
-    spec = ArgumentSpec(Argument("colour", Kind("colour", read), "red", "help"))
+    spec = ArgumentSpec(Argument("colour", ValueType("colour", read), "red", "help"))
 
     for parsed in (parse(spec, ["--colour=green"]), parse_upstream(spec, ["--colour=green"])):
         assert parsed.values["colour"] == "red"

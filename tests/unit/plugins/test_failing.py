@@ -18,7 +18,7 @@ from pumice.plugins import (
     job_annotations,
     problems,
 )
-from pumice.plugins.arguments import Argument, ArgumentSpec, Kind
+from pumice.plugins.arguments import Argument, ArgumentSpec, ValueType
 from tests.unit.plugins.support import job, pod_of, task
 
 ORIGIN = "pumice-mine (mine:Mine)"
@@ -136,7 +136,7 @@ def test_a_job_that_it_cannot_judge_is_refused_for_that(broken: Any, piece: str)
 @pytest.mark.parametrize("strict_upstream", [False, True])
 @pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3)], ids=["raises", "exits"])
 def test_words_that_it_cannot_read_are_not_used(error: Any, strict_upstream: bool) -> None:
-    odd = Argument("colour", Kind("colour", raising(error)), "red", "a colour")
+    odd = Argument("colour", ValueType("colour", raising(error)), "red", "a colour")
     seen = []
 
     def check(_: object, __: object, values: Any) -> Findings:
@@ -154,7 +154,9 @@ def test_words_that_it_cannot_read_are_not_used(error: Any, strict_upstream: boo
 
 
 def test_a_word_that_it_refuses_is_a_usual_problem() -> None:
-    odd = Argument("colour", Kind("colour", raising(BadValueError("a colour"))), "red", "a colour")
+    odd = Argument(
+        "colour", ValueType("colour", raising(BadValueError("a colour"))), "red", "a colour"
+    )
     registry = builtin().with_plugin(plugin_with(arguments=ArgumentSpec(odd)), ORIGIN)
     train = job("j", task("w"), plugins={"mine": ["--colour=blue"]})
     [warning] = problems(train, registry).warnings

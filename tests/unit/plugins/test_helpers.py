@@ -9,7 +9,7 @@ from pumice.api import names
 from pumice.api.pods import Pod
 from pumice.plugins.addresses import addresses
 from pumice.plugins.role_members import RoleMembers
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.state import ClusterState
 from tests.kit.tables import table
 from tests.unit.plugins.support import job, task
@@ -21,12 +21,12 @@ def by_id(row: Any) -> str:
     return str(row["id"])
 
 
-def placed(name: str, age: int) -> Task:
+def placed(name: str, age: int) -> TaskInfo:
     """What the scheduler knows of a pod of an age in hours."""
     created = f"2026-01-01T{20 - age:02}:00:00Z"
     raw = {"metadata": {"name": name, "namespace": "ns", "creationTimestamp": created}, "spec": {}}
     pod = msgspec.convert(raw, Pod)
-    return Task(pod, ClusterState().shapes.intern(pod))
+    return TaskInfo(pod, ClusterState().shapes.intern(pod))
 
 
 @pytest.mark.parametrize("row", TABLE["order"], ids=by_id)

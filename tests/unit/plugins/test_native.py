@@ -18,7 +18,15 @@ from hypothesis import strategies as st
 from pumice.api import kinds
 from pumice.plugins import Raw, builtin
 from pumice.plugins.foreign import Hostnames
-from pumice.plugins.native import OWNERS, NativeWirings, Owner, Place, RequestError, Wired, place
+from pumice.plugins.native import (
+    OWNERS,
+    NativePlace,
+    NativeWirings,
+    Owner,
+    RequestError,
+    Wired,
+    place,
+)
 from pumice.plugins.settings import PluginSettings
 from tests.kit.counting import calls
 from tests.unit.plugins.support import loses_nothing, repeats, rows
@@ -140,7 +148,7 @@ def pod_of(shape: Raw, where: Raw) -> Raw:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def find(row: Raw, wirings: NativeWirings) -> tuple[Raw, Place, Wired | None]:
+def find(row: Raw, wirings: NativeWirings) -> tuple[Raw, NativePlace, Wired | None]:
     pod = pod_of(row["owner"], row["pod"])
     where = place(pod)
     assert where is not None

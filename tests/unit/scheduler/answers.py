@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pumice.scheduler import opening
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.session import Session
 from tests.unit.scheduler.scenes import NOW, Scene
@@ -36,7 +36,7 @@ def open_session(scene: Scene) -> Session:
 def ask(scene: Scene, pod: str, queue: str = "default", session: Session | None = None) -> Answers:
     """Ask all filters and scorers about a pod of the scene, as if it paid from a queue."""
     session = session or open_session(scene)
-    task: Task = scene.state.tasks[pod]
+    task: TaskInfo = scene.state.tasks[pod]
     rows = session.view.rows
     allowed = np.ones(len(rows), dtype=np.bool_)
     pods = PodClass(task.shape, queue, allowed, terms=scene.state.peers.terms_of(task))

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from pumice.scheduler import ClusterState
-from pumice.scheduler.model.domains import Tally
+from pumice.scheduler.model.domains import DomainCounts
 from pumice.scheduler.model.running import VICTIMS
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus
 
 __all__ = ["check_sums", "dump"]
 
@@ -42,7 +42,7 @@ def dump(state: ClusterState) -> dict[str, Any]:
         },
         "jobs": {
             key: (
-                {status.name: job.counts[status] for status in Status},
+                {status.name: job.counts[status] for status in SchedulingStatus},
                 {role: list(counts) for role, counts in sorted(job.roles.items()) if any(counts)},
                 job.ready,
                 job.pending_empty,
@@ -67,11 +67,11 @@ def _peers(state: ClusterState) -> Any:
     """Pods that match terms of other pods, and that hold them, by node."""
     names = state.nodes.names
 
-    def counts(tally: Tally) -> list[dict[str, int]]:
+    def counts(tally: DomainCounts) -> list[dict[str, int]]:
         kinds = (tally.placed, tally.leaving, tally.promised)
         return [{names[row]: count for row, count in each.items()} for each in kinds]
 
-    def holders(tallies: dict[str, Tally]) -> dict[str, Any]:
+    def holders(tallies: dict[str, DomainCounts]) -> dict[str, Any]:
         return {key: found for key, tally in tallies.items() if any(found := counts(tally))}
 
     return {
@@ -89,8 +89,10 @@ def check_sums(state: ClusterState) -> None:
         held, asked, gated = nothing.copy(), nothing.copy(), nothing.copy()
         for task in job.tasks.values():
             held += task.shape.vector * (task.status in HOLDS)
-            asked += task.shape.vector * (task.status is Status.PENDING)
-            gated += task.shape.vector * (task.status is Status.PENDING and task.gates != "")
+            asked += task.shape.vector * (task.status is SchedulingStatus.PENDING)
+            gated += task.shape.vector * (
+                task.status is SchedulingStatus.PENDING and task.gates != ""
+            )
         assert (job.allocated == held).all()
         assert (job.pending == asked).all()
         known = job.group is not None and job.queue in shares.rows
@@ -114,7 +116,7 @@ def check_sums(state: ClusterState) -> None:
     _check_running(state)
 
 
-HOLDS = ALLOCATED_LIKE | {Status.PIPELINED}
+HOLDS = ALLOCATED_LIKE | {SchedulingStatus.PIPELINED}
 _KINDS = ("allocated", "pending", "tree", "reserved", "elastic")
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pumice.scheduler.model.jobs import Job
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.state import ClusterState
 from tests.unit.scheduler.scenes import pod, pod_group
 
@@ -17,7 +17,7 @@ def gang(
     phase: str = "Inqueue",
     roles: dict[str, int] | None = None,
     min_task: dict[str, int] | None = None,
-) -> Job:
+) -> JobInfo:
     """A gang whose pods have these statuses."""
     state = ClusterState()
     options = {"minTask": min_task} if min_task else {}
@@ -31,5 +31,5 @@ def gang(
         title, _, node = text.removeprefix("BE ").partition("@")
         cpu = 0 if is_empty else 1
         state.set_pod(pod(["ns", name, node, "Pending", cpu, 0, "gang", {"role": role}]))
-        job.move(state.tasks[f"ns/{name}"], Status[title.upper()])
+        job.move(state.tasks[f"ns/{name}"], SchedulingStatus[title.upper()])
     return job

@@ -22,7 +22,14 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from pumice.scheduler import ClusterState, Config, CycleResult, Registry, load_config, run_cycle
+from pumice.scheduler import (
+    ClusterState,
+    Config,
+    CycleResult,
+    SchedulerRegistry,
+    load_config,
+    run_cycle,
+)
 from pumice.scheduler.options import SWITCHES
 from tests.kit.tables import table
 
@@ -327,7 +334,7 @@ class Scene:
         return {each.type: each.status for each in self.state.statuses[key].conditions or ()}
 
 
-def with_plugins(registry: Registry, *specs: Any) -> Registry:
+def with_plugins(registry: SchedulerRegistry, *specs: Any) -> SchedulerRegistry:
     """A registry in which these plugins take the place of others of their names."""
     plugins: Mapping[str, Any] = {**registry.plugins, **{spec.name: spec for spec in specs}}
-    return Registry(plugins, registry.actions)
+    return SchedulerRegistry(plugins, registry.actions)

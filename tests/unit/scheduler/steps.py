@@ -6,8 +6,8 @@ from typing import Any
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.model.axis import Floats
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import Task
-from pumice.scheduler.plugins.task_topology import SPEC, TaskTopology
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.plugins.task_topology import SPEC, TaskTopologyPlugin
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.topology.buckets import Buckets
@@ -111,7 +111,7 @@ def tell(
     """Place the job of a case with the real plugin and write down what it said."""
     story = Story()
 
-    class Recorded(TaskTopology):
+    class Recorded(TaskTopologyPlugin):
         def open(self, session: SessionView, register: Registrar) -> None:
             super().open(session, register)
             for buckets in self._jobs.values():
@@ -122,7 +122,7 @@ def tell(
             story.weights = [bucket.weight for bucket in buckets.all]
             story.largest = buckets.largest
 
-        def score(self, task: Task, rows: Rows) -> Floats | None:
+        def score(self, task: TaskInfo, rows: Rows) -> Floats | None:
             scores = super().score(task, rows)
             values = [0.0] * len(rows) if scores is None else scores.tolist()
             names = self._session.node_names

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.scheduler import load_config
 from pumice.scheduler.advice import Advice, advise
-from pumice.scheduler.simulate import World
+from pumice.scheduler.simulate import ClusterObjects
 from tests.unit.scheduler.scenes import (
     NOW,
     case_id,
@@ -21,7 +21,7 @@ from tests.unit.scheduler.scenes import (
 
 def advice_for(case: dict[str, Any], **settings: bool) -> Advice:
     rows = [*case.get("pods", []), *(row for each in case["pod_sets"] for row in expand(each))]
-    world = World(
+    world = ClusterObjects(
         nodes=[node(row) for row in case["nodes"]],
         queues=[queue(row) for row in case.get("queues", [])],
         pod_groups=[pod_group(row) for row in case["podgroups"]],

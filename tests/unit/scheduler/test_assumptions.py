@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.scheduler import ClusterState
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenes import node, pod, pod_group
 
@@ -46,7 +46,7 @@ def shown_group(
 def bind(state: ClusterState) -> None:
     """Decide to bind the pod to n1, as a committed statement does."""
     task = state.tasks[KEY]
-    state.jobs[GROUP].move(task, Status.BINDING)
+    state.jobs[GROUP].move(task, SchedulingStatus.BINDING)
     state.nodes.add(task, state.nodes.records["n1"])
     state.assume_pods([KEY])
 
@@ -56,12 +56,12 @@ def evict(state: ClusterState) -> None:
     task = state.tasks[KEY]
     record = state.nodes.records[task.node]
     state.nodes.discard(task)
-    state.jobs[GROUP].move(task, Status.RELEASING)
+    state.jobs[GROUP].move(task, SchedulingStatus.RELEASING)
     state.nodes.add(task, record)
     state.assume_pods([KEY])
 
 
-def standing(state: ClusterState) -> tuple[Status, str]:
+def standing(state: ClusterState) -> tuple[SchedulingStatus, str]:
     task = state.tasks[KEY]
     return task.status, task.node
 
@@ -73,9 +73,9 @@ def test_an_assumed_binding_outlives_events_of_the_pod_that_waits(state: Cluster
     state.set_pod(shown_pod(20))
     bind(state)
     state.set_pod(shown_pod(21, labels={"a": "b"}))
-    assert standing(state) == (Status.BINDING, "n1")
+    assert standing(state) == (SchedulingStatus.BINDING, "n1")
     state.set_pod(shown_pod(22, "n1"))
-    assert standing(state) == (Status.BOUND, "n1")
+    assert standing(state) == (SchedulingStatus.BOUND, "n1")
     assert not state.forget(KEY, "u1"), "a confirmed binding cannot be taken back"
 
 
@@ -91,14 +91,14 @@ def test_an_older_event_does_not_undo_a_binding_that_was_read(state: ClusterStat
 def test_versions_are_numbers(state: ClusterState) -> None:
     state.set_pod(shown_pod(99))
     assert state.set_pod(shown_pod(100, "n1"))
-    assert standing(state) == (Status.BOUND, "n1")
+    assert standing(state) == (SchedulingStatus.BOUND, "n1")
 
 
 def test_an_event_without_changes_still_counts_as_the_latest(state: ClusterState) -> None:
     state.set_pod(shown_pod(20))
     assert not state.set_pod(shown_pod(25))
     assert not state.set_pod(shown_pod(24, "n1"))
-    assert standing(state) == (Status.PENDING, "")
+    assert standing(state) == (SchedulingStatus.PENDING, "")
 
 
 @pytest.mark.parametrize("phase", ["Running", "Unknown", "Pending"])
@@ -106,7 +106,7 @@ def test_an_assumed_eviction_outlives_status_events(state: ClusterState, phase: 
     state.set_pod(shown_pod(20, "n1", "Running"))
     evict(state)
     state.set_pod(shown_pod(21, "n1", phase, labels={"a": "b"}))
-    assert standing(state) == (Status.RELEASING, "n1")
+    assert standing(state) == (SchedulingStatus.RELEASING, "n1")
     columns = dump(state)["nodes"]["n1"]
     assert columns["used"]["cpu"] == columns["releasing"]["cpu"] == 1000
 
@@ -114,13 +114,13 @@ def test_an_assumed_eviction_outlives_status_events(state: ClusterState, phase: 
 @pytest.mark.parametrize(
     ("event", "status"),
     [
-        (shown_pod(21, "n1", "Running", deleting=True), Status.RELEASING),
-        (shown_pod(21, "n1", "Failed"), Status.FAILED),
-        (shown_pod(21, "n1", "Succeeded"), Status.SUCCEEDED),
+        (shown_pod(21, "n1", "Running", deleting=True), SchedulingStatus.RELEASING),
+        (shown_pod(21, "n1", "Failed"), SchedulingStatus.FAILED),
+        (shown_pod(21, "n1", "Succeeded"), SchedulingStatus.SUCCEEDED),
     ],
 )
 def test_an_assumed_eviction_ends_with_what_the_pod_shows(
-    state: ClusterState, event: Pod, status: Status
+    state: ClusterState, event: Pod, status: SchedulingStatus
 ) -> None:
     state.set_pod(shown_pod(20, "n1", "Running"))
     evict(state)
@@ -134,7 +134,7 @@ def test_a_refused_eviction_restores_the_pod_as_it_is_shown_now(state: ClusterSt
     evict(state)
     state.set_pod(shown_pod(21, "n1", "Running"))
     assert state.forget(KEY, "u1")
-    assert standing(state) == (Status.RUNNING, "n1")
+    assert standing(state) == (SchedulingStatus.RUNNING, "n1")
     assert "releasing" not in {k for k, v in dump(state)["nodes"]["n1"].items() if v}
 
 
@@ -146,7 +146,7 @@ def test_a_refused_eviction_of_another_schedulers_pod_is_taken_back() -> None:
     task = state.tasks[KEY]
     record = state.nodes.records["n1"]
     state.nodes.discard(task)
-    task.status = Status.RELEASING
+    task.status = SchedulingStatus.RELEASING
     state.nodes.add(task, record)
     state.assume_pods([KEY])
     assert state.forget(KEY, "u1")
@@ -162,14 +162,14 @@ def test_a_refusal_concerns_one_uid(state: ClusterState) -> None:
     state.set_pod(shown_pod(30, "n1", "Running", uid="u2"))
     evict(state)
     assert not state.forget(KEY, "u1")
-    assert standing(state) == (Status.RELEASING, "n1")
+    assert standing(state) == (SchedulingStatus.RELEASING, "n1")
 
 
 def test_a_later_pod_of_the_same_name_starts_without_assumptions(state: ClusterState) -> None:
     state.set_pod(shown_pod(20))
     bind(state)
     state.set_pod(shown_pod(10, uid="u2"))
-    assert standing(state) == (Status.PENDING, "")
+    assert standing(state) == (SchedulingStatus.PENDING, "")
 
 
 # -- PodGroups -------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def _fresh(session: Session, board: Board) -> Board:
         fixed,
         session.view.rows,
         session.extensions,
-        session.ledger,
+        session.touched,
         session.view.node_names,
     )
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.topology.buckets import Bucket, Buckets, weight_of
 from pumice.scheduler.topology.rules import TopologyRules
 from tests.unit.scheduler.scenes import Scene
@@ -12,7 +12,7 @@ from tests.unit.scheduler.steps import topology_job
 RULES = TopologyRules(affinity=(("ps", "worker"),), anti_affinity=(("ps",),))
 
 
-def _buckets(case: dict[str, Any]) -> tuple[Buckets, dict[str, Task]]:
+def _buckets(case: dict[str, Any]) -> tuple[Buckets, dict[str, TaskInfo]]:
     tasks = {task.name.removeprefix("job-"): task for task in Scene(case).state.tasks.values()}
     return Buckets(RULES, tasks.values(), lambda task: task.role), tasks
 

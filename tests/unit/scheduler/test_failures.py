@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.scheduler import run_cycle
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.kit.faulty import POINTS, WHOLE, Fault, faulty_config
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenes import NOW, Scene, pod_group
@@ -59,7 +59,7 @@ def test_a_failure_on_one_gang_leaves_the_others_alone(point: str) -> None:
     reason = result.pending["ns/bad"]
     assert reason.reason == "SchedulingError"
     assert "ZeroDivisionError: fault at" in reason.message
-    assert scene.state.jobs["ns/bad"].counts[Status.PENDING] == len(
+    assert scene.state.jobs["ns/bad"].counts[SchedulingStatus.PENDING] == len(
         scene.state.jobs["ns/bad"].tasks
     )
     used = {name: row["used"].get("cpu", 0) for name, row in dump(scene.state)["nodes"].items()}
@@ -115,7 +115,7 @@ def test_what_was_committed_before_a_failed_cycle_counts() -> None:
     result = run_cycle(scene.state, scene.config, NOW)
     assert result.error is not None
     assert sorted(result.binds) == ["ns/a-0", "ns/a-1"]
-    assert scene.state.tasks["ns/a-0"].status is Status.BINDING
+    assert scene.state.tasks["ns/a-0"].status is SchedulingStatus.BINDING
     fault.gangs.clear()
     again = run_cycle(scene.state, scene.config, NOW)
     assert sorted(again.binds) == ["ns/bad-0", "ns/bad-1", "ns/c-0", "ns/c-1"]

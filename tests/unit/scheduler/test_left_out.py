@@ -11,7 +11,7 @@ from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.config import DEFAULT
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
-from pumice.scheduler.model.jobs import Job
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -52,11 +52,11 @@ class Sparing:
         self.asked.append("may go")
         return candidates.of_tasks(lambda task: task.priority) <= 0
 
-    def _order(self, _: Job) -> int:
+    def _order(self, _: JobInfo) -> int:
         self.asked.append("order")
         return 0
 
-    def _is_starving(self, job: Job) -> bool:
+    def _is_starving(self, job: JobInfo) -> bool:
         self.asked.append("starving")
         return job.ready < job.min_member
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.nodes import Namespace
-from pumice.scheduler.model.tasks import Status, Task
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.session import Session
 from tests.kit.examples import examples
 from tests.unit.scheduler.answers import open_session
@@ -152,7 +152,7 @@ def clusters(draw: st.DrawFn) -> Raw:
     }
 
 
-def _answers(session: Session, task: Task) -> dict[str, str]:
+def _answers(session: Session, task: TaskInfo) -> dict[str, str]:
     """Why the filters by domain refuse nodes."""
     board = session.board(task, "default")
     found = dict.fromkeys(session.view.node_names, "")
@@ -212,12 +212,12 @@ def test_tentative_decisions_count_like_pods_on_nodes_and_are_taken_back(
             place = dice.randrange(len(moments))
             statement.roll_back(place)
             del moments[place + 1 :]
-        elif task.status is Status.PENDING:
+        elif task.status is SchedulingStatus.PENDING:
             record = dice.choice(scene.state.nodes.order)
             statement.allocate(task, record)
             manifest["spec"]["nodeName"] = record.name
             moments.append(manifests)
-        elif task.status is Status.RUNNING and session.view.row_of(task.node) >= 0:
+        elif task.status is SchedulingStatus.RUNNING and session.view.row_of(task.node) >= 0:
             statement.evict(task)
             manifest["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
             moments.append(manifests)
@@ -236,7 +236,7 @@ def test_later_terminating_pods_are_gone_and_promises_kept(cluster: Raw, dice: A
     nodes = {row[0]: row[3] for row in cluster["nodes"]}
     manifests = deepcopy(scene.pods)
     for key, task in scene.state.tasks.items():
-        if task.status is Status.PENDING and dice.random() < 0.5:
+        if task.status is SchedulingStatus.PENDING and dice.random() < 0.5:
             record = dice.choice(scene.state.nodes.order)
             statement.pipeline(task, record)
             manifests[key]["spec"]["nodeName"] = record.name
@@ -244,7 +244,7 @@ def test_later_terminating_pods_are_gone_and_promises_kept(cluster: Raw, dice: A
     now = list(scene.pods.values())
     both = list(manifests.values())
     for key, task in scene.state.tasks.items():
-        if task.status is not Status.PENDING:
+        if task.status is not SchedulingStatus.PENDING:
             continue
         board = session.board(task, "default")
         later = dict.fromkeys(nodes, True)

@@ -9,7 +9,7 @@ import pytest
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.reports import Pace
 from pumice.scheduler.results import Reason
@@ -44,9 +44,9 @@ class Counting:
         return self
 
     def open(self, _session: SessionView, register: Registrar) -> None:
-        def judge(_pods: PodClass, rows: Rows) -> Verdict:
+        def judge(_pods: PodClass, rows: Rows) -> FilterResult:
             self.asked.append("filter")
-            return Verdict(np.full(len(rows), int(self.closed)), ("node(s) were closed",))
+            return FilterResult(np.full(len(rows), int(self.closed)), ("node(s) were closed",))
 
         def allocatable(_queue: object, _task: object) -> Reason | None:
             self.asked.append("allocatable")

@@ -16,7 +16,7 @@ from pumice.api.nodes import Namespace
 from pumice.api.pods import Pod
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import ClusterState
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenes import NOW, Scene, config_text, node, pod_group, pod_manifest
 from tests.unit.scheduler.test_volume_choices import assert_counts_are_right
@@ -225,7 +225,7 @@ class History:
         state = self.thrifty.state
         for name, manifest in sorted(self.objects["pod"].items()):
             task = state.tasks[f"ns/{name}"]
-            if task.status is not Status.BINDING or manifest["spec"].get("nodeName"):
+            if task.status is not SchedulingStatus.BINDING or manifest["spec"].get("nodeName"):
                 continue
             claims = [self.objects["claim"].get(key[3:]) for key in task.shape.claims]
             chosen = state.claims.choices(task)

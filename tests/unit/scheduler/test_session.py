@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from pumice.scheduler import Registry, builtin_registry, load_config
+from pumice.scheduler import SchedulerRegistry, builtin_registry, load_config
 from pumice.scheduler.arguments import NO_ARGUMENTS, Arguments
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -33,7 +33,7 @@ def _plugin(name: str, register: Callable[[Registrar], None]) -> PluginSpec:
     return PluginSpec(name, "A test's plugin.", Test)
 
 
-def _registry(*plugins: PluginSpec) -> Registry:
+def _registry(*plugins: PluginSpec) -> SchedulerRegistry:
     return builtin_registry().extended(plugins=plugins)
 
 
@@ -212,7 +212,7 @@ def test_a_shape_that_found_no_node_is_not_tried_again_pod_by_pod() -> None:
             pass
 
         def open(self, session: SessionView, register: Registrar) -> None:
-            def judge(task: Task, _rows: Rows) -> None:
+            def judge(task: TaskInfo, _rows: Rows) -> None:
                 asked.append(task.role)
 
             register.task_score(judge)

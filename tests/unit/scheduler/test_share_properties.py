@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pumice.api import keys
 from pumice.api.quantities import parse_milli
 from pumice.scheduler.fairness.entitlements import Entitlements
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Status, Task
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.victims import allowed
 from tests.kit.examples import examples
@@ -21,7 +21,7 @@ from tests.unit.scheduler.victims import candidates_of, may_go, preemptor_of
 EXAMPLES = examples(40)
 QUEUES = ("a", "b", "c", "d", "e")
 RESOURCES = ("cpu", "memory")
-HELD = ALLOCATED_LIKE | {Status.PIPELINED}
+HELD = ALLOCATED_LIKE | {SchedulingStatus.PIPELINED}
 CAPACITY: list[Any] = [
     ["gang"],
     [
@@ -142,7 +142,7 @@ def test_what_others_are_guaranteed_stays_free(cluster: dict[str, Any]) -> None:
                 assert sum(after.get((name, "cpu"), 0) for name in paths) + kept <= total
 
 
-def _slow_refuses(scene: Scene, paths: dict[str, list[str]], queue: str, task: Task) -> bool:
+def _slow_refuses(scene: Scene, paths: dict[str, list[str]], queue: str, task: TaskInfo) -> bool:
     """Whether a queue cannot take the CPU and memory of a pod, counted from the pods and the specs of the queues."""
     queues, shares = scene.state.queues, scene.state.shares
     used, total = _used(scene, paths), scene.state.nodes.rows().allocatable.sum(axis=0)
@@ -194,7 +194,7 @@ def test_limits_and_guarantees_are_those_of_a_recount(
     def check() -> None:
         for task in scene.state.tasks.values():
             queue = scene.state.jobs[task.job].queue
-            if task.status is not Status.PENDING or queue in inner:
+            if task.status is not SchedulingStatus.PENDING or queue in inner:
                 continue
             refusal = session.why_not_allocatable(scene.state.queues[queue], task)
             assert (refusal is not None) is _slow_refuses(scene, paths, queue, task)
@@ -204,9 +204,9 @@ def test_limits_and_guarantees_are_those_of_a_recount(
     check()
     statement = session.statement()
     for task in list(scene.state.tasks.values()):
-        if task.status is Status.PENDING and data.draw(st.booleans()):
+        if task.status is SchedulingStatus.PENDING and data.draw(st.booleans()):
             statement.allocate(task, scene.state.nodes.order[0])
-        elif task.status is Status.RUNNING and data.draw(st.booleans()):
+        elif task.status is SchedulingStatus.RUNNING and data.draw(st.booleans()):
             statement.evict(task)
     check()
     statement.discard()
@@ -388,10 +388,10 @@ def test_shares_in_the_tree_equal_a_slow_reference(
     check()
     statement = session.statement()
     for task in list(scene.state.tasks.values()):
-        if task.status is Status.PENDING and data.draw(st.booleans()):
+        if task.status is SchedulingStatus.PENDING and data.draw(st.booleans()):
             statement.allocate(task, scene.state.nodes.order[0])
             check()
-        elif task.status is Status.RUNNING and data.draw(st.booleans()):
+        elif task.status is SchedulingStatus.RUNNING and data.draw(st.booleans()):
             statement.evict(task)
             check()
     statement.discard()
@@ -407,7 +407,9 @@ def test_lines_of_queues_answer_with_the_first_key(cluster: dict[str, Any]) -> N
     line, waiting = session.queue_line(), list(scene.state.queues.values())
     for queue in waiting:
         line.push(queue)
-    pending = [task for task in scene.state.tasks.values() if task.status is Status.PENDING]
+    pending = [
+        task for task in scene.state.tasks.values() if task.status is SchedulingStatus.PENDING
+    ]
     statement = session.statement()
     while waiting:
         if pending:
@@ -438,7 +440,7 @@ def _answers(scene: Scene) -> tuple[list[str], dict[str, list[str]]]:
     victims = {}
     for task in scene.state.tasks.values():
         job = session.state.jobs[task.job]
-        if task.status is Status.PENDING and job.row >= 0:
+        if task.status is SchedulingStatus.PENDING and job.row >= 0:
             preemptor = preemptor_of(scene, task.key)
             offered = candidates_of(scene, preemptor)
             victims[task.key] = may_go(

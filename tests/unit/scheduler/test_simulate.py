@@ -10,13 +10,18 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import load_config
-from pumice.scheduler.simulate import Simulation, World, WorldError, with_priorities
+from pumice.scheduler.simulate import (
+    ClusterObjects,
+    Simulation,
+    UnreadableObjectError,
+    with_priorities,
+)
 from tests.kit.builders import node, pod, pod_group
 from tests.unit.scheduler.volume_scenes import claim, pod_volumes, storage_classes, volume
 
 
-def world(nodes: list[Any], groups: list[Any], pods: list[Any]) -> World:
-    return World(
+def world(nodes: list[Any], groups: list[Any], pods: list[Any]) -> ClusterObjects:
+    return ClusterObjects(
         nodes=msgspec.convert(nodes, list[Node]),
         pod_groups=msgspec.convert(groups, list[PodGroup]),
         pods=msgspec.convert(pods, list[Pod]),
@@ -58,7 +63,7 @@ def test_before_the_first_cycle_nothing_is_known() -> None:
 
 def test_what_cannot_be_read_is_named() -> None:
     broken = world([node("n", cpu="many")], [], [])
-    with pytest.raises(WorldError, match=r'Node/n: must be a quantity .* found "many"'):
+    with pytest.raises(UnreadableObjectError, match=r'Node/n: must be a quantity .* found "many"'):
         Simulation(broken, load_config(None))
 
 
@@ -68,7 +73,7 @@ def test_the_newest_moment_of_a_world() -> None:
     late["status"]["startTime"] = "2026-01-01T01:00:00+01:00"
     late["status"]["conditions"] = [{"type": "Ready", "lastTransitionTime": "not a time"}]
     assert world([early], [], [late]).newest() == 1767225600.0
-    assert World().newest() == 0.0
+    assert ClusterObjects().newest() == 0.0
 
 
 def test_priorities_come_from_classes() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pumice.scheduler import CycleResult, Registry, builtin_registry, load_config
+from pumice.scheduler import CycleResult, SchedulerRegistry, builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
@@ -29,7 +29,7 @@ def scene() -> Scene:
     """Two pods on a node, and an action that evicts what it may."""
     known = builtin_registry()
     action = ActionSpec("evict-all", "A test's action.", _evict_all, ())
-    registry = Registry(known.plugins, {**known.actions, action.name: action})
+    registry = SchedulerRegistry(known.plugins, {**known.actions, action.name: action})
     config = load_config(config_text([["gang"]], ["evict-all"]), registry)
     rows = [["ns", f"p{number}", "n1", "Running", 1, "1Gi", ""] for number in range(2)]
     return Scene({"nodes": [["n1", 4, "8Gi"]], "pods": rows}, config)

@@ -6,7 +6,7 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus, PriorityClass
 from pumice.api.quantities import QuantityError
 from pumice.scheduler import ClusterState
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenes import Scene, config_text, node, pod, pod_group, queue
 
@@ -69,7 +69,7 @@ def test_placed_pods_use_their_node(state: ClusterState, phase: str) -> None:
 def test_finished_pods_do_not(state: ClusterState, phase: str) -> None:
     state.set_pod(pod(_placed("p", phase)))
     assert dump(state)["nodes"]["n1"]["used"] == {}
-    assert state.jobs["ns/g"].counts[Status[phase.upper()]] == 1
+    assert state.jobs["ns/g"].counts[SchedulingStatus[phase.upper()]] == 1
 
 
 def test_terminating_pods_use_their_node_and_are_about_to_leave_it(state: ClusterState) -> None:
@@ -227,7 +227,9 @@ def test_a_decided_bind_is_assumed_until_it_is_confirmed() -> None:
     assert scene.cycle().binds == {}
     scene.state.set_pod(pod(["ns", "p", "n1", *POD[3:]]))
     statuses.append(scene.state.tasks["ns/p"].status)
-    assert statuses == [Status.BINDING, Status.BOUND], "an old event does not undo it"
+    assert statuses == [SchedulingStatus.BINDING, SchedulingStatus.BOUND], (
+        "an old event does not undo it"
+    )
 
 
 def test_a_refused_bind_is_forgotten_and_tried_again() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.scheduler.model.tasks import Status
+from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.points import Extension
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
@@ -50,10 +50,10 @@ def test_decisions_take_effect_at_once(scene: Scene) -> None:
     assert seen == {"used": [2000, 2000], "releasing": [2000, 1000], "pipelined": [3000, 0]}
     tasks = scene.state.tasks
     assert [tasks[f"ns/{name}"].status for name in ("a-0", "a-1", "b-0", "b-1")] == [
-        Status.RELEASING,
-        Status.RELEASING,
-        Status.ALLOCATED,
-        Status.PIPELINED,
+        SchedulingStatus.RELEASING,
+        SchedulingStatus.RELEASING,
+        SchedulingStatus.ALLOCATED,
+        SchedulingStatus.PIPELINED,
     ]
     assert session.view.rows.future_idle(0).tolist() == [1000, 3000]
 
@@ -76,7 +76,7 @@ def test_commit_is_the_way_out(scene: Scene) -> None:
     assert session.outbox.binds == {"ns/b-0": "n2"}
     assert session.outbox.evicted == ["ns/a-0", "ns/a-1"]
     assert session.pipelined == {"ns/b-1": "n1"}
-    assert scene.state.tasks["ns/b-0"].status is Status.BINDING
+    assert scene.state.tasks["ns/b-0"].status is SchedulingStatus.BINDING
 
 
 def test_promises_end_with_the_session(scene: Scene) -> None:
@@ -88,7 +88,7 @@ def test_promises_end_with_the_session(scene: Scene) -> None:
     session.close()
     assert before_closing
     assert not session.view.rows.pipelined.any()
-    assert scene.state.tasks["ns/b-1"].status is Status.PENDING
+    assert scene.state.tasks["ns/b-1"].status is SchedulingStatus.PENDING
 
 
 def test_kept_statements_end_with_the_session(scene: Scene) -> None:
@@ -160,4 +160,4 @@ def test_an_undone_placement_that_no_key_has_seen_costs_nothing() -> None:
     statement = session.statement()
     statement.allocate(scene.state.tasks["ns/a-0"], scene.state.nodes.order[0])
     statement.discard()
-    assert (session.ledger.job_epoch, session.ledger.queue_epoch) == (0, 0)
+    assert (session.touched.job_epoch, session.touched.queue_epoch) == (0, 0)

@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.eviction.plans import Plan
+from pumice.scheduler.eviction.plans import EvictionPlan
 from pumice.scheduler.eviction.rules import Rules, between_jobs, between_queues, importance
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.nodes import NodeRecord
-from pumice.scheduler.model.tasks import READY, Status, Task
+from pumice.scheduler.model.tasks import READY, SchedulingStatus, TaskInfo
 from pumice.scheduler.session import Session
 from pumice.scheduler.statement import Statement
 from tests.unit.scheduler.answers import open_session
@@ -100,10 +100,10 @@ def _slow(
 
 def _slow_node(
     session: Session, preemptor: Preemptor, rules: Rules, record: NodeRecord, *, guards: bool
-) -> list[Task] | None:
+) -> list[TaskInfo] | None:
     jobs, rows, row = session.state.jobs, session.view.rows, record.row
 
-    def lacks(gone: list[Task]) -> bool:
+    def lacks(gone: list[TaskInfo]) -> bool:
         return any(
             rows.future_idle(need.column)[row]
             + sum(int(task.shape.vector[need.column]) for task in gone)
@@ -111,13 +111,13 @@ def _slow_node(
             for need in preemptor.task.shape.needs
         )
 
-    def may(task: Task) -> bool:
+    def may(task: TaskInfo) -> bool:
         job = jobs.get(task.job)
         return (
             job is not None
             and job.group is not None
             and task.row >= 0
-            and (task.status is Status.RUNNING or not rules.only_running)
+            and (task.status is SchedulingStatus.RUNNING or not rules.only_running)
             and rules.accepts(job)
             and task.job != rules.without
             and task.is_preemptable
@@ -140,7 +140,7 @@ def _slow_node(
         order.sort(key=lambda task: by_queue[task.key])
     of_gang: Counter[str] = Counter()
     of_role: Counter[tuple[str, str]] = Counter()
-    chosen: list[Task] = []
+    chosen: list[TaskInfo] = []
     for task in order:
         if not lacks(chosen):
             break
@@ -160,7 +160,7 @@ def _slow_node(
     return chosen
 
 
-def _role_surplus(session: Session, task: Task) -> int:
+def _role_surplus(session: Session, task: TaskInfo) -> int:
     job = session.state.jobs[task.job]
     minimum = job.min_task.get(task.role, 0) if job.min_member >= job.min_task_total else 0
     return job.role_count(task.role, READY) - minimum if minimum else len(job.tasks)
@@ -173,7 +173,7 @@ def _waiting(session: Session) -> list[Preemptor]:
         for job in sorted(state.jobs.values(), key=lambda job: job.key)
         if job.group is not None and job.queue in state.queues
         for task in sorted(job.tasks.values(), key=lambda task: task.key)
-        if task.status is Status.PENDING
+        if task.status is SchedulingStatus.PENDING
     ]
 
 
@@ -204,7 +204,7 @@ def _check(
     *,
     reclaims: bool,
     guards: bool,
-) -> Plan | None:
+) -> EvictionPlan | None:
     rules = (
         between_queues(session, preemptor.queue)
         if reclaims

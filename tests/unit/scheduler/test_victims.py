@@ -8,7 +8,7 @@ import pytest
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.points import PodClass, Verdict
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -77,12 +77,12 @@ class _WaitsForOne:
         pass
 
     def open(self, session: SessionView, register: Registrar) -> None:
-        def judge(_: PodClass, rows: Rows) -> Verdict:
+        def judge(_: PodClass, rows: Rows) -> FilterResult:
             runs = {
                 task.node for task in session.running.tasks if task and task.name == "preemptee"
             }
             codes = np.array([name in runs for name in session.node_names], dtype=np.int64)
-            return Verdict(codes[rows.index], ("preemptee is there",))
+            return FilterResult(codes[rows.index], ("preemptee is there",))
 
         register.node_filter(judge, scope="row")
 

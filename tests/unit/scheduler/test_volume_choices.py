@@ -11,7 +11,7 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import PriorityClass
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolumeClaim
-from pumice.scheduler.model.tasks import NEEDS_ROOM, Status
+from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus
 from pumice.scheduler.opening import open_session
 from tests.kit.examples import examples
 from tests.unit.scheduler.scenes import Scene, config_text, pod_group
@@ -22,9 +22,9 @@ def _recount(scene: Scene) -> tuple[dict[str, Any], dict[str, str]]:
     """Pods that use each claim, and the volumes that are taken, from the pods alone."""
     users: dict[str, dict[str, bool]] = {}
     for task in scene.state.tasks.values():
-        if task.node and (task.status in NEEDS_ROOM or task.status is Status.PIPELINED):
+        if task.node and (task.status in NEEDS_ROOM or task.status is SchedulingStatus.PIPELINED):
             for key in task.shape.claims:
-                users.setdefault(key, {})[task.key] = task.status is Status.RELEASING
+                users.setdefault(key, {})[task.key] = task.status is SchedulingStatus.RELEASING
     taken = {
         choice.volume: key
         for task in scene.state.tasks.values()
@@ -47,7 +47,7 @@ def assert_counts_are_right(scene: Scene) -> None:
         for volume in volumes:
             counts = found.setdefault((task.node, volume), [0, 0])
             counts[0] += 1
-            counts[1] += int(task.status is Status.RELEASING)
+            counts[1] += int(task.status is SchedulingStatus.RELEASING)
     assert attached == {key: tuple(counts) for key, counts in found.items()}
     for pool in claims._pools.values() if claims._are_pools_current() else ():
         free = [name for name in pool if name not in claims._taken and name not in claims._owners]
@@ -113,7 +113,7 @@ def test_a_statement_that_is_undone_gives_back_exactly(
                 statement.roll_back(number)
                 assert scene.state.claims.snapshot() == history[number]
                 del history[number:]
-        elif task is not None and task.status is Status.PENDING:
+        elif task is not None and task.status is SchedulingStatus.PENDING:
             history.append(scene.state.claims.snapshot())
             act = statement.allocate if what == "place" else statement.pipeline
             act(task, scene.state.nodes.records[node])
@@ -199,7 +199,7 @@ def test_five_more_rounds_change_nothing_while_claims_are_being_bound_and_after(
     for _ in range(5):
         again = scene.cycle()
         assert (again.binds, again.evicted, again.pipelined) == ({}, [], {})
-    assert {task.status for task in scene.state.tasks.values()} == {Status.RUNNING}
+    assert {task.status for task in scene.state.tasks.values()} == {SchedulingStatus.RUNNING}
 
 
 def test_a_pod_that_is_forgotten_gives_its_volume_back() -> None:
@@ -218,7 +218,7 @@ def test_what_was_decided_outlives_a_change_of_the_pod() -> None:
     options = {"spec": spec, "uid": "uid-p", "prio": 7}
     scene.add_pod(["ns", "p", "", "Pending", 1, "1Gi", "pg", options])
     assert choices(scene) == {"d0": "local-n1"}
-    assert scene.state.tasks["ns/p"].status is Status.BINDING
+    assert scene.state.tasks["ns/p"].status is SchedulingStatus.BINDING
 
 
 def test_a_waiting_gang_is_tried_again_when_a_volume_is_created() -> None:

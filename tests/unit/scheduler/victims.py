@@ -4,7 +4,7 @@ import numpy as np
 
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.running import VICTIMS
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from tests.unit.scheduler.scenes import Scene
 
 __all__ = ["candidates_of", "may_go", "preemptor_of"]
@@ -34,7 +34,7 @@ def candidates_of(scene: Scene, preemptor: Preemptor, *, same_queue: bool = Fals
     return candidates(scene, tasks)
 
 
-def candidates(scene: Scene, tasks: list[Task]) -> Candidates:
+def candidates(scene: Scene, tasks: list[TaskInfo]) -> Candidates:
     """These pods as candidates, in this order."""
     state = scene.state
     jobs = list(dict.fromkeys(state.jobs[task.job] for task in tasks))

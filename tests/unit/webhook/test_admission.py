@@ -10,7 +10,7 @@ from pumice.api import kinds, reviews
 from pumice.api.queues import Queue
 from pumice.api.reviews import GroupVersionResource, Request
 from pumice.plugins import builtin
-from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import responded
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
@@ -87,7 +87,7 @@ class Failing(Snapshot):
 
 
 def test_a_rule_that_raises_refuses_and_hides_no_other() -> None:
-    crashes: list[Crash] = []
+    crashes: list[RuleFailure] = []
     judging = admission(Failing(), on_crash=crashes.append)
     for _ in range(3):
         response = answer(
@@ -102,7 +102,7 @@ def test_a_rule_that_raises_refuses_and_hides_no_other() -> None:
 
 
 def test_a_rule_that_raises_is_told_of_beside_a_field_of_a_wrong_type() -> None:
-    crashes: list[Crash] = []
+    crashes: list[RuleFailure] = []
     judging = admission(Failing(), on_crash=crashes.append)
     for bad in ({"maxRetry": "3"}, {"maxRetry": "three"}, {"plugins": 5}):
         response = answer(judging, "/jobs/validate", request("/jobs/validate", job(**bad)))
@@ -115,7 +115,7 @@ def test_an_endpoint_that_raises_outside_a_rule_refuses_too() -> None:
         def namespace(self, name: str) -> None:
             raise LookupError(name)
 
-    crashes: list[Crash] = []
+    crashes: list[RuleFailure] = []
     asked = request("/podgroups/mutate", {"metadata": {"namespace": "a"}, "spec": {}})
     response = answer(admission(Lost(), on_crash=crashes.append), "/podgroups/mutate", asked)
     assert "[PODGROUPS-MUTATE]" in response["status"]["message"]
@@ -133,7 +133,7 @@ class Unsearchable(tuple[str, ...]):
 def test_an_endpoint_that_raises_refuses_what_has_a_field_of_a_wrong_type_too(
     spec: dict[str, Any],
 ) -> None:
-    crashes: list[Crash] = []
+    crashes: list[RuleFailure] = []
     settings = AdmissionSettings(scheduler_names=Unsearchable(["volcano"]))
     judging = Admission(settings, STATE, builtin(), on_crash=crashes.append)
     asked = request("/pods/validate", {"metadata": {"name": "p"}, "spec": spec})
@@ -245,7 +245,7 @@ def test_nesting_without_end_is_answered(path: str, depth: int) -> None:
     deep: Any = {}
     for _ in range(depth):
         deep = {"a": deep, "b": None}
-    told: list[Crash] = []
+    told: list[RuleFailure] = []
     judging = admission(on_crash=told.append)
     template = {"template": {"spec": deep | {"containers": [deep]}}}
     for spec in (deep, {"maxRetry": "x", "tasks": [template]}, {"tasks": [template]}):
@@ -258,7 +258,7 @@ def test_nesting_without_end_is_answered(path: str, depth: int) -> None:
 
 def test_what_only_a_second_reading_finds_broken_is_told_and_is_no_crash() -> None:
     """A pod that names plugins is read again, whole; the first reading skips over most of it."""
-    crashes: list[Crash] = []
+    crashes: list[RuleFailure] = []
     pod = {
         "metadata": {"name": "p", "annotations": {"pumice.dev/plugins": "svc"}},
         "spec": {"unknown": "KEY", "containers": [{"name": "c", "image": "i"}]},

@@ -14,7 +14,7 @@ from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.flows import job_templates
-from pumice.webhook.rules.flows.job_templates import Place, judge_job, judge_partial_job
+from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job, judge_partial_job
 from pumice.webhook.rules.jobs import checks as job_checks
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -27,7 +27,7 @@ Raw = dict[str, Any]
 
 STATE = Snapshot.of([queue("default"), queue("closed", state="Closed")])
 ADMISSION = Admission(AdmissionSettings(), STATE, builtin(), on_crash=reraise)
-PLACE = Place("spec.there.spec", "spec.there.metadata")
+PLACE = TemplatePlace("spec.there.spec", "spec.there.metadata")
 
 
 def case(*assignments: str) -> Case:
@@ -56,7 +56,7 @@ def test_paths_are_those_of_the_object(path: str, rooted: str) -> None:
 def test_paths_in_messages_are_those_of_the_object() -> None:
     found = FieldError("spec.tasks[1]", "as spec.tasks[0] of spec.queue", "X")
     assert PLACE.of(found).message == "as spec.there.spec.tasks[0] of spec.queue"
-    assert Place().of(found) == found
+    assert TemplatePlace().of(found) == found
 
 
 def test_excesses_are_told_where_the_problems_are() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.plugins import JobPlugin, builtin
-from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit.builders import job, queue
@@ -24,7 +24,7 @@ def refusal(method: str, error: BaseException, path: str) -> str:
     members = {"name": "mine", "summary": "Breaks.", method: fail}
     plugin: JobPlugin = type("Mine", (JobPlugin,), members)()
     registry = builtin().with_plugin(plugin, "pumice-mine (mine:Mine)")
-    crashes: list[Crash] = []
+    crashes: list[RuleFailure] = []
     state = Snapshot.of([queue("default")])
     judging = Admission(AdmissionSettings(), state, registry, on_crash=crashes.append)
     response = answer(judging, path, request(path, job(plugins={"mine": []})))

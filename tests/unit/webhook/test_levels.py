@@ -8,7 +8,7 @@ import pytest
 
 from pumice.api.fields import FieldError
 from pumice.plugins import builtin
-from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.offline import judge
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules import catalogue
@@ -196,7 +196,7 @@ class Failing(Snapshot):
 
 
 def test_a_rule_that_fails_refuses_even_where_it_is_off() -> None:
-    crashes: list[Crash] = []
+    crashes: list[RuleFailure] = []
     levels = settings("rule.JOB-QUEUE-MISSING=off", "namespace.default.rule.JOB-NAME=off")
     judging = Admission(levels, Failing(), builtin(), on_crash=crashes.append)
     response = answer(judging, "/jobs/validate", request("/jobs/validate", job()))

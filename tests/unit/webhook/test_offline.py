@@ -8,7 +8,7 @@ import pytest
 
 from pumice.plugins import builtin
 from pumice.webhook.admission import Admission
-from pumice.webhook.offline import Judgement, judge
+from pumice.webhook.offline import ManifestResult, judge
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit.builders import job, pod, queue
@@ -17,12 +17,12 @@ from tests.unit.webhook.reviewing import merged
 Raw = dict[str, Any]
 
 
-def judged(manifest: Raw, operation: str = "CREATE", old: Raw | None = None) -> Judgement:
+def judged(manifest: Raw, operation: str = "CREATE", old: Raw | None = None) -> ManifestResult:
     admission = Admission(AdmissionSettings(), Snapshot.of([queue("default")]), builtin())
     return judge(admission, manifest, operation, old)
 
 
-def codes(found: Judgement) -> list[str]:
+def codes(found: ManifestResult) -> list[str]:
     return [error.code for error in found.errors]
 
 
@@ -297,7 +297,7 @@ def test_a_pod_is_judged_without_a_schema() -> None:
 
 def test_a_kind_that_nobody_knows_is_admitted_as_it_is() -> None:
     manifest = {"apiVersion": "v2", "kind": "Thing", "spec": 5}
-    assert judged(manifest) == Judgement((), (), manifest)
+    assert judged(manifest) == ManifestResult((), (), manifest)
     assert judged({}).allowed
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pumice.plugins import builtin
-from pumice.webhook.admission import Admission, Crash
+from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
@@ -168,7 +168,7 @@ def test_no_rule_raises_on_any_job(job: Raw, old: Raw | None) -> None:
 @settings(deadline=None)
 @given(st.sampled_from([*PATHS, "/nowhere"]), st.one_of(st.binary(), JSON.map(json.dumps)))
 def test_any_body_gets_a_review(path: str, body: bytes | str) -> None:
-    crashes: list[Crash] = []
+    crashes: list[RuleFailure] = []
     admission = Admission(AdmissionSettings(), STATE, builtin(), on_crash=crashes.append)
     raw = body.encode() if isinstance(body, str) else body
     response = json.loads(admission.review(path, raw))["response"]

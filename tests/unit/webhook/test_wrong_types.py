@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.webhook.offline import Judgement, judge
+from pumice.webhook.offline import ManifestResult, judge
 from pumice.webhook.rules.catalogue import by_code
 from pumice.webhook.rules.within import Within
 from pumice.webhook.type_problems import steps_of, value_at
@@ -54,7 +54,7 @@ def _created() -> list[tuple[Row, Raw]]:
     return found
 
 
-def _told(found: Judgement, path: str, *, comparing: bool = True) -> set[tuple[str, str]]:
+def _told(found: ManifestResult, path: str, *, comparing: bool = True) -> set[tuple[str, str]]:
     """Path and message of each result, but for results about one field.
 
     Args:

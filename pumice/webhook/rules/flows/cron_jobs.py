@@ -8,7 +8,7 @@ from pumice.api.names import qualified_name_problem
 from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
 from pumice.api.time_zones import time_zone_problem
 from pumice.webhook.rules.case import Case, Check
-from pumice.webhook.rules.flows.job_templates import Place, judge_job
+from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.labels import annotation_problems, label_problems
 from pumice.webhook.rules.rule import Rule
@@ -165,7 +165,7 @@ def _readable(text: str) -> Calendar | Interval | None:
         return None
 
 
-_TEMPLATE = Place("spec.jobTemplate.spec", "spec.jobTemplate.metadata")
+_TEMPLATE = TemplatePlace("spec.jobTemplate.spec", "spec.jobTemplate.metadata")
 _SHORT = "x"
 _RUN = 10_000_000 * 60 * 2
 """UNIX seconds of a run whose minutes have the eight digits that they will have until 2160, and whose seconds have ten."""

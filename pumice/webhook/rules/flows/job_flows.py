@@ -3,7 +3,7 @@
 from pumice.api.jobflows import Flow, JobFlow, JobFlowStatus, job_name
 from pumice.api.names import dns_subdomain_problem, qualified_name_problem
 from pumice.webhook.rules.case import Case, Check
-from pumice.webhook.rules.flows.job_templates import Place, judge_partial_job
+from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_partial_job
 from pumice.webhook.rules.jobs.depends_on import cycle
 from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.rule import Rule
@@ -184,7 +184,7 @@ def _targets(case: Case, flow: Flow, index: int, names: dict[str, int]) -> list[
 def _patches(case: Case, job_flow: JobFlow) -> None:
     for index, flow in enumerate(job_flow.flows):
         if flow.patch is not None and flow.patch.job_spec is not None:
-            place = Place(f"spec.flows[{index}].patch.jobSpec")
+            place = TemplatePlace(f"spec.flows[{index}].patch.jobSpec")
             judge_partial_job(case, flow.patch.job_spec, place)
 
 

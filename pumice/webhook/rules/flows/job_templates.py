@@ -26,7 +26,7 @@ from pumice.webhook.rules.references import JOB
 from pumice.webhook.rules.rule import Level, Rule
 from pumice.webhook.rules.updates import judge
 
-__all__ = ["CHECKS", "Place", "judge_job", "judge_partial_job", "validate"]
+__all__ = ["CHECKS", "TemplatePlace", "judge_job", "judge_partial_job", "validate"]
 
 Raw = dict[str, Any]
 
@@ -50,7 +50,7 @@ _NAME = "metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TemplatePlace:
     """Where the parts of a Job stand in the object that holds it.
 
     Attributes:
@@ -77,7 +77,7 @@ class Place:
         return path
 
 
-def judge_partial_job(case: Case, spec: JobSpec, place: Place) -> None:
+def judge_partial_job(case: Case, spec: JobSpec, place: TemplatePlace) -> None:
     """Judge a part of a Job, which the rest is yet to be added to.
 
     Only what is there is judged, and each field for itself: what is missing, or does not fit another field,
@@ -86,7 +86,7 @@ def judge_partial_job(case: Case, spec: JobSpec, place: Place) -> None:
     judge_job(case, Job(spec=spec), place, {"spec": msgspec.to_builtins(spec)})
 
 
-def judge_job(case: Case, job: Job, place: Place, part: Raw | None = None) -> None:
+def judge_job(case: Case, job: Job, place: TemplatePlace, part: Raw | None = None) -> None:
     """Judge a Job that an object will make, defaults written.
 
     Args:
@@ -157,7 +157,7 @@ def _job(case: Case, template: JobTemplate) -> None:
         name=job_name(_SHORTEST, expected_name(template.metadata)),
         namespace=template.metadata.namespace,
     )
-    judge_job(case, Job(metadata=meta, spec=template.spec), Place())
+    judge_job(case, Job(metadata=meta, spec=template.spec), TemplatePlace())
 
 
 CHECKS: tuple[Check[JobTemplate], ...] = ((job_names.JOB_NAME, _job),)

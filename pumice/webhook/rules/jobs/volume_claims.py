@@ -25,7 +25,7 @@ _CLAIM = "PersistentVolumeClaim"
 _KNOWN = (("", _CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 
-class _Source(ApiStruct, frozen=True):
+class _DataSource(ApiStruct, frozen=True):
     """`TypedObjectReference`, and its older form, which has no namespace."""
 
     api_group: str | None = None
@@ -37,7 +37,7 @@ class _Source(ApiStruct, frozen=True):
 def _origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterator[Problem]:
     """Say what of a claim's origin the API server would refuse: where, and what."""
     found: dict[str, Any] = {}
-    fields = {"selector": LabelSelector, "dataSource": _Source, "dataSourceRef": _Source}
+    fields = {"selector": LabelSelector, "dataSource": _DataSource, "dataSourceRef": _DataSource}
     for field, wanted in fields.items():
         if (value := claim.get(field)) is not None:
             try:
@@ -61,7 +61,7 @@ def _origin_problems(claim: dict[str, Any], suggestions: Suggestions) -> Iterato
             yield "dataSource", "must be the same as dataSourceRef; leave it out"
 
 
-def _source_problems(source: _Source, field: str) -> Iterator[Problem]:
+def _source_problems(source: _DataSource, field: str) -> Iterator[Problem]:
     if not source.name:
         yield f"{field}.name", "must not be empty"
     if not source.kind:

@@ -10,7 +10,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import JOB
 from pumice.plugins import PluginError
-from pumice.plugins.native import NativeWirings, Owner, Place, RequestError, Wired, place
+from pumice.plugins.native import NativePlace, NativeWirings, Owner, RequestError, Wired, place
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
@@ -124,7 +124,7 @@ def _wirings(case: Case) -> NativeWirings:
     return case.wirings or NativeWirings(case.plugins, max_pods=case.settings.max_pods_per_job)
 
 
-def _wired(case: Case, found: Place, namespace: str) -> Wired | None:
+def _wired(case: Case, found: NativePlace, namespace: str) -> Wired | None:
     """The unit that a pod belongs to; what is missing is reported.
 
     Raises:
@@ -145,7 +145,7 @@ def _wired(case: Case, found: Place, namespace: str) -> Wired | None:
     return None
 
 
-def _described(found: Place) -> str:
+def _described(found: NativePlace) -> str:
     if found.group:
         return f"{found.group}-{found.job}-{found.index}"
     return f"{found.unit}-{found.index}" if found.unit else str(found.index)

@@ -28,7 +28,7 @@ from pumice.webhook.rules.templates import (
     volumes,
 )
 from pumice.webhook.rules.templates.plain import is_simple
-from pumice.webhook.rules.templates.site import Pod, Raw, Site
+from pumice.webhook.rules.templates.site import CheckedPod, Raw, Site
 from pumice.webhook.rules.templates.table import compiled_by_field
 from pumice.webhook.rules.within import unaffected
 
@@ -105,7 +105,7 @@ def _may_differ(path: str) -> str:
 def _judge(site: Site, template: Raw) -> None:
     """Judge a template whose fields all have the right types."""
     meta, spec = template.get("metadata", {}), template.get("spec", {})
-    pod = Pod(spec, meta.get("labels", ()))
+    pod = CheckedPod(spec, meta.get("labels", ()))
     at_spec = Site(site.case, f"{site.path}.spec", pod)
     if meta:
         metadata.METADATA(site, meta, "metadata", template)

@@ -15,7 +15,7 @@ from pumice.api.fields import Reason
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
-__all__ = ["HostPort", "Pod", "PodPort", "Raw", "Site", "entries"]
+__all__ = ["CheckedPod", "HostPort", "PodPort", "Raw", "Site", "entries"]
 
 Raw = dict[str, Any]
 
@@ -35,7 +35,7 @@ _OF_THE_CONTROLLER = frozenset(
 """Keys of the labels that every pod of a Job gets."""
 
 
-class Pod:
+class CheckedPod:
     """The pod that a check judges a part of.
 
     Attributes:
@@ -91,7 +91,7 @@ class Pod:
         return str(self.spec.get("os", {}).get("name", ""))
 
 
-_NO_POD = Pod({})
+_NO_POD = CheckedPod({})
 """Around fields that are judged without a pod; it has no labels, no volumes and no containers."""
 
 
@@ -106,7 +106,7 @@ class Site(msgspec.Struct, frozen=True):
 
     case: Case
     path: str
-    pod: Pod = _NO_POD
+    pod: CheckedPod = _NO_POD
 
     def item(self, name: str, index: int) -> "Site":
         """The place of an item of a member that is a list."""

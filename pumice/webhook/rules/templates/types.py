@@ -144,12 +144,12 @@ def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
         A copy as the other checks may read it: every field in it has the right type and none is
         null. And the paths of what could not be read and is left out.
     """
-    reader = _Reader(site)
+    reader = _TypeReader(site)
     found = reader.value(site.path, template, ROOT)
     return found, reader.unreadable
 
 
-class _Reader:
+class _TypeReader:
     """A walk with paths and a copy, for what is not in order."""
 
     def __init__(self, site: Site) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.model.tasks import Task
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -92,7 +92,7 @@ class _Mover:
         pass
 
     def open(self, session: SessionView, register: Registrar) -> None:
-        def choose() -> list[Task]:
+        def choose() -> list[TaskInfo]:
             return [task for task in session.running.tasks if task and task.name.startswith("old")]
 
         register.victim_tasks(choose)

@@ -14,13 +14,13 @@ from pumice.cli.output import note
 if TYPE_CHECKING:
     from pumice.plugins import PluginSettings, Registry
     from pumice.webhook.admission import Admission
-    from pumice.webhook.offline import Judgement
+    from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.resource_groups import ResourceGroups
     from pumice.webhook.settings import AdmissionSettings
     from pumice.webhook.view import Snapshot
 
 __all__ = [
-    "Court",
+    "ManifestChecker",
     "admission",
     "job_check",
     "placed",
@@ -191,7 +191,7 @@ def _sighted(manifest: Manifest) -> Raw:
     return raw
 
 
-class Court:
+class ManifestChecker:
     """Judges manifests that may refer to each other, over a state."""
 
     def __init__(
@@ -218,7 +218,7 @@ class Court:
         self._others = {each.identity: _sighted(each) for each in others}
         self._admission = admission(self._visible(""), settings, self._groups)
 
-    def judge(self, manifest: Manifest) -> "Judgement":
+    def judge(self, manifest: Manifest) -> "ManifestResult":
         """What becomes of a manifest, all at once."""
         from pumice.webhook.offline import judge
 

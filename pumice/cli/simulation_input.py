@@ -12,72 +12,72 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.resourcequotas import ResourceQuota
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from pumice.cli.court import Court, registry
+from pumice.cli.checking import ManifestChecker, registry
 from pumice.cli.decoding import decode
-from pumice.cli.jobs import Desk
+from pumice.cli.jobs import SimulatedJobs
 from pumice.cli.manifests import Manifest, Raw
 from pumice.cli.output import note
-from pumice.scheduler.simulate import World
+from pumice.scheduler.simulate import ClusterObjects
 from pumice.webhook.settings import AdmissionSettings
 
-__all__ = ["Scene"]
+__all__ = ["SimulationInput"]
 
 
 @dataclass(slots=True)
-class Scene:
+class SimulationInput:
     """What the files hold.
 
     Attributes:
-        world: What the scheduler sees.
+        objects: What the scheduler sees.
         jobs: Admitted Jobs.
         groups: PodGroups as they stand in the files.
         refused: Jobs that admission refuses.
     """
 
-    world: World
+    objects: ClusterObjects
     jobs: list[Raw] = field(default_factory=list)
     groups: list[Raw] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, manifests: Iterable[Manifest]) -> "Scene":
+    def of(cls, manifests: Iterable[Manifest]) -> "SimulationInput":
         """Sort manifests; the later of two of one identity counts.
 
         Raises:
             UserError: One does not decode.
         """
         newest = {manifest.identity: manifest for manifest in manifests}
-        scene = cls(World())
-        world = scene.world
+        given = cls(ClusterObjects())
+        objects = given.objects
         jobs: list[Manifest] = []
         skipped: dict[str, int] = {}
         for manifest in newest.values():
             match kinds.of_object(manifest.object):
                 case kinds.NODE:
-                    world.nodes.append(decode(manifest, Node))
+                    objects.nodes.append(decode(manifest, Node))
                 case kinds.NAMESPACE:
-                    world.namespaces.append(decode(manifest, Namespace))
+                    objects.namespaces.append(decode(manifest, Namespace))
                 case kinds.POD:
-                    world.pods.append(decode(manifest, Pod))
+                    objects.pods.append(decode(manifest, Pod))
                 case kinds.POD_GROUP:
-                    world.pod_groups.append(decode(manifest, PodGroup))
-                    scene.groups.append(manifest.object)
+                    objects.pod_groups.append(decode(manifest, PodGroup))
+                    given.groups.append(manifest.object)
                 case kinds.QUEUE:
-                    world.queues.append(decode(manifest, Queue))
+                    objects.queues.append(decode(manifest, Queue))
                 case kinds.PRIORITY_CLASS:
-                    world.priority_classes.append(decode(manifest, PriorityClass))
+                    objects.priority_classes.append(decode(manifest, PriorityClass))
                 case kinds.PERSISTENT_VOLUME_CLAIM:
-                    world.claims.append(decode(manifest, PersistentVolumeClaim))
+                    objects.claims.append(decode(manifest, PersistentVolumeClaim))
                 case kinds.PERSISTENT_VOLUME:
-                    world.volumes.append(decode(manifest, PersistentVolume))
+                    objects.volumes.append(decode(manifest, PersistentVolume))
                 case kinds.STORAGE_CLASS:
-                    world.storage_classes.append(decode(manifest, StorageClass))
+                    objects.storage_classes.append(decode(manifest, StorageClass))
                 case kinds.CSI_NODE:
-                    world.csi_nodes.append(decode(manifest, CsiNode))
+                    objects.csi_nodes.append(decode(manifest, CsiNode))
                 case kinds.RESOURCE_QUOTA:
-                    world.quotas.append(decode(manifest, ResourceQuota))
+                    objects.quotas.append(decode(manifest, ResourceQuota))
                 case kinds.POD_DISRUPTION_BUDGET:
-                    world.budgets.append(decode(manifest, PodDisruptionBudget))
+                    objects.budgets.append(decode(manifest, PodDisruptionBudget))
                 case kinds.JOB:
                     jobs.append(manifest)
                 case _:
@@ -86,17 +86,17 @@ class Scene:
         for kind, count in skipped.items():
             note(plain(f"skipped {count} {kind}: the scheduler does not look at this kind"))
         if jobs:
-            scene._admit(jobs, list(newest.values()))
-        return scene
+            given._admit(jobs, list(newest.values()))
+        return given
 
     def _admit(self, jobs: list[Manifest], state: list[Manifest]) -> None:
         """Admit Jobs that are new; one with a phase has been admitted already."""
-        court = Court(AdmissionSettings(), [], state)
+        checker = ManifestChecker(AdmissionSettings(), [], state)
         for manifest in jobs:
             if _phase(manifest.object):
                 self.jobs.append(manifest.object)
                 continue
-            verdict = court.judge(manifest)
+            verdict = checker.judge(manifest)
             if verdict.allowed:
                 self.jobs.append(verdict.patched)
                 continue
@@ -104,12 +104,12 @@ class Scene:
             for error in verdict.errors:
                 note(plain(f"{manifest.identity} is refused: {error}"))
 
-    def desk(self) -> Desk | None:
-        """The controller's desk; None where there are no Jobs."""
+    def simulated_jobs(self) -> SimulatedJobs | None:
+        """The Jobs under a controller; None where there are no Jobs."""
         if not self.jobs:
             return None
-        priorities = {each.metadata.name: each.value for each in self.world.priority_classes}
-        return Desk(self.jobs, self.groups, self.world.queues, priorities, registry())
+        priorities = {each.metadata.name: each.value for each in self.objects.priority_classes}
+        return SimulatedJobs(self.jobs, self.groups, self.objects.queues, priorities, registry())
 
 
 def _phase(job: Raw) -> object:

@@ -1,4 +1,4 @@
-"""The roster: which pods the present incarnation of a Job has had, kept in the Job's status.
+"""Which pods the present incarnation of a Job has had, kept in the Job's status.
 
 A pod that is gone leaves no trace of its own. So the status notes, in `controlledResources`:
 
@@ -28,14 +28,14 @@ from pumice.api.meta import format_time, parse_time
 from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
 from pumice.controller.jobs.lifetimes import ended_by_itself
-from pumice.controller.jobs.podsets import Names
+from pumice.controller.jobs.podsets import PodNames
 
 __all__ = [
     "COMPLETED",
     "EVICTED",
     "PODS",
     "SUCCEEDED",
-    "Roster",
+    "JobPods",
     "has_finished",
     "read",
     "version_of",
@@ -65,7 +65,7 @@ def has_finished(pod: Pod) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class JobPods:
     """The pods of a Job, those that exist and those that did, by their names.
 
     Attributes:
@@ -82,7 +82,7 @@ class Roster:
         completed: Since when tasks are complete, where a policy waits for that.
     """
 
-    names: Names
+    names: PodNames
     version: int
     notes: Mapping[str, str]
     present: Mapping[str, Pod]
@@ -213,8 +213,8 @@ def read(
     now: float,
     found: Iterable[str] = (),
     succeeded: Iterable[Pod] = (),
-) -> Roster:
-    """The roster of a Job.
+) -> JobPods:
+    """The pods of a Job.
 
     Args:
         job: The Job.
@@ -223,7 +223,7 @@ def read(
         found: Names of further pods of it that exist.
         succeeded: Pods of it that have succeeded and were removed since the notes were written.
     """
-    names = Names(job)
+    names = PodNames(job)
     version = job.status.version
     notes = job.status.controlled_resources or {}
     present = {pod.metadata.name: pod for pod in pods}
@@ -236,7 +236,7 @@ def read(
     }
     had = podsets.read(notes.get(PODS, ""), names)
     missing = had.difference(present, elsewhere, done)
-    return Roster(
+    return JobPods(
         names=names,
         version=version,
         notes=notes,
@@ -255,7 +255,7 @@ def _waits(pod: Pod | None) -> bool:
     return pod is None or pod.status.phase in ("Pending", "")
 
 
-def _write_moments(waiting: Mapping[str, float], names: Names) -> str:
+def _write_moments(waiting: Mapping[str, float], names: PodNames) -> str:
     moments = sorted(set(waiting.values()))
     most = _MOMENTS
     while len(text := _moments_text(waiting, moments, most, names)) > LONGEST and most > 1:
@@ -264,7 +264,7 @@ def _write_moments(waiting: Mapping[str, float], names: Names) -> str:
 
 
 def _moments_text(
-    waiting: Mapping[str, float], moments: Sequence[float], most: int, names: Names
+    waiting: Mapping[str, float], moments: Sequence[float], most: int, names: PodNames
 ) -> str:
     groups: dict[float, list[str]] = {}
     first = set(moments[:most])
@@ -277,7 +277,7 @@ def _moments_text(
     )
 
 
-def _read_moments(text: str, names: Names, now: float) -> dict[str, float]:
+def _read_moments(text: str, names: PodNames, now: float) -> dict[str, float]:
     found: dict[str, float] = {}
     entries = podsets.Entries(names)
     for part in text.split():
@@ -287,7 +287,7 @@ def _read_moments(text: str, names: Names, now: float) -> dict[str, float]:
     return found
 
 
-def _read_completed(text: str, names: Names, now: float) -> dict[str, float]:
+def _read_completed(text: str, names: PodNames, now: float) -> dict[str, float]:
     parts = (part.partition("@") for part in text.split())
     found = {task: _moment(moment, now) for task, _, moment in parts if names.size(task)}
     return {task: since for task, since in found.items() if since is not None}

@@ -1,9 +1,9 @@
 """What a session has changed so far, for those who keep columns by row."""
 
-__all__ = ["Ledger"]
+__all__ = ["TouchedRows"]
 
 
-class Ledger:
+class TouchedRows:
     """The touched rows of a session, in the order in which they were touched.
 
     Attributes:
