@@ -172,23 +172,22 @@ class Registrar:
                 another gang, which `by` says is equal, starts with the first answers again.
         """
         self._extensions.grows_stricter |= grows_stricter and self.is_on("enablePreemptable")
-        self._add_check(self._extensions.preemptable, check, by, "enablePreemptable")
+        self._add(self._extensions.preemptable, check, "enablePreemptable")
+        self._add_class(self._extensions.preemptor_classes, by, "enablePreemptable")
 
     def reclaimable(
         self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
     ) -> None:
         """Say which running pods may go for a pod of another queue; as for `preemptable`."""
-        self._add_check(self._extensions.reclaimable, check, by, "enableReclaimable")
+        self._add(self._extensions.reclaimable, check, "enableReclaimable")
+        self._add_class(self._extensions.reclaimer_classes, by, "enableReclaimable")
 
-    def _add_check(
+    def _add_class(
         self,
-        points: list[Extension[VictimCheck]],
-        check: VictimCheck,
+        classes: list[Callable[[Preemptor], Hashable]],
         by: Callable[[Preemptor], Hashable],
         switch: str,
     ) -> None:
-        self._add(points, check, switch)
-        classes = self._extensions.preemptor_classes
         if self.is_on(switch) and by not in (*classes, any_preemptor):
             classes.append(by)
 
