@@ -85,7 +85,10 @@ def test_stdin_can_be_read_once() -> None:
         ("a: 1\n---\n- 2\n", "document 1, line 1: apiVersion is missing"),
         ("apiVersion: v1\nmetadata: {}\n", "kind is missing, expected for example Job"),
         ("apiVersion: 1\nkind: Pod\n", "apiVersion is an integer, expected for example batch"),
-        ("apiVersion: v1\nkind: List\nitems: [3]\n", "item 1: expected an object, found an integer"),
+        (
+            "apiVersion: v1\nkind: List\nitems: [3]\n",
+            "item 1: expected an object, found an integer",
+        ),
         ("apiVersion: v1\nkind: List\nitems: 3\n", "items: expected a list, found an integer"),
         ("a: [1\nb: 2\n", "document 1, line 2:"),
         ('{"apiVersion": "v1",\n}', "document 1, line 1, column 20: found a trailing comma before"),

@@ -88,7 +88,10 @@ def test_a_circle_is_refused() -> None:
         (made(requires="svc"), "requires must be a tuple of plugin names"),
         (made(after=["svc"]), "after must be a tuple of plugin names"),
         (made(arguments=()), "arguments must be an ArgumentSpec"),
-        (made(requires=("svk",)), 'requires a plugin that does not exist: unable to find job plugin "svk" (did you mean "svc"?)'),
+        (
+            made(requires=("svk",)),
+            'requires a plugin that does not exist: unable to find job plugin "svk" (did you mean "svc"?)',
+        ),
         (made(name="svc"), "the name is taken by the plugin of pumice"),
     ],
 )

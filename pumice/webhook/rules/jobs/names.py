@@ -97,10 +97,10 @@ def names(case: Case, job: Job) -> None:
     name = expected_name(job.metadata)
     bad = f"found '/' in \"{name}\"" if "/" in name else qualified_name_problem(name)
     if bad:
-        problem = "must be set, or generateName"
+        wrong = "must be set, or generateName"
         if name:
-            problem = f"a job name must be a valid qualified name without '/': {bad}"
-        message = f'create job with name "{name}" validate failed: {problem}'
+            wrong = f"a job name must be a valid qualified name without '/': {bad}"
+        message = f'create job with name "{name}" validate failed: {wrong}'
         case.report(JOB_NAME, "metadata.name", message, _length(name))
     queue = job.spec.queue
     if len(queue) > LABEL_LENGTH and (problem := label_value_problem(queue)):
