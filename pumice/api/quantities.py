@@ -23,6 +23,10 @@ _PATTERN = re.compile(
     r"(?P<suffix>[eE][+-]?\d+|Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?)",
     re.ASCII,
 )
+_NEARLY = re.compile(
+    r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kKmMgGtTpP])(?P<binary>[iI])?(?P<bytes>[bB])?", re.ASCII
+)
+"""A number with a unit as people write it elsewhere: `4GB`, `4 Gi`, `512mb`, `4g`."""
 _BAD_SUFFIX = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eEinumkKMGTP]*[+-]?\d*", re.ASCII)
 """Text that has the form of a quantity for Kubernetes, whatever its suffix is."""
 
@@ -96,7 +100,8 @@ def _exact(text: str) -> Fraction:
     if match is None:
         has_form = len(text) <= _LONGEST and _BAD_SUFFIX.fullmatch(text)
         problem = "unable to parse quantity's suffix" if has_form else ""
-        raise QuantityError(f'"{text[:_LONGEST]}"', problem)
+        found = text[:_LONGEST]
+        raise QuantityError(f'"{found}"{_did_you_mean(found)}', problem)
     suffix = match["suffix"]
     if suffix[:1] in ("e", "E") and suffix != "E" and not suffix.endswith("i"):
         exponent = int(suffix[1:])
@@ -106,6 +111,21 @@ def _exact(text: str) -> Fraction:
     else:
         scale = _SCALE[suffix]
     return Fraction(match["number"]) * scale * MILLI
+
+
+def _did_you_mean(text: str) -> str:
+    """` (did you mean "4G" or "4Gi"?)` for a text with a unit that is nearly one of Kubernetes'; otherwise empty."""
+    match = _NEARLY.fullmatch(text)
+    if match is None:
+        return ""
+    number, letter = match["number"], match["unit"].upper()
+    if match["unit"] == "m" and not (match["binary"] or match["bytes"]):  # only the blank is wrong
+        return f' (did you mean "{number}m"?)'
+    binary = f'"{number}{letter}i"'
+    if match["binary"]:
+        return f" (did you mean {binary}?)"
+    decimal = "k" if letter == "K" else letter
+    return f' (did you mean "{number}{decimal}" or {binary}?)'
 
 
 def is_whole_milli(text: str) -> bool:

@@ -279,14 +279,13 @@ def _fill(
     while tasks:
         task = tasks.pop()
         session.decided += 1
-        kind = session.alike(task)
-        if kind in failed:
+        if failed and session.alike(task) in failed:
             continue  # more pods of the gang make no room for it
         impossible = session.why_impossible(task.shape)
         refusal = impossible or session.why_not_allocatable(queue, task)
         if refusal is not None:
             outcome.refused = refusal
-            failed.add(kind)
+            failed.add(session.alike(task))
             if impossible is None:
                 outcome.may_change = outcome.is_over_share = True
             continue
@@ -296,7 +295,7 @@ def _fill(
             if outcome.failed is None:
                 outcome.failed = (task, session.board(task, queue.metadata.name).why_not())
             failed_roles.add(task.role)
-            failed.add(kind)
+            failed.add(session.alike(task))
             if not goes_on(job, failed_roles):
                 break
             continue

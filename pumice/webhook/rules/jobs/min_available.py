@@ -79,9 +79,9 @@ JOB_MINAVAIL_TOTAL = Rule(
 )
 JOB_MINAVAIL_SUM = Rule(
     "JOB-MINAVAIL-SUM",
-    "minAvailable of a Job is the sum of its tasks' minAvailable",
-    "Otherwise the Job starts when some of its tasks are not complete, or waits though all are.",
-    "minAvailable: 2, tasks: [{name: worker, replicas: 4, minAvailable: 4}]",
+    "minAvailable of a Job is the sum of its tasks' minAvailable, if one of these is not the task's replicas",
+    "If it is less, the minAvailable of the tasks has no effect; if it is more, the Job waits for pods that no task needs.",
+    "minAvailable: 2, tasks: [{name: worker, replicas: 4, minAvailable: 3}]",
     level="warn",
     compares=True,
 )
@@ -113,10 +113,12 @@ def counts(case: Case, job: Job) -> None:
     """Check the numbers of the Job and of its tasks."""
     spec = job.spec
     total = least = 0
+    has_minimum = False
     for index, task in enumerate(job.tasks):
         replicas, minimum = task.replicas or 0, task.minimum
         total += replicas
         least += minimum
+        has_minimum = has_minimum or minimum != replicas
         if (
             not 0 < replicas <= MAX_INT32
             or not 0 <= minimum <= replicas
@@ -128,10 +130,10 @@ def counts(case: Case, job: Job) -> None:
     bounds(case, "spec.ttlSecondsAfterFinished", spec.ttl_seconds_after_finished)
     bounds(case, "spec.minSuccess", spec.min_success)
     if job.tasks:
-        _totals(case, job, total, least)
+        _totals(case, job, total, least, has_minimum=has_minimum)
 
 
-def _totals(case: Case, job: Job, total: int, least: int) -> None:
+def _totals(case: Case, job: Job, total: int, least: int, *, has_minimum: bool) -> None:
     if total > MAX_INT32 >= max(task.size for task in job.tasks):
         message = f"must have at most {MAX_INT32} replicas together, found {total}"
         case.report(JOB_OVERFLOW, "spec.tasks", message, excess=total)
@@ -143,8 +145,8 @@ def _totals(case: Case, job: Job, total: int, least: int) -> None:
         verb = "should" if case.creating else "must"
         message = f"job 'minAvailable' {verb} not be greater than total replicas ({total}), found {minimum}"
         case.report(JOB_MINAVAIL_TOTAL, "spec.minAvailable", message, excess=minimum - total)
-    elif minimum > 0 and least <= MAX_INT32 and minimum != least:
-        message = f"is {minimum}, while the tasks' minAvailable add up to {least}"
+    elif has_minimum and minimum > 0 and least <= MAX_INT32 and minimum != least:
+        message = f"is {minimum}, while the tasks' minAvailable add up to {least}; set it to {least} or leave it out"
         excess = abs(minimum - least)
         case.report(JOB_MINAVAIL_SUM, "spec.minAvailable", message, excess=excess)
     if success > max(total, 0):

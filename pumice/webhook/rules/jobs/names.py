@@ -95,7 +95,7 @@ def expected_name(meta: ObjectMeta) -> str:
 def names(case: Case, job: Job) -> None:
     """Check the Job's name, its tasks' names, its pods' names and its pods' labels."""
     name = expected_name(job.metadata)
-    bad = f"found '/' in \"{name}\"" if "/" in name else qualified_name_problem(name)
+    bad: str | None = f"found '/' in \"{name}\"" if "/" in name else qualified_name_problem(name)
     if bad:
         wrong = "must be set, or generateName"
         if name:

@@ -32,6 +32,7 @@ from pumice.webhook.rules.templates.shapes import (
 )
 from pumice.webhook.rules.templates.site import Raw, Site
 from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.units import unit_problem
 
 __all__ = [
     "INIT_ROWS",
@@ -175,6 +176,8 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
                     f"{value} is not positive integer multiple of {page}, the size of a page",
                 )
             )
+        elif (doubt := unit_problem(name, value, amount)) is not None:
+            problems.append(doubt)
         return amount, tuple(problems)
 
     return judge
