@@ -102,15 +102,15 @@ def lint(
         judged = _judged(reading.manifests, report)
         findings = _findings(judged, read(state or (), may_be_empty=True), chosen, groups)
         findings = _with_duplicates(findings, positions)
-    if output is LintFormat.GITHUB:
-        write_github(findings, reading.problems, positions)
-    elif reading.problems and not reading.manifests:
-        pass  # there is no result to show
-    elif output is LintFormat.JSON:
-        shown = [each for each in findings if each.has_problems or not quiet]
-        write_results_json(shown, positions, with_changes=changes)
-    else:
-        write_text(findings, positions, quiet=quiet, with_changes=changes, strict=strict)
+        if output is LintFormat.GITHUB:
+            write_github(findings, reading.problems, positions)
+        elif reading.problems and not reading.manifests:
+            pass  # there is no result to show
+        elif output is LintFormat.JSON:
+            shown = [each for each in findings if each.has_problems or not quiet]
+            write_results_json(shown, positions, with_changes=changes)
+        else:
+            write_text(findings, positions, quiet=quiet, with_changes=changes, strict=strict)
     if reading.problems:
         sys.stdout.flush()
         raise exits.UserError(*reading.problems)
