@@ -148,7 +148,7 @@ def _with_duplicates(findings: list[LintFinding], positions: "Positions") -> lis
         key = str(manifest.object["apiVersion"]).rpartition("/")[0], manifest.identity
         other = first.setdefault(key, manifest)
         if other is not manifest and _is_named(manifest) and not _same_place(other, manifest):
-            place = f"{other.source.file}:{positions.line(other.source)}"
+            place = f"{other.source.file}:{positions.line(other.source, 'metadata.name')}"
             message = (
                 f"{manifest.identity} is also at {place}; if both are applied, the last one stays"
             )
@@ -198,7 +198,7 @@ def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Ma
             continue
         is_meant = raw["kind"] == JOB.kind and has_tasks(raw)
         hint = f' (did you mean "{JOB.api_version}"?)' if is_meant else ""
-        report(plain(f"skipped {manifest.identity}: {raw['apiVersion']} is not judged{hint}"))
+        report(plain(f"skipped {manifest.identity}: {raw['apiVersion']} is not validated{hint}"))
     return judged
 
 

@@ -250,7 +250,7 @@ def test_names_do_nothing_to_a_terminal(pumice: Pumice) -> None:
     ran = pumice("lint", "-", stdin=texts_of_both)
     shown = r"a\x1b[31m\nJob/default/b: admitted"
     assert ran.out.startswith(f"Job/default/{shown}: refused  (stdin")
-    assert ran.err == f"skipped {shown}/default: v1 is not judged\n"
+    assert ran.err == f"skipped {shown}/default: v1 is not validated\n"
 
 
 def test_a_directory_is_linted_file_by_file(pumice: Pumice, tmp_path: Path) -> None:
