@@ -19,6 +19,7 @@ or after such a change. Every other gang is tried in every cycle.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress
+from operator import attrgetter
 
 import numpy as np
 
@@ -143,6 +144,7 @@ class Prospects:
         self._lists: list[list[int]] = self._now.tolist()
         self._seen = len(touched.log)
         self._fits: dict[Needs, tuple[list[int], list[int]]] = {}
+        self._gains: dict[Needs, tuple[int, bool]] = {}
         self._known: dict[str, int] = {}
         self._counts: dict[tuple[tuple[PodShape, ...], str], tuple[int, int, int]] = {}
 
@@ -161,29 +163,36 @@ class Prospects:
             jobs = [
                 job
                 for job in jobs
-                if job.shortage is None
+                if (shortage := job.shortage) is None
+                or _is_enough(shortage, gained)
                 or job.key in anew
-                or self._is_outdated(job.shortage)
-                or _is_enough(job.shortage, gained)
+                or self._is_outdated(shortage)
             ]
-        return sorted(jobs, key=lambda job: job.key)
+        return sorted(jobs, key=attrgetter("key"))
 
     def keep(self, passed_over: Iterable[JobInfo]) -> None:
         """Remember what nodes have gained for gangs that were not tried."""
         jobs = list(passed_over)
-        self._follow()
         gained = self._gained([job for job in jobs if job.key not in self._known])
         for job in jobs:
-            if job.shortage is not None and job.shortage.lacking:
-                more, _ = gained.get(job.shortage.needs, (0, False))
-                job.shortage.gained += self._known.get(job.key, more)
+            shortage = job.shortage
+            if shortage is None or not shortage.lacking:
+                continue
+            known = self._known.get(job.key)
+            if known is None:
+                known, _ = gained.get(shortage.needs, (0, False))
+            shortage.gained += known
 
-    def _gained(self, jobs: Iterable[JobInfo]) -> dict[Needs, tuple[int, bool]]:
+    def _gained(self, jobs: Iterable[JobInfo]) -> Mapping[Needs, tuple[int, bool]]:
         """How many more pods fit than before, and whether any fits, by what they need."""
         if not len(self._index):
             return {}
+        self._follow()
         shortages = [job.shortage for job in jobs if job.shortage is not None]
         needs = list(dict.fromkeys([each.needs for each in shortages if each.shapes]))
+        needs = [each for each in needs if each not in self._gains]
+        if not needs:
+            return self._gains
         now = places(needs, self._now)
         more = np.maximum(now - places(needs, self._before), 0)
         if len(self._index) <= _ROWS:
@@ -191,7 +200,8 @@ class Prospects:
             self._fits.update(zip(needs, rows, strict=True))
         sums: list[int] = more.sum(axis=1).tolist()
         any_fits: list[bool] = (now.max(axis=1, initial=0) > 0).tolist()
-        return dict(zip(needs, zip(sums, any_fits, strict=True), strict=True))
+        self._gains.update(zip(needs, zip(sums, any_fits, strict=True), strict=True))
+        return self._gains
 
     # -- in the session --------------------------------------------------------------------------
 
@@ -309,6 +319,7 @@ class Prospects:
             self._now = self._table.free(self._index)
             self._lists = self._now.tolist()
             self._fits.clear()
+            self._gains.clear()
 
 
 class _Free:

@@ -102,7 +102,8 @@ class ClusterState:
         self.opens_gates = opens_gates
         self.axis = Axis()
         self.shapes = ShapeTable(self.axis)
-        self.nodes = NodeTable(self.axis)
+        self.jobs: dict[str, JobInfo] = {}
+        self.nodes = NodeTable(self.axis, self.jobs)
         self.peers = self.nodes.peers
         self.shares = QueueTable(self.axis)
         self.facts = NodeFacts(self.nodes)
@@ -113,7 +114,6 @@ class ClusterState:
         self.nodes.on_claims = (self.claims.occupy, self.claims.vacate)
         self.quotas: dict[str, dict[str, ResourceQuota]] = {}
         self.tasks: dict[str, TaskInfo] = {}
-        self.jobs: dict[str, JobInfo] = {}
         self.queues: dict[str, Queue] = {default_queue: _implied(default_queue)}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.version = 0

@@ -159,10 +159,9 @@ class SessionView:
             running, count = self.running, len(self.running.tasks)
             found = np.zeros(running.vectors.shape[1], dtype=np.int64)
             if "preempt" in self.actions and job.row >= 0 and count:
-                gangs = [self.jobs.get(name) for name in running.gangs]
                 less = [
                     gang is not None and gang.row == job.row and gang.order_priority < key[1]
-                    for gang in gangs
+                    for gang in running.gangs
                 ]
                 mask = running.used[:count] & running.preemptable[:count]
                 mask &= np.array(less, dtype=np.bool_)[running.gang[:count]]
