@@ -80,7 +80,8 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
     """The queue of a job that may be tried; otherwise None, after noting why not."""
     if job.group is None or not job.counts[SchedulingStatus.PENDING]:
         return None
-    if session.is_pending(job) and "enqueue" in session.view.actions:
+    is_pending = session.is_pending(job)
+    if is_pending and "enqueue" in session.view.actions:
         return None
     queue = session.queue_of(job)
     if queue is None:
@@ -89,7 +90,7 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
     if invalid is not None:
         session.outcome(job).refusal = invalid
         return None
-    if session.is_pending(job):
+    if is_pending:
         session.enter(job)
     return queue
 

@@ -5,6 +5,7 @@ from collections import defaultdict
 
 from pumice.cli.schema_codes import SCHEMA_CODES
 from pumice.webhook.rules.catalogue import ALL
+from tests.support.policies import CODE, POLICIES
 from tests.unit.webhook.reviewing import answer, rows
 from tests.unit.webhook.template_rows import template_rows
 
@@ -36,6 +37,20 @@ def test_each_phrase_stands_in_a_message_of_its_rule() -> None:
         if not any(map(pattern(phrase).search, messages[rule.code]))
     ]
     assert missing == []
+
+
+def test_each_message_of_a_policy_has_a_phrase_of_its_rule() -> None:
+    phrases = {rule.code: rule.phrases for rule in ALL if rule.phrases}
+    texts = " ".join(file.read_text() for file in sorted(POLICIES.glob("*.yaml")))
+    joined = re.sub(r"[\"'] \+ [\"']", "", " ".join(texts.split()))
+    messages = re.split(r"- expression: ", joined)
+    lacking = [
+        code
+        for message in messages
+        for code in CODE.findall(message)
+        if not any(pattern(each).search(message) for each in phrases.get(code, ("",)))
+    ]
+    assert lacking == []
 
 
 def pattern(phrase: str) -> re.Pattern[str]:
