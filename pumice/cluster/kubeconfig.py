@@ -26,9 +26,7 @@ __all__ = ["load"]
 Entry = dict[str, Any]
 
 
-async def load(
-    paths: str, *, server: str | None = None, context: str | None = None
-) -> Connection:
+async def load(paths: str, *, server: str | None = None, context: str | None = None) -> Connection:
     """Read a kubeconfig.
 
     Args:

@@ -26,9 +26,7 @@ RETRY_SECONDS = 10.0
 """Least time between two attempts to renew, so that a broken plugin is not run for each request."""
 
 
-async def load(
-    paths: str, *, server: str | None = None, context: str | None = None
-) -> Connection:
+async def load(paths: str, *, server: str | None = None, context: str | None = None) -> Connection:
     """Let the official package read kubeconfigs.
 
     Args:

@@ -61,9 +61,7 @@ async def load(
     )
 
 
-async def _file(
-    paths: str, server: str | None = None, context: str | None = None
-) -> Connection:
+async def _file(paths: str, server: str | None = None, context: str | None = None) -> Connection:
     from pumice.cluster import kubeconfig  # brings YAML, which a pod does not need
 
     return await kubeconfig.load(paths, server=server, context=context)

@@ -251,4 +251,3 @@ def _refusal(response: aiohttp.ClientResponse, body: bytes, context: str) -> Api
     except ValueError:
         retry_after = None  # absent, or the date form, which Kubernetes does not use
     return error_of(response.status, body, context, retry_after)
-
