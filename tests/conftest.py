@@ -8,7 +8,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.fixtures", "tests.support.slowest"]
+pytest_plugins = ["tests.support.fixtures", "tests.support.order", "tests.support.slowest"]
 
 # How long an example takes is no test's business, nor how long it takes to draw one.
 settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -77,6 +77,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if " or " in asked or config.rootpath not in collection_path.parents:
         return None
     path = f"{collection_path.relative_to(config.rootpath).as_posix()}/"
+    if asked == "alone":
+        return True if not any(f"{each}/".startswith(path) for each in ALONE) else None
     slow = "not slow" in asked and path.startswith(SLOW)
     real = path.startswith(REAL) or path.endswith("_controlplane.py/")
     unreal = "not controlplane and" in asked and "not frameworks" in asked

@@ -31,7 +31,7 @@ METADATA_ONLY = {
     # The second form is for servers, and answers, that do not know the first.
     "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 }
-"""Header of a write whose answer may leave out everything but the metadata."""
+"""Header of a request whose answer may leave out everything but the metadata."""
 
 PAGE_SIZE = 500
 """Objects asked for at once in a list; what client-go uses."""
@@ -104,13 +104,16 @@ class Client:
         """`GET /version`: `gitVersion` and the rest."""
         return await self._object("GET", "/version")
 
-    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
-        """Read one object.
+    async def get(
+        self, kind: Kind, name: str, namespace: str | None = None, *, metadata_only: bool = False
+    ) -> Object:
+        """Read one object, or its metadata alone.
 
         Raises:
             NotFound: When it does not exist.
         """
-        return await self._object("GET", kind.path(name, namespace))
+        headers = METADATA_ONLY if metadata_only else None
+        return await self._object("GET", kind.path(name, namespace), headers=headers)
 
     async def list(
         self,

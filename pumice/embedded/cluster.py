@@ -244,6 +244,22 @@ class EmbeddedCluster:
         """Do at once what the garbage collector has to do."""
         self._collector.run_pending()
 
+    def add_object(self, obj: Obj) -> Obj:
+        """Add an object: one that has a uid as it was in another cluster, another as if it were created now.
+
+        A Node becomes a simulated one.
+
+        Raises:
+            ApiStatusError: As a request would be answered.
+        """
+        if obj["metadata"].get("uid"):
+            added = self.store.restore(obj)
+        else:
+            added = self.store.create(obj, admit=True)
+        if (added["apiVersion"], added["kind"]) == (kinds.NODE.api_version, kinds.NODE.kind):
+            self._nodes.adopt(added["metadata"]["name"])
+        return added
+
     def add_node(
         self,
         name: str,

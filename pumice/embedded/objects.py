@@ -26,6 +26,8 @@ from pumice.embedded.storage import Obj, Storage, Version
 
 __all__ = ["Objects", "is_finished"]
 
+_RESTORED = ("uid", "creationTimestamp")
+
 Change = Callable[[Version], Obj]
 """Make the wanted object from a copy of the current one."""
 
@@ -88,6 +90,8 @@ class Objects:
         call.name = call.name or metadata.get("name", "")
         wipe_server_fields(obj)
         self._decode(call, obj)
+        if call.resource.warning:
+            call.warnings.append(call.resource.warning)
         self.ownership.created(call, obj, managed)
         for plugin in self._plugins:
             plugin(call, obj)
@@ -108,6 +112,25 @@ class Objects:
         self.admission.validate(call, "CREATE", obj, None)
         if self.storage.get(call.resource.key, call.namespace, call.name) is not None:
             raise statuses.already_exists(call.resource.kind, call.name)
+        return self._write(call, obj)
+
+    def restore(self, call: Call, obj: Obj) -> Version:
+        """Take over an object as it was in another cluster, with its uid, times and status; the object given is taken over.
+
+        Admission is not asked: it was asked there. What exists under the name is replaced.
+
+        Raises:
+            ApiStatusError: 400 or 422.
+        """
+        self._address(call, obj)
+        self._decode(call, obj)
+        kept = {key: obj["metadata"][key] for key in _RESTORED if key in obj["metadata"]}
+        self.identities.fill(obj)
+        obj["metadata"] |= kept
+        strategy = call.resource.strategy
+        errors = metadata_errors(call.resource, obj) + strategy.validate(obj)
+        if errors:
+            raise statuses.invalid(call.resource.kind, call.name, errors)
         return self._write(call, obj)
 
     def update(self, call: Call, obj: Obj) -> Version:

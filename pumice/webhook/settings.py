@@ -192,7 +192,7 @@ def _read_namespaces(found: Any) -> dict[str, dict[str, Level]]:
     read = {}
     for namespace, levels in found.items():
         if problem := dns_label_problem(str(namespace)):
-            raise SettingError(f"the name of a namespace {problem}")
+            raise SettingError(f"the name of a namespace: {problem}")
         read[str(namespace)] = _read_levels(levels)
         for code in read[str(namespace)]:
             if not section_of(code).namespaced:

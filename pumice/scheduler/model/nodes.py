@@ -4,7 +4,7 @@ Rows are in the order of node names, so that "the first of the best" is the same
 whatever order the events came.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 
 import numpy as np
@@ -19,6 +19,7 @@ from pumice.scheduler.model.axis import (
     Axis,
     Ints,
 )
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running import VICTIMS, RunningTable
@@ -91,13 +92,19 @@ class NodeTable:
         "running",
     )
 
-    def __init__(self, axis: Axis) -> None:
+    def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
+        """An empty table.
+
+        Args:
+            axis: Columns of resources.
+            jobs: Gangs by key, those included whose pods are put on nodes.
+        """
         self._axis = axis
         self.peers = PeerTable()
         self.records: dict[str, NodeRecord] = {}
         self.order: list[NodeRecord] = []
         self.names: tuple[str, ...] = ()
-        self.running = RunningTable(axis)
+        self.running = RunningTable(axis, jobs)
         self.layout = 0
         self._is_settled = True
         self.ports: Ports = {}

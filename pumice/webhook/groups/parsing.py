@@ -178,7 +178,7 @@ def _mapping_in(text: str) -> Place | None:
 def _annotation_key(reader: Reader, place: Place, key: str) -> None:
     # The API server compares the keys of annotations in lower case.
     if problem := qualified_name_problem(key.lower()):
-        reader.error(place, f"the key of an annotation {problem}")
+        reader.error(place, f"invalid key of an annotation: {problem}")
 
 
 def _labels(reader: Reader, place: Place) -> dict[str, str]:

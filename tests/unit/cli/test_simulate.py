@@ -249,9 +249,9 @@ def test_kinds_that_do_not_count_are_told(pumice: Pumice) -> None:
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"nodeName": 3}},
             "Pod/default/p: Expected `str`, got `int` - at `$.spec.nodeName`",
         ),
-        (node("n", cpu="many"), "must be a quantity"),
-        (pod_group("pg", minResources={"cpu": "x"}), "must be a quantity"),
-        (pod("p", group="pg", cpu="x"), "must be a quantity"),
+        (node("n", cpu="many"), "quantities must match"),
+        (pod_group("pg", minResources={"cpu": "x"}), "quantities must match"),
+        (pod("p", group="pg", cpu="x"), "quantities must match"),
     ],
 )
 def test_what_cannot_be_read_is_a_mistake(
