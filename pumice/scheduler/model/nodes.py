@@ -42,15 +42,17 @@ class NodeRecord:
     Attributes:
         row: Row in the table; -1 while the node is not there.
         node: The node as it was last seen.
+        is_ready: Whether it takes pods.
         tasks: Pods on it, those of other schedulers included.
     """
 
-    __slots__ = ("name", "node", "row", "tasks")
+    __slots__ = ("is_ready", "name", "node", "row", "tasks")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.row = -1
         self.node: Node | None = None
+        self.is_ready = False
         self.tasks: dict[str, TaskInfo] = {}
 
     def __repr__(self) -> str:
@@ -171,6 +173,7 @@ class NodeTable:
         if old is not None and not says_the_same(old, node):
             changed = True
         record.node = node
+        record.is_ready = node.is_ready
         if changed:
             for listener in self.on_change:
                 listener(row, None if is_new else old, node)
@@ -224,7 +227,7 @@ class NodeTable:
         for row, record in enumerate(present):
             record.row = row
         self.order = present
-        self.names = tuple(record.name for record in present)
+        self.names = tuple([record.name for record in present])
         self.layout += 1
         self._is_settled = True
 
