@@ -172,7 +172,7 @@ def queue_reference(case: Case, rules: References, name: str) -> None:
             message = f'unable to find {missing} "{name}": there is no such queue{hint}'
             case.report(rules.missing, path, message)
         else:
-            message = f'queue "{name}" is not in the given files, so it was not looked at{hint}'
+            message = f'queue "{name}" is not in the given files, so it was not checked{hint}'
             case.report(rules.unknown, path, message)
         return
     if not queue.is_open:

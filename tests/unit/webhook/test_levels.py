@@ -54,7 +54,10 @@ def test_levels_are_set_one_by_one() -> None:
         ("rule.JOBS-VALIDATE=off", "'JOBS-VALIDATE' cannot be set: it stands for a defect"),
         ("namespace.dev.JOB-ZERO=off", "is no setting, expected namespace.NAME.rule.CODE"),
         ("namespace.dev.rule.JOB-ZER=off", "there is no rule 'JOB-ZER' (did you mean"),
-        ("namespace.Dev.rule.JOB-ZERO=off", "the name of a namespace must consist of lower case"),
+        (
+            "namespace.Dev.rule.JOB-ZERO=off",
+            "the name of a namespace: a lowercase RFC 1123 label must consist",
+        ),
         (
             "namespace.dev.rule.Q-NEG=off",
             "rule 'Q-NEG' judges objects that are in no namespace; set it",

@@ -1,8 +1,11 @@
 """CronJobs: when they make Jobs, and whether the Jobs could be made."""
 
+from pumice.api import keys
+from pumice.api.booleans import parse_bool
 from pumice.api.cronjobs import CronJob, job_name
 from pumice.api.fields import Reason
 from pumice.api.jobs import Job
+from pumice.api.json_words import quoted
 from pumice.api.meta import ObjectMeta
 from pumice.api.names import qualified_name_problem
 from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
@@ -99,6 +102,14 @@ CRON_LABELS = Rule(
     "jobTemplate: {metadata: {labels: {team: a b}}}",
     stricter=True,
 )
+CRON_ANNOTATION = Rule(
+    "CRON-ANNOTATION",
+    "annotations that switch something on are true or false",
+    "Any other value has no effect; probably something was meant.",
+    "metadata: {annotations: {pumice.dev/replace-when-gone: 'yes'}}",
+    stricter=True,
+)
+SWITCHES = (keys.ONCE_PER_LOCAL_DAY, keys.REPLACE_WHEN_GONE)
 
 
 def _name_problem(name: str) -> str | None:
@@ -153,6 +164,15 @@ def _deadline(case: Case, cron_job: CronJob) -> None:
         case.report(CRON_DEADLINE, path, message)
 
 
+def _switches(case: Case, cron_job: CronJob) -> None:
+    annotations = cron_job.metadata.annotations or {}
+    for key in SWITCHES:
+        text = annotations.get(key)
+        if text is not None and parse_bool(text) is None:
+            message = f"must be true or false, found {quoted(text)}"
+            case.report(CRON_ANNOTATION, f"metadata.annotations[{key}]", message)
+
+
 def _labels(case: Case, cron_job: CronJob) -> None:
     meta, path = cron_job.spec.job_template.metadata, "spec.jobTemplate.metadata"
     for where, problem in label_problems(meta.labels):
@@ -193,6 +213,7 @@ CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_SCHEDULE, _schedule),
     (CRON_ZONE, _time_zone),
     (CRON_DEADLINE, _deadline),
+    (CRON_ANNOTATION, _switches),
     (CRON_LABELS, _labels),
     (CRON_LABELS, _job),
 )

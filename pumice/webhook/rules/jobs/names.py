@@ -95,13 +95,12 @@ def expected_name(meta: ObjectMeta) -> str:
 def names(case: Case, job: Job) -> None:
     """Check the Job's name, its tasks' names, its pods' names and its pods' labels."""
     name = expected_name(job.metadata)
-    bad = f"found '/' in \"{name}\"" if "/" in name else qualified_name_problem(name)
+    bad: str | None = f"found '/' in \"{name}\"" if "/" in name else qualified_name_problem(name)
     if bad:
-        wrong = bad if name else "set it, or generateName"
-        message = (
-            f'create job with name "{name}" validate failed: a job name must be a valid qualified name '
-            f"without '/': {wrong}"
-        )
+        wrong = "must be set, or generateName"
+        if name:
+            wrong = f"a job name must be a valid qualified name without '/': {bad}"
+        message = f'create job with name "{name}" validate failed: {wrong}'
         case.report(JOB_NAME, "metadata.name", message, _length(name))
     queue = job.spec.queue
     if len(queue) > LABEL_LENGTH and (problem := label_value_problem(queue)):

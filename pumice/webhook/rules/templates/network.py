@@ -157,7 +157,10 @@ def _is_search(found: str) -> bool:
     return found == "." or (len(domain) <= SUBDOMAIN_LENGTH and bool(_SEARCH.fullmatch(domain)))
 
 
-_DOMAIN = "must be a domain, or a single dot"
+_DOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lowercase letters, digits, '-', '.' and in a search path '_', "
+    "unless it is a single dot"
+)
 _NO_FQDN = "may not be specified when setHostnameAsFQDN is true"
 ROWS = (
     Row("hostname|subdomain", name(TPL_HOSTNAME, dns_label_problem, empty=True)),
