@@ -60,7 +60,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             _refuse_all(session, queue, line)
             continue
         job = line.pop()
-        while line and job.key not in tasks and not queue.is_fifo and session.is_hopeless(job):
+        is_fifo = queue.is_fifo
+        while line and job.key not in tasks and not is_fifo and session.is_hopeless(job):
             job = line.pop()
         with session.turn(job):
             waiting = tasks.get(job.key)
@@ -71,7 +72,7 @@ def run(session: Session, _arguments: Arguments) -> None:
                     has_more = _turn(session, queue, job, waiting) and waiting
                 if has_more:
                     line.push(job)
-            if queue.is_fifo and not (session.is_ready(job) or session.is_pipelined(job)):
+            if is_fifo and not (session.is_ready(job) or session.is_pipelined(job)):
                 hold_back(session, queue, job, line)
         queues.push(queue)
 
